@@ -157,7 +157,8 @@ class RunContext:
         return self._checked[1]
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
-        return await asyncio.to_thread(appraise_candidates, question, pool, self.readings)
+        leaves_unread = self.stopped is not None
+        return await asyncio.to_thread(appraise_candidates, question, pool, self.readings, leaves_unread=leaves_unread)
 
     async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:
         """What sources say of the records that candidates rest on, asked once while these say the same.

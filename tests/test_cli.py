@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -218,9 +219,31 @@ def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
     stderr = process.communicate(timeout=60)[1]
 
     assert process.returncode == 130
-    assert "cancelled" in stderr.splitlines()[-1]
+    assert "stopped" in stderr.splitlines()[-1]
     assert "Traceback" not in stderr
     assert set(files_of_the_run()) == files
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs the processor time of another process")
+def test_a_ctrl_c_while_records_are_read_costs_two_seconds_of_work_at_most_and_tells_what_was_read() -> None:
+    process = start("ask", "--offline", "Which existing drugs could prevent migraine attacks?", script=None)
+    assert process.stderr is not None
+    while "literature, round 1: " not in process.stderr.readline():
+        assert process.poll() is None
+
+    others = resource.getrusage(resource.RUSAGE_CHILDREN)
+    process.send_signal(signal.SIGINT)
+    before = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    stdout, stderr = process.communicate(timeout=60)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    all_s = spent.ru_utime - others.ru_utime + spent.ru_stime - others.ru_stime
+
+    assert process.returncode == 130
+    told = re.search(r"stopped; (\d+) of (\d+) records read; the report so far is in", stderr)
+    assert told
+    assert int(told[1]) < int(told[2])
+    assert f"the run was stopped with {told[1]} of {told[2]} records read" in stdout
+    assert all_s - before / os.sysconf("SC_CLK_TCK") < 4  # 2 s on two cores
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal that can be closed")

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import re
+import threading
 import time
 import warnings
 from collections.abc import AsyncGenerator, Iterator
@@ -20,10 +22,14 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.research_team import ResearchTeam
+from willowbark.teams.run import course
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import SourcesUnreachable, report_of, research, research_stream
+from willowbark.tools.appraisal.appraised import Readings, load_reader
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.reading import Reading
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +221,65 @@ async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) 
 
     assert types_of(events)[-2:] == ["error", "complete"]
     assert events[-1].data.stop_reason == "cancelled"
+
+
+class SlowReader:
+    """Takes its time over each record, and counts them."""
+
+    name, version = "slow", "1"
+
+    def __init__(self) -> None:
+        self.read, self.began = 0, threading.Event()
+
+    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
+        self.read += 1
+        self.began.set()
+        time.sleep(0.3)
+        return load_reader().read_document(document, drug, condition, key)
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> SlowReader:
+    slow = SlowReader()
+    monkeypatch.setattr(course, "Readings", lambda: Readings(slow))
+    return slow
+
+
+async def test_a_stop_while_records_are_read_leaves_the_rest_unread_and_the_report_counts_them(
+    reader: SlowReader, endpoints: Endpoints
+) -> None:
+    token, counted, read = CancellationToken(), list[str](), 0
+    chosen = settings(research__max_results_per_tool=20)
+    async for event in research_stream(QUESTION, settings=chosen, endpoints=endpoints, cancellation_token=token):
+        if event.type == "streaming":
+            counted.append(event.message)
+            read = reader.read
+            token.cancel()
+
+    report = event.report
+    assert report is not None
+    assert report.stop_reason == "cancelled"
+    assert report.unread > 0
+    assert reader.read <= read + 1
+    stood = f"{report.total_papers_reviewed} of {report.total_papers_reviewed + report.unread} records read"
+    assert f"the run was stopped with {stood}" in report.to_markdown()
+    assert re.fullmatch(r"read \d+ of \d+", counted[0])
+    assert "was found" not in report.summary_parts[0].text
+
+
+async def test_a_cancelled_task_leaves_the_rest_unread(reader: SlowReader, endpoints: Endpoints) -> None:
+    chosen = settings(research__max_results_per_tool=20)
+    task = asyncio.create_task(research(QUESTION, settings=chosen, endpoints=endpoints))
+    await asyncio.to_thread(reader.began.wait)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    took, read = time.monotonic() - began, reader.read
+    await asyncio.sleep(1)
+
+    assert reader.read <= read + 1
+    assert took < 5
 
 
 @pytest.mark.parametrize("question", ["", "   ", "x" * 2001], ids=["empty", "blank", "too-long"])

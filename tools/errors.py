@@ -2,6 +2,7 @@
 
     WillowbarkError
     ├── UsageError            mend the input: question, configuration, model name, run folder
+    ├── ReadingStopped        nothing: somebody stopped the run while it read
     └── SearchError           a source did not give what was asked
         ├── SourceUnavailable try again later
         │   └── RateLimitError    … after the time it names
@@ -20,6 +21,10 @@ class WillowbarkError(Exception):
 
 class UsageError(WillowbarkError):
     """The input is at fault; the message names the thing and the way out."""
+
+
+class ReadingStopped(WillowbarkError):
+    """A record was not read, since the run was stopped before its turn came."""
 
 
 class SearchError(WillowbarkError):

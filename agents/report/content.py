@@ -451,6 +451,8 @@ class ReportContent(BaseModel, extra="forbid"):
     approval: Approval | None = None
     """Who decided on the candidates before the report was written; None where nobody says."""
     stop_reason: str
+    unread: int = Field(default=0, ge=0)
+    """Records that were found and not read, since the run was stopped before their turn came."""
     confidence_score: float = Field(ge=0.0, le=1.0)
     """0 to 1, computed from the candidates' certainty."""
     claims_kept: int = Field(default=0, ge=0)

@@ -32,7 +32,7 @@ _ENDINGS = {
     "timeout": "the time budget was nearly used up",
     "no_new_evidence": "further searches found nothing new",
     "sources_unreachable": "no source could be reached",
-    "cancelled": "the run was cancelled",
+    "cancelled": "the run was stopped",
     "no_verdict": "the report was requested before a judge had ended the search",
     "error": "the run failed; this is what it had found until then",
 }
@@ -129,7 +129,14 @@ class Material:
             why = f"the requested depth of {progress.most:,} records was reached"
         elif self.reason == "no_new_evidence" and progress.read < progress.hits:
             why = "the remaining hits were unavailable or duplicates"
+        if self.unread:
+            return f"{why} with {self.readings.done:,} of {self.readings.found:,} records read"
         return f"{why}; {progress.said}" if progress.hits else why
+
+    @property
+    def unread(self) -> int:
+        """Records that were found and not read, since the run was stopped before their turn."""
+        return self.readings.found - self.readings.done if self.readings.was_stopped else 0
 
     @property
     def topic(self) -> str:

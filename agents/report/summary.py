@@ -51,6 +51,8 @@ def first_screen(
     answer = [short(sentence, 750) for sentence in answered.sentences] if answered else []
     if helps:
         answer.insert(len(answer) if material.asked.kind == "other" else 0, _answer(material, candidates))
+    if material.unread and (candidates or answered):
+        answer.insert(0, write_line("summary", "stopped", ending=material.ending))
     publications = material.counts["peer_reviewed"] + material.counts["preprints"]
     read = write_line(
         "summary",
@@ -126,6 +128,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "empty": not candidates,
         "aside": len(material.aside),
         "who": material.approval.who,
+        "stopped": material.reason == "cancelled",
         "unreachable": not material.dossier.answered and material.reason == "sources_unreachable",
         "ending": material.ending,
         "classes": listed(asked.drug_classes),

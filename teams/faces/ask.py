@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import os
 import signal
 import sys
 import traceback
@@ -10,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,7 +145,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
             "run_id": folder.run_id,
         }
         events = traced(stream(options.model_copy(update=given)))
-        outcome = asyncio.run(follow(events, progress.show, token, client))
+        end_at_once = partial(_end_at_once, progress=progress, folder=folder, settings=settings)
+        outcome = asyncio.run(follow(events, progress.show, token, client, end_at_once))
         outcome.may_stand_in = settings.llm.fallback
         progress.__exit__(None, None, None)
         return _finish(outcome, folder, settings, shown)
@@ -182,7 +185,8 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
             approve=_terminal_approver(settings, progress),
             recorder=recorder,
         )
-        outcome = asyncio.run(follow(traced(events), progress.show, token))
+        end_at_once = partial(_end_at_once, progress=progress, folder=folder, settings=settings)
+        outcome = asyncio.run(follow(traced(events), progress.show, token, None, end_at_once))
     return _finish(outcome, folder, settings, shown)
 
 
@@ -216,6 +220,9 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if stored is None:
         return ExitCode.REPORT
+    if unread := stored.get("unread"):
+        complain(f"the run was stopped before it had read {unread:,} of its records; this report has them read")
+        return ExitCode.REPORT
     same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
     complain("the report is the run's own" if same else "the report differs from the run's own")
     return ExitCode.REPORT if same else ExitCode.FAILED
@@ -226,14 +233,16 @@ async def follow(
     show: Callable[[AgentEvent], None],
     token: "CancellationToken",
     client: "ChatCompletionClient | None" = None,
+    end_at_once: Callable[[Outcome], object] | None = None,
 ) -> Outcome:
-    """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the run.
+    """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
     Args:
         events: of the run.
         show: called with each.
         token: cancels the run.
         client: closed at the end.
+        end_at_once: called before a second signal ends the process, with what there is; None keeps nothing.
 
     Raises:
         UsageError: as the run raises it.
@@ -242,12 +251,18 @@ async def follow(
     assert task is not None
 
     def interrupt() -> None:
-        if outcome.cancelled:
-            task.cancel()
-            return
         outcome.cancelled = True
+        for number in signals:  # a handler of Python's own is called even while the loop is busy
+            loop.remove_signal_handler(number)
+            signal.signal(number, leave if signal.Signals(number).name != "SIGHUP" else signal.SIG_IGN)
         token.cancel()
         loop.call_later(_GRACE_S, task.cancel)
+
+    def leave(*_: object) -> None:
+        with suppress(Exception):  # whatever it is in the middle of
+            if end_at_once is not None:
+                end_at_once(outcome)
+        os._exit(ExitCode.CANCELLED)  # threads and agents are not waited for; the ledger bears a kill at any moment
 
     signals = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
     if signals[-1] is not signal.SIGINT and signal.getsignal(signals[-1]) is signal.SIG_IGN:
@@ -257,7 +272,9 @@ async def follow(
             stack.push_async_callback(close, client)
         with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
             for number in signals:
+                before = signal.getsignal(number)
                 loop.add_signal_handler(number, interrupt)
+                stack.callback(signal.signal, number, before)
                 stack.callback(loop.remove_signal_handler, number)
         await stack.enter_async_context(aclosing(events))
         try:
@@ -296,6 +313,13 @@ def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
         folder.write("traceback.txt", outcome.trace)
 
 
+def _end_at_once(outcome: Outcome, progress: Progress, folder: RunFolder, settings: Settings) -> None:
+    """Keep the events of a run that is being left, and say so; the process ends with the caller."""
+    progress.__exit__()
+    keep(outcome, folder, settings)
+    complain(f"stopped at once; the events so far are in {folder.path}; to resume: willowbark resume {folder.run_id}")
+
+
 def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
     """Write the report, print it even where it cannot be written, and say on stderr how the run ended."""
     try:
@@ -307,7 +331,9 @@ def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Show
         show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if outcome.cancelled:
         what = "the report so far" if outcome.report is not None else "the events so far"
-        complain(f"cancelled; {what} {place}; to resume: willowbark resume {folder.run_id}")
+        read, unread = (getattr(outcome.report, name, 0) for name in ("total_papers_reviewed", "unread"))
+        stood = f"{read:,} of {read + unread:,} records read; " if read + unread else ""
+        complain(f"stopped; {stood}{what} {place}; to resume: willowbark resume {folder.run_id}")
     elif outcome.error is not None:
         complain(f"the run failed: {outcome.error}; the partial result {place}")
     elif outcome.model_failed:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXIT_CODES = (
     "Exit codes: 0 a report (also one that found no answer); 1 a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows "
     "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 run "
-    "or model failed, a partial report was saved; 130 cancelled with Ctrl-C, a partial report was saved where possible."
+    "or model failed, a partial report was saved; 130 stopped with Ctrl-C, a partial report was saved where possible."
 )
 _SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
@@ -173,7 +173,7 @@ def _reporting_errors() -> Iterator[None]:
     except UsageError as error:
         _end(str(error), 2)
     except KeyboardInterrupt:
-        _end("cancelled", 130)
+        _end("stopped", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None

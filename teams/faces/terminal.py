@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
 OVERVIEW_NARROW = 5  # of its columns fit into fewer
+COUNT_EVERY_S = 5.0  # between two lines that count what is read, where lines stay
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
@@ -88,6 +89,8 @@ class Board:
             row.found, row.kept = row.found + reply.total, row.kept + len(reply.records)
             failed = reply.status in ("unavailable", "bad_query")
             row.problem = one_line("; ".join(reply.warnings)) if failed else ""
+        elif event.type == "streaming":
+            self._doing = event.message
         elif event.type in DOING:
             self._doing = DOING[event.type]
 
@@ -151,6 +154,7 @@ class Progress:
         if self._console.is_terminal and not quiet:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._began = time.monotonic()
+        self._counted_at = self._began
         self._held: list[AgentEvent] | None = None
         self._begun = False
 
@@ -192,7 +196,12 @@ class Progress:
             self._held.append(event)
             return
         self._board.note(event)
-        if event.type != "streaming" and (self._live is None or event.type == "error"):
+        now = time.monotonic()
+        if event.type == "streaming":
+            if self._live is not None or now - self._counted_at < COUNT_EVERY_S:
+                return
+            self._counted_at = now
+        if self._live is None or event.type == "error":
             self.print_line(format_event(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
 
     def print_line(self, line: str, *, style: str = "") -> None:
@@ -203,7 +212,8 @@ class Progress:
 def format_event(event: AgentEvent, after_s: float) -> str:
     """An event as one line of a log."""
     round_ = f"round {event.iteration}" if event.iteration else ""
-    return f"{after_s:6.1f} s  {round_:8}  {event.type.replace('_', ' ')}: {one_line(event.message)}"
+    kind = "" if event.type == "streaming" else f"{event.type.replace('_', ' ')}: "
+    return f"{after_s:6.1f} s  {round_:8}  {kind}{one_line(event.message)}"
 
 
 def complain(message: object) -> None:

@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, RequestUsage
 
@@ -36,7 +36,9 @@ from .hooks import call_hooks
 from .narrator import Narrator, merge_earlier_messages, partial_report, report_of
 from .options import RunOptions
 
+_Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
+_PULSE_S = 0.5  # between two looks at what agents do in silence
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
@@ -83,6 +85,7 @@ class Course:
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
         self._failure_told = False
+        self._told_read = 0
         limits = settings.research.limits
         self._budget = Budget(
             Prices.of_run(model.name, settings.llm),
@@ -97,6 +100,7 @@ class Course:
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Live it: events, the last one `complete` with the report as its data."""
         if self._options.cancellation_token is not None:
+            self._options.cancellation_token.add_callback(self._readings.stop)
             self._options.cancellation_token.add_callback(self._token.cancel)
         async with aclosing(self._live()) as events:
             async for event in events:
@@ -130,8 +134,10 @@ class Course:
             self._alarm.set(self._seconds_left(), asked.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
-                    async for message in messages:
-                        if isinstance(message, TaskResult):
+                    async for message in _with_pulse(messages):
+                        if message is None and self._has_read_on():
+                            yield narrator.event("streaming", f"read {self._readings.done} of {self._readings.found}")
+                        if message is None or isinstance(message, TaskResult):
                             continue
                         events, iteration = list(narrator.narrate(message)), narrator.iteration
                         if isinstance(message, FindingsMessage | AssessmentMessage):
@@ -146,11 +152,16 @@ class Course:
                         if isinstance(message, AssessmentMessage):
                             self._warnings += rounds_warning(iteration, asked.max_iterations)
             except (asyncio.CancelledError, Exception) as error:
-                if isinstance(error, asyncio.CancelledError) and not self._token.is_cancelled():
-                    raise  # the caller's own task is being cancelled: nobody would read a report
-                level = logging.INFO if isinstance(error, asyncio.CancelledError) else logging.WARNING
-                _log.log(level, "the team stopped: %s", type(error).__name__)
-                yield self._keep(self._stopped(error))
+                is_stop = self._token.is_cancelled()  # whatever it made agents raise
+                if is_stop or isinstance(error, asyncio.CancelledError):
+                    self._readings.stop()
+                    if not is_stop:
+                        raise  # the caller's own task is being cancelled: nobody would read a report
+                _log.log(logging.INFO if is_stop else logging.WARNING, "the team stopped: %s", type(error).__name__)
+                yield self._keep(self._stopped(asyncio.CancelledError() if is_stop else error))
+            except GeneratorExit:
+                self._readings.stop()
+                raise
             finally:
                 self._alarm.clear()
                 self._token.cancel()
@@ -228,6 +239,11 @@ class Course:
             return self._narrator.event("progress", "The run's time is up")
         return self._narrator.stopped(error)
 
+    def _has_read_on(self) -> bool:
+        """Whether records were read since this was asked last."""
+        before, self._told_read = self._told_read, self._readings.done
+        return before != self._told_read
+
     @property
     def _spent_s(self) -> float:
         """Seconds of work so far, in earlier lives too."""
@@ -263,3 +279,19 @@ class Course:
             finally:
                 if self._journal is not None:
                     self._journal.leave_out(time.monotonic() - since)
+
+
+async def _with_pulse(messages: AsyncGenerator[_Message, None]) -> AsyncGenerator[_Message | None, None]:
+    """Messages as they come, and None whenever none came for a moment."""
+    while True:
+        coming = asyncio.ensure_future(anext(messages, None))
+        try:
+            while not (await asyncio.wait({coming}, timeout=_PULSE_S))[0]:
+                yield None
+        finally:
+            if not coming.done():
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+        if (message := coming.result()) is None:
+            return
+        yield message

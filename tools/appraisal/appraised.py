@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from willowbark.tools.registry import kind_of
 
+from ..errors import ReadingStopped
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..lexicon.conditions import is_generic
@@ -62,6 +63,10 @@ class Readings:
     Args:
         reader: reads what no model has read; None takes the one that came with the package, loaded when it is needed.
         given: readings of a model, which go before it.
+
+    Attributes:
+        found: publications and trials that are to be read, as far as they are known.
+        done: of those, how many were read.
     """
 
     def __init__(self, reader: DocumentReader | None = None, given: Iterable[Reading] = ()) -> None:
@@ -70,8 +75,30 @@ class Readings:
         self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
-        self._one_reads = threading.RLock()
+        self._done: set[str] = set()
+        self._one_reads, self._stopped = threading.RLock(), threading.Event()
+        self.found = self.done = 0
         self.take(given)
+
+    def stop(self) -> None:
+        """Read nothing more: whoever asks for a record that was not read yet gets `ReadingStopped`."""
+        self._stopped.set()
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether somebody ended the reading, and records may be left unread."""
+        return self._stopped.is_set()
+
+    def begin(self, records: Sequence[Evidence]) -> None:
+        """Count the records that are to be read, all that a run has, and those of them that were read before."""
+        self.found, self.done = len(records), sum(not self._done.isdisjoint(names_of(each)) for each in records)
+
+    def note_read(self, record: Evidence) -> None:
+        """Count a record as read, whatever it said."""
+        names = names_of(record)
+        if self._done.isdisjoint(names):
+            self.done += 1
+        self._done.update(names)
 
     def is_new(self, record: Evidence) -> bool:
         """Whether a record was never asked about here, under any of its names."""
@@ -90,6 +117,7 @@ class Readings:
             if question == asked and record.says_as(former):
                 return said
         said = appraise()
+        self.note_read(record)
         self._appraised[key] = record, asked, said
         return said
 
@@ -130,11 +158,17 @@ class Readings:
         return given.model_copy(update=told), own
 
     def read(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> Reading:
-        """What the reader itself says; asked once for the same text."""
+        """What the reader itself says; asked once for the same text.
+
+        Raises:
+            ReadingStopped: it was not asked before, and nothing more is read.
+        """
         text = document or Document.of(record)
         asked = (record.key, text.whole, *text.types, drug, condition)
         with self._one_reads:
             if asked not in self._read:
+                if self._stopped.is_set():
+                    raise ReadingStopped(f"{record.key} was not read: the run was stopped")
                 reader = self._reader or load_reader()
                 self._read[asked] = reader.read_document(text, drug, condition, record.key)
             return self._read[asked]

@@ -5,6 +5,7 @@ report grades with them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from willowbark.tools.registry import kind_of
 from willowbark.tools.sources.card import STUDIES
 
+from ..errors import ReadingStopped
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, condition_synonyms, withdrawal_of
 from ..lexicon.drug_classes import belongs_to_class
@@ -96,7 +98,9 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return uses == {"complication"} and not self.appraisal.contradicting
 
 
-def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Readings | None = None) -> list[Candidate]:
+def appraise_candidates(
+    asked: Question, pool: Sequence[Evidence], readings: Readings | None = None, *, leaves_unread: bool = False
+) -> list[Candidate]:
     """Find the drugs that the pool speaks of and appraise each; those asked about first, then by support.
 
     A drug is a candidate when a publication or trial on the condition names it, by a name that is known or that a model
@@ -107,16 +111,27 @@ def appraise_candidates(asked: Question, pool: Sequence[Evidence], readings: Rea
         asked: the question.
         pool: all records found.
         readings: of the run; None reads anew.
+        leaves_unread: leave out what was not read before the reading was stopped.
+
+    Raises:
+        ReadingStopped: the reading was stopped, and nothing is to be left out.
     """
     readings = readings or Readings()
     entries: dict[str | None, list[Evidence]] = {}
     found: dict[str, list[AppraisedRecord]] = {}
+    readings.begin([record for record in pool if kind_of(record) in STUDIES])
     for record in pool:
         if kind_of(record) not in STUDIES:
             entries.setdefault(drug_of(record), []).append(record)
-        else:
-            for drug, said in readings.once(record, asked, partial(_appraised, record, asked, readings)).items():
-                found.setdefault(drug, []).append(said)
+            continue
+        try:
+            told = readings.once(record, asked, partial(_appraised, record, asked, readings))
+        except ReadingStopped:
+            if leaves_unread:
+                continue
+            raise
+        for drug, said in told.items():
+            found.setdefault(drug, []).append(said)
     known: dict[str, list[AppraisedRecord]] = {}
     for drug, records in found.items():
         roles = [each.readings[0].role for each in records]
@@ -177,13 +192,16 @@ def read_ahead(
         readings: of the run; what is read stays there.
         is_over: whether nobody needs it any more; asked before each record.
     """
-    for record in records:
-        if is_over():
-            return
-        if kind_of(record) == "publication" and readings.is_new(record):
+    new = [record for record in records if kind_of(record) == "publication" and readings.is_new(record)]
+    readings.found += len(new)
+    with suppress(ReadingStopped):
+        for record in new:
+            if is_over():
+                return
             for shown, named in studies([record], asked):
                 for drug in named:
                     readings.read(shown, drug, condition_of(asked))
+            readings.note_read(record)
 
 
 def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:

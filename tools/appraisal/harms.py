@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from willowbark.tools.registry import kind_of
 
+from ..errors import ReadingStopped
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, contraindicated_in, find_drug_classes, is_class_member
 from ..lexicon.conditions import is_generic
@@ -96,7 +97,10 @@ def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list
         results = [each for each in said if each.zone not in "TA"]
         said.sort(key=lambda each: (each.zone == "A", each.zone in "TA"))
         for drug, sentence in _drugs_in(said, document, asked):
-            reading = readings.of(record, drug, condition)[0]
+            try:
+                reading = readings.of(record, drug, condition)[0]
+            except ReadingStopped:  # left unread: nothing is known of its harms
+                continue
             reports = reading.does_harm or _is_harm(reading, asked.kind)
             stance: Stance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
             if stance == "reports":
@@ -125,7 +129,10 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
             if not (is_generic(name) or sentence.has_as_population(start, end)):
                 told |= {(drug, name): told.get((drug, name), sentence.text) for drug in drugs}
     for (drug, condition), text in told.items():
-        reading = readings.of(record, drug, condition)[0]
+        try:
+            reading = readings.of(record, drug, condition)[0]
+        except ReadingStopped:  # left unread
+            continue
         is_cause = reading.role == "cause" and reading.kind == "harm" and reading.effect in ("worse", "not_reported")
         if is_cause and reading.design not in NOT_PATIENTS:
             yield Harm(record.key, drug, "reports", text, condition)
