@@ -1,5 +1,6 @@
 """Earlier runs from the command line: list, show, export, resume, replay, compare, forget; and how they refuse."""
 
+import io
 import json
 import os
 import random
@@ -18,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from willowbark.teams.exports import FORMATS, write_export
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.runs import differences
+from willowbark.teams.faces.runs import RunRow, differences, match_run, print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
 from willowbark.tools.errors import UsageError
@@ -65,12 +66,44 @@ def test_every_format_is_written_beside_the_report_and_gives_the_same_bytes_agai
 @pytest.mark.usefixtures("folders")
 def test_runs_are_listed_newest_first() -> None:
     head, first, second = invoke("runs").stdout.splitlines()
-    assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
-    assert first.split() == [NEWER[:15], "no", "report"]
-    assert second.startswith(f"{OLDER[:15]}  ")
+    assert head.split("\t") == [*RunRow._fields]
+    assert first.split("\t")[:4] == [NEWER, NEWER[:15], "", "no report"]
+    assert second.split("\t")[:2] == [OLDER, OLDER[:15]]
     assert "bupropion" in second
-    assert max(map(len, (head, first, second))) <= 80
+    listed = json.loads(invoke("runs", "--json").stdout)
+    assert [(each["run_id"], each["status"]) for each in listed] == [(NEWER, None), (OLDER, None)]
     assert invoke("runs", "--runs", "nowhere").stdout == "No runs in nowhere.\n"
+
+
+def test_a_table_of_runs_that_share_a_second_keeps_all_columns_and_names_each_by_what_finds_it(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = f"{OLDER[:-4]}9f9f"
+    shutil.copytree(folders / "runs" / OLDER, folders / "runs" / same)
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("COLUMNS", "80")
+    print_runs(Path("runs"))
+    head, *rows = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
+    assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
+    assert max(map(len, (head, *rows))) <= 80
+    assert [match_run(row.split()[0], [OLDER, same, NEWER]) for row in rows] == [NEWER, same, OLDER]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "endless"])
+def test_a_report_that_might_never_end_is_refused_and_the_list_goes_on(kind: str, folders: Path) -> None:
+    path = folders / "runs" / NEWER / "report.json"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    assert "not a file of 256 MB at most" in complaint(invoke("show", NEWER))
+    assert "unreadable report" in invoke("runs").stdout
+    assert "bupropion" in invoke("runs").stdout
 
 
 @pytest.mark.usefixtures("folders")
@@ -196,7 +229,8 @@ def test_without_a_ledger_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_interrupted_run_is_listed_and_resumed_to_the_same_report(run_id: str) -> None:
     report = json.loads((Path("runs") / run_id / "report.json").read_text())
     interrupt(run_id)
-    assert f"willowbark resume {run_id}" in invoke("runs").stdout
+    (line,) = [each for each in invoke("runs").stdout.splitlines() if each.startswith(run_id)]
+    assert line.endswith("\tinterrupted")
     assert f"finish it with `willowbark resume {run_id}`" in complaint(invoke("diff", run_id, run_id))
 
     resumed = invoke("resume", "last", "--json", "-q")
@@ -357,10 +391,16 @@ def report(*keys: str, quality: str = "weak", **changed: Any) -> dict[str, Any]:
 def test_differences_name_new_gone_and_changed_evidence_and_moved_verdicts() -> None:
     found = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:3", quality="moderate", retracted=True))
     assert found[1:] == [
-        "Verdict: propranolol: weak (low) → moderate (low)",
+        "propranolol: evidence weak → moderate",
         "Gone: pmid:1: Title pmid:1",
-        "Changed: pmid:2: Title pmid:2",
+        "Changed: pmid:2: retracted not reported → True (Title pmid:2)",
         "New: pmid:3: Title pmid:3",
+    ]
+    before, after = report("pmid:1"), report("pmid:1")
+    for each, direction in ((before, "inconclusive"), (after, "supporting")):
+        each["evidence_table"] = [{"key": "pmid:1", "drug": "propranolol", "title": "", "direction": direction}]
+    assert differences(before, after)[1:] == [
+        "Changed: pmid:1: propranolol direction inconclusive → supporting (Title pmid:1)"
     ]
     only_numbers = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:1"))
     assert only_numbers[1:] == ["Nothing moved: same evidence, same verdicts."]

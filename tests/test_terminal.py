@@ -15,11 +15,12 @@ from exports_sample import sample
 from rich.console import Console
 
 from willowbark.agents.report.forms.blocks import Table, spans
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.faces.terminal import Board, print_report, write_lines
 from willowbark.tools.search import Status
 
-COLUMNS, LINES = 80, 80
+COLUMNS, LINES = 80, 24
 
 
 def shown(board: Board) -> list[str]:
@@ -133,17 +134,20 @@ def in_terminal(arguments: list[str], folder: Path) -> tuple[bytes, pyte.History
 
 @pytest.mark.whole
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-def test_a_run_ends_with_answer_table_files_and_what_comes_next(tmp_path: Path) -> None:
+def test_a_run_ends_with_the_whole_answer_its_files_and_what_comes_next_on_the_last_screen(tmp_path: Path) -> None:
     asked = ["ask", QUESTION, "--offline", "--max-iterations", "1", "--depth", "quick"]
     sent, screen = in_terminal(asked, tmp_path)
 
     lines = [line.rstrip() for line in screen.display]
     assert "0 s · starting".encode() in sent
     assert not [line for line in lines if "waiting for" in line or " kept  " in line], "the block is gone"
-    assert any(line.strip().endswith("what the evidence says") for line in lines)
-    assert "Candidates" in lines
-    assert any(line.split()[:2] == ["drug", "certainty"] for line in lines)
+    (folder,) = (tmp_path / "runs").iterdir()
+    report = ResearchReport.model_validate_json((folder / "report.json").read_bytes())
+    answer = " ".join(" ".join(lines).split())
+    assert report.summary_parts[0].text in answer
+    assert "This is not medical advice." in answer
+    assert b"what the evidence says" in sent
+    assert b"Candidates" in sent
     assert any(line.startswith("Run folder: runs/") for line in lines)
     assert any(line.startswith("Next: willowbark show last") for line in lines)
-    (folder,) = (tmp_path / "runs").iterdir()
     assert "pubmed: ok" in (folder / "log.txt").read_text(encoding="utf-8")

@@ -85,7 +85,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "max_results": _value(int, "N", "Records per page of a search, 1 to 50."),
     "approve": _flag("Ask which candidates the report should cover before it is written.", "--approve"),
     "fresh": _flag("Ignore cached replies and query the sources again.", "--fresh"),
-    "as_json": _flag("Print the report as JSON, and nothing else.", "--json"),
+    "as_json": _flag("Print JSON, and nothing else.", "--json"),
     "full": _flag("Print the full report, not just the summary.", "--full"),
     "out": _value(Path, "DIR", "Folder for run folders."),
     "quiet": _flag("Show no progress.", "--quiet", "-q"),
@@ -297,11 +297,11 @@ def doctor(*, settings: Path | None, live: bool) -> int:
 
 
 @command()
-def runs(*, runs: Path | None, settings: Path | None) -> None:
-    """List earlier runs, the newest first."""
+def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
+    """List earlier runs, the newest first: a table on a terminal, with tabs between the columns in a pipe."""
     from .runs import print_runs  # noqa: PLC0415
 
-    print_runs(_runs_folder(runs, settings))
+    print_runs(_runs_folder(runs, settings), as_json=as_json)
 
 
 @command()
@@ -352,7 +352,7 @@ def diff(
         ),
     ] = None,
 ) -> None:
-    """Show what changed from one run to another. Evidence that is new, gone or changed, and verdicts that moved."""
+    """Show what changed from one run to another: certainty and evidence of each drug, new, lost and changed studies."""
     from .runs import compare_runs  # noqa: PLC0415
     from .terminal import write_lines  # noqa: PLC0415
 

@@ -1,6 +1,9 @@
 """Earlier runs: find one, list them, read a report again, compare two."""
 
+import errno
 import json
+import stat
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 LATEST = "last"  # in place of a run id
 UNFINISHED = ("interrupted", "cancelled", "failed")  # can be resumed
 _REPORT = "report.json"
+_LONGEST = 256 << 20  # bytes of a report; those of exhaustive runs have some 10 MB
+_NOT_REPORTED, _SHORT = "not reported", 60
 _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
@@ -55,14 +60,17 @@ def run_ids(root: Path, others: Iterable[str] = ()) -> list[str]:
 
 
 def match_run(run: str, ids: Sequence[str]) -> str:
-    """The id that was meant by an id, the beginning of one, or `last` (the first id); as typed where none fits.
+    """The id meant by an id, its beginning, its name in the list, or `last` (the first); as typed where none fits.
 
     Raises:
         UsageError: several ids begin so.
     """
     if run == LATEST and ids and LATEST not in ids:
         return ids[0]
+    head, _, tail = run.rpartition("-")
     fitting = sorted({run_id for run_id in ids if run_id.startswith(run)})
+    if not fitting and RUN_ID.fullmatch(head):
+        fitting = sorted({run_id for run_id in ids if run_id.startswith(head) and run_id.endswith(f"-{tail}")})
     if run in ids or not fitting:
         return run
     if len(fitting) > 1:
@@ -119,7 +127,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
         try:
-            return _parse_report(path.read_bytes(), str(path))
+            return _parse_report(_read_report(path), str(path))
         except FileNotFoundError:
             raise UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats') from None
         except OSError as error:
@@ -128,6 +136,18 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
         if not RUN_ID.fullmatch(run_id) or (report := restore_report(run_id, root)) is None:
             raise
         return report
+
+
+def _read_report(path: Path) -> bytes:
+    """A report's bytes; a pipe, a device and whatever else might never end is not opened.
+
+    Raises:
+        OSError: it is not there, not a file, or too long for a report.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
+        raise OSError(errno.EFBIG, f"not a file of {_LONGEST >> 20} MB at most")
+    return path.read_bytes()
 
 
 def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
@@ -170,7 +190,7 @@ class RunRow(NamedTuple):
 
     run_id: str
     name: str
-    """The id, cut to its time where that is unique."""
+    """The id, cut to its time; where runs share that, to its time and its end."""
     question: str
     """Empty where only an unreadable report is left."""
     candidates: str
@@ -191,12 +211,13 @@ def list_runs(root: Path) -> list[RunRow]:
     rows = []
     for run_id in ids:
         run, short = runs.get(run_id), run_id[:_TIME_LENGTH]
-        name = short if sum(other.startswith(short) for other in ids) == 1 else run_id
+        is_alone = sum(other.startswith(short) for other in ids) == 1
+        name = short if is_alone else f"{short}-{run_id.rpartition('-')[2]}"
         cost, certainty, question = "", "", run.question if run else ""
         try:
             path = root / run_id / _REPORT
             restored = None if path.is_file() or not (run and run.stop_reason) else restore_report(run_id, root)
-            report = restored.model_dump(mode="json") if restored else json.loads(path.read_bytes())
+            report = restored.model_dump(mode="json") if restored else json.loads(_read_report(path))
             first, *others = report["candidates"] or [None]
             drugs = f"{first['name']}{f', {len(others)} more' if others else ''}" if first else "none"
             certainty = first["certainty"] if first else ""
@@ -221,11 +242,18 @@ def format_cost(turns: Sequence[float | None]) -> str:
     return "–" if not turns else f"${sum(priced):.2f}" if len(priced) == len(turns) else "?"
 
 
-def print_runs(root: Path) -> None:
-    """Print a table of the runs, newest first, and how to resume those without a report."""
+def print_runs(root: Path, *, as_json: bool = False) -> None:
+    """Print the runs, newest first: as a table on a terminal, with tabs between columns into a pipe, or as JSON."""
     rows = list_runs(root)
+    if as_json:
+        write_out(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
+        return
     if not rows:
         write_out(f"No runs in {root}.")
+        return
+    if not sys.stdout.isatty():
+        shown = [RunRow._fields, *([each or "" for each in row] for row in rows)]
+        write_out("\n".join("\t".join(each.replace("\t", " ") for each in row) for row in shown))
         return
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for name in ("run", "question", "candidates", "certainty", "cost", "time"):
@@ -274,37 +302,52 @@ def compare_runs(earlier: str, later: str | None) -> list[str]:
 
 
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
-    """What changed between two reports, given as JSON content, one line each."""
+    """What changed between two reports, given as JSON content, one line each: verdicts first, then studies."""
     lines = [f"Question: {one_line(later['research_question'])}"]
     if earlier["research_question"] != later["research_question"]:
         lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
-    before, after = (
-        {c["name"]: f"{c['evidence_quality']} ({c['certainty']})" for c in report["candidates"]}
-        for report in (earlier, later)
-    )
+    before, after = ({each["name"]: each for each in report["candidates"]} for report in (earlier, later))
     for name in sorted(before.keys() | after.keys()):
-        was, now = before.get(name, "not a candidate"), after.get(name, "not a candidate")
-        if was != now:
-            lines.append(f"Verdict: {name}: {was} → {now}")
+        was, now = before.get(name), after.get(name)
+        if was is None or now is None:
+            gone, one = ("a new candidate", now) if was is None else ("no longer a candidate", was)
+            assert one is not None
+            lines.append(f"{name}: {gone} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
+            continue
+        for what, field in (("certainty", "certainty"), ("evidence", "evidence_quality")):
+            if was[field] != now[field]:
+                lines.append(f"{name}: {what} {was[field]} → {now[field]}")
     old, new = _evidence(earlier), _evidence(later)
     for key in sorted(old.keys() | new.keys()):
+        (was_title, was_said), (title, said) = old.get(key, ("", {})), new.get(key, ("", {}))
         if key not in old:
-            lines.append(f"New: {key}: {new[key][0]}")
+            lines.append(f"New: {key}: {title}")
         elif key not in new:
-            lines.append(f"Gone: {key}: {old[key][0]}")
-        elif old[key] != new[key]:
-            lines.append(f"Changed: {key}: {new[key][0]}")
+            lines.append(f"Gone: {key}: {was_title}")
+        else:
+            moved = [_moved(each, was_said.get(each), said.get(each)) for each in sorted(was_said.keys() | said.keys())]
+            if changed := [each for each in moved if each]:
+                lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
     return lines if len(lines) > 1 else [*lines, "Nothing moved: same evidence, same verdicts."]
 
 
-def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
-    """By record key: its title, and everything else in the report about it."""
-    found: dict[str, tuple[str, Any]] = {}
-    for row in report["references"]:
-        found[row["key"]] = (one_line(row["title"]), [{k: v for k, v in row.items() if k != "number"}])
-    for row in [*report["evidence_table"], *report["trials"]]:
-        found.setdefault(row["key"], (one_line(row["title"]), []))[1].append(row)
+def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str, str], Any]]]:
+    """By record key: its title, and everything else in the report about it, by drug ("" for none) and field."""
+    found: dict[str, tuple[str, dict[tuple[str, str], Any]]] = {}
+    for row in [*report["references"], *report["evidence_table"], *report["trials"]]:
+        told = found.setdefault(row["key"], (one_line(row["title"]), {}))[1]
+        told.update({(row.get("drug", ""), field): said for field, said in row.items() if field != "number"})
     return found
+
+
+def _moved(place: tuple[str, str], was: Any, now: Any) -> str:
+    """A change in words, figures and short texts as they were and are; empty where there is none."""
+    (drug, field), told = place, [_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in (was, now)]
+    if was == now:
+        return ""
+    name = " ".join(filter(None, (drug, field.replace("_", " "))))
+    is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in (was, now))
+    return one_line(f"{name} {told[0]} → {told[1]}" if is_short else f"{name} is another")
 
 
 def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:

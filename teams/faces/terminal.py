@@ -22,6 +22,8 @@ from willowbark.tools.errors import UsageError
 from ..events import AgentEvent
 
 if TYPE_CHECKING:
+    from rich.markdown import Markdown
+
     from willowbark.agents.report.forms.blocks import Document
 
     from ..run.workspace import Report
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
 OVERVIEW_NARROW = 5  # of its columns fit into fewer
 COUNT_EVERY_S = 5.0  # between two lines that count what is read, where lines stay
+LINES_AFTER = 6  # of the last screen, for where the report is kept and the prompt
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
@@ -242,7 +245,7 @@ def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -
             console = Console(highlight=False, markup=False, emoji=False)
             os.environ.setdefault("LESS", "-RFX")  # pass colours and links; print what fits on one page directly
             with console.pager(styles=True, links=True) if full else nullcontext():
-                print_report(report.to_tree() if full else report.to_brief(), console)
+                (print_report if full else print_brief)(report.to_tree() if full else report.to_brief(), console)
         else:
             write_out(report.to_markdown())
         sys.stdout.flush()
@@ -257,10 +260,45 @@ def print_report(document: "Document", console: Console) -> None:
 
     In a window too narrow for the tables of candidates they hold drugs, certainty and numbers of studies alone.
     """
-    from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
-
-    from willowbark.agents.report.forms import blocks  # noqa: PLC0415
+    from willowbark.agents.report.forms import blocks  # noqa: PLC0415  not needed in a pipe
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
+
+    def fit(block: blocks.Block) -> blocks.Block:
+        if not isinstance(block, blocks.Table) or block.look != "overview" or console.width >= OVERVIEW_WIDTH:
+            return block
+        rows = tuple(replace(row, cells=row.cells[:OVERVIEW_NARROW]) for row in block.rows)
+        return replace(block, columns=block.columns[:OVERVIEW_NARROW], groups=(blocks.Group(rows),))
+
+    sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
+    console.print(_laid_out(as_markdown(replace(document, sections=sections))))
+
+
+def print_brief(document: "Document", console: Console) -> None:
+    """Print the tables of candidates, then the answer, so that it stands whole on the last screen.
+
+    Of what follows the answer the first is left out that does not fit there: estimates of drugs that the tables list.
+    It stands in the full report.
+    """
+    from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415  not needed in a pipe
+    from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
+
+    answer, *others = document.sections
+    first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
+
+    def laid_out() -> "Markdown":
+        listed = [Items(tuple(note.content for note in notes))] if notes else []
+        return _laid_out(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+
+    while notes and len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
+        del notes[0]
+    print_report(replace(document, sections=tuple(others)), console)
+    console.print()
+    console.print(laid_out())
+
+
+def _laid_out(text: str) -> "Markdown":
+    """Markdown as the terminal shows it."""
+    from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
 
     class NarrowTable(TableElement):
         """A table whose first column is never broken: it names drugs and sources."""
@@ -274,14 +312,7 @@ def print_report(document: "Document", console: Console) -> None:
     class ReportMarkdown(Markdown):
         elements = {**Markdown.elements, "table_open": NarrowTable}  # noqa: RUF012  as rich has it
 
-    def fit(block: blocks.Block) -> blocks.Block:
-        if not isinstance(block, blocks.Table) or block.look != "overview" or console.width >= OVERVIEW_WIDTH:
-            return block
-        rows = tuple(replace(row, cells=row.cells[:OVERVIEW_NARROW]) for row in block.rows)
-        return replace(block, columns=block.columns[:OVERVIEW_NARROW], groups=(blocks.Group(rows),))
-
-    sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
-    console.print(ReportMarkdown(as_markdown(replace(document, sections=sections))))
+    return ReportMarkdown(text)
 
 
 def write_out(text: str) -> None:
