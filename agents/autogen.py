@@ -212,7 +212,13 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
     return "own" if getattr(inner, "_raw_config", {}).get("base_url") else "strict"
 
 
-def patch_provider_client(client: ChatCompletionClient) -> ChatCompletionClient:
+Call = Callable[..., Awaitable[Any]]
+"""How a provider's library is asked."""
+
+
+def patch_provider_client(
+    client: ChatCompletionClient, around: Callable[[str, Any, Call], Call] = lambda _provider, _library, call: call
+) -> ChatCompletionClient:
     """Add to a provider's client what AutoGen's leaves out; other clients are left as they are.
 
     Anthropic caches only what is marked of a prompt, and counts what it read from the cache apart from the rest:
@@ -220,17 +226,21 @@ def patch_provider_client(client: ChatCompletionClient) -> ChatCompletionClient:
     and OpenAI tell of refusals beside an answer's text, which is all that AutoGen takes: here they become the text,
     after `REFUSED`.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
+
+    Args:
+        client: changed, and given back.
+        around: what a call goes through first: gets the provider's name, its library's client and the call.
     """
+    library: Any = getattr(client, "_client", None)
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
-        messages = client._client.messages  # type: ignore[attr-defined]
-        messages.create = _of_anthropic(messages.create)
+        library.messages.create = _of_anthropic(around("anthropic", library, library.messages.create))
     elif type(client).__module__.startswith("autogen_ext.models.openai"):
-        completions = client._client.chat.completions  # type: ignore[attr-defined]
-        completions.create = _of_openai(completions.create)
+        completions = library.chat.completions
+        completions.create = _of_openai(around("openai", library, completions.create))
     return client
 
 
-def _of_openai(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _of_openai(create: Call) -> Call:
     async def patched(**asked: Any) -> Any:
         said = await create(**asked)
         for choice in getattr(said, "choices", None) or ():
@@ -241,7 +251,7 @@ def _of_openai(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
     return patched
 
 
-def _of_anthropic(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _of_anthropic(create: Call) -> Call:
     def count(message: Any) -> None:
         read, written = message.usage.cache_read_input_tokens, message.usage.cache_creation_input_tokens
         message.usage.input_tokens += (read or 0) + (written or 0)

@@ -47,6 +47,7 @@ class RunContext:
         waiting: opened while a person is waited for, so that the time is not counted.
         readings: what readers said of the records so far; None begins anew.
         stopped: why the run ended before its report, as that should name it; None where the judge says it.
+        reads_in_batches: whether publications are read through the batch interface of the model's provider.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class RunContext:
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         readings: Readings | None = None,
         stopped: str | None = None,
+        reads_in_batches: bool = False,
     ) -> None:
         self.transport = transport
         self.marker = new_marker()
@@ -70,6 +72,7 @@ class RunContext:
         self.decided = decided
         self.waiting = waiting
         self.stopped = stopped
+        self.reads_in_batches = reads_in_batches
         self.looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = {}
         """By agent: has what its tools know of drugs looked up; must not raise."""
         self.drafts: Drafts | None = None

@@ -65,6 +65,8 @@ class Findings(BaseModel, extra="forbid"):
     """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
     reading_tokens: tuple[int, int] = (0, 0)
     """Tokens of the prompts and answers of reading, which are among those of the turn."""
+    batch_tokens: tuple[int, int] = (0, 0)
+    """Those of them that have a batch's price."""
     notes: list[str] = []
     """What went wrong on the way, for the report's limitations."""
     reading_notes: list[str] = []

@@ -26,7 +26,7 @@ from .assessment import AssessmentMessage, JudgeAssessment
 from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
-from .report.content import OTHER_CALLS, READING, TurnUsage
+from .report.content import BATCHED, OTHER_CALLS, READING, TurnUsage
 from .report.material import Material, mechanisms_of
 from .report.model import ReportMessage, ResearchReport
 from .report.writing import Writing
@@ -271,10 +271,13 @@ def turns_of(
     """A turn's tokens, those of reading apart; empty where it used none."""
     if usage is None:
         return []
-    read = message.content.reading_tokens if isinstance(message, FindingsMessage) else (0, 0)
+    read = batched = 0, 0
+    if isinstance(message, FindingsMessage):
+        read, batched = message.content.reading_tokens, message.content.batch_tokens
     tokens = {
         agent: (usage.prompt_tokens - read[0], usage.completion_tokens - read[1]),
-        READING: read,
+        READING: (read[0] - batched[0], read[1] - batched[1]),
+        BATCHED: batched,
     }
     return [
         TurnUsage(agent=name, iteration=iteration, prompt_tokens=asked, completion_tokens=said)

@@ -153,6 +153,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 if not isinstance(event, Response):
                     yield event
             if not turn.model_failed:
+                if self._run.reads_in_batches and turn.replies:
+                    waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
+                    yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
                 await self._read(turn, deadline, cancellation_token)
         except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
             await self._model_context.load_state(known_context)
@@ -223,7 +226,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         records = merge(record for reply in turn.replies for record in reply.records)
         new = [each for each in to_read(records, question) if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
-        turn.read = await read(client, question.text, new, self._run.marker, cancellation_token, left_s)
+        in_batch = self._run.reads_in_batches
+        turn.read = await read(
+            client, question.text, new, self._run.marker, cancellation_token, left_s, in_batch=in_batch
+        )
         self._was_read |= turn.read.done
 
     async def _declare(self) -> Specialist:
@@ -337,6 +343,7 @@ class _Turn:
             replies=self.replies,
             readings=self.read.readings,
             reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
+            batch_tokens=(self.read.batched.prompt_tokens, self.read.batched.completion_tokens),
             notes=self.notes,
             reading_notes=self.read.notes,
         )

@@ -169,7 +169,9 @@ class RoleSettings(_Section):
 
     def of(self, agent: str) -> str | None:
         """The model of an agent, by the name that accounts give it; None is `llm.model`."""
-        role = {"reading": "reader", "judge": "judge", "report": "report"}.get(agent, "specialist")
+        role = {"reading": "reader", "reading in batches": "reader", "judge": "judge", "report": "report"}.get(
+            agent, "specialist"
+        )
         named: str | None = getattr(self, role)
         return named
 
@@ -196,6 +198,9 @@ class LLMSettings(_Section):
     the server to refuse; Ollama, which cuts prompts instead, has `num_ctx`."""
     streaming: bool = False
     """Whether answers are taken piece by piece; `timeout_s` then bounds the wait for a piece, as slow models need."""
+    batch: bool = False
+    """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
+    minutes or a day."""
     fallback: bool = False
     """Whether a report counts as one that the baseline analyst wrote since the model failed."""
     base_url: Annotated[str, AfterValidator(_plain_address)] | None = None

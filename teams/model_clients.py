@@ -25,6 +25,8 @@ BASELINE = "baseline"
 READS_REQUESTS = "reads_requests"
 """In what a ledger keeps of a model: whether it took requests as data, which a replay words as they were."""
 FORMS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL, azure/DEPLOYMENT"
+WITH_BATCHES = ("openai/", "anthropic/")
+"""How the names of models begin that can be asked in batches."""
 _AZURE_API_VERSION = "2024-10-21"  # the newest dated one that is generally available; it knows structured output
 _ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's default of 4096
 _OLLAMA_CONTEXT = 32_768  # tokens; the longest prompt of a run has about half of that
@@ -81,10 +83,11 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(_unknown(name))
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
-    from willowbark.agents.autogen import patch_provider_client  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.autogen import patch_provider_client  # noqa: PLC0415
 
     try:
-        return patch_provider_client(client_class(**arguments))
+        return patch_provider_client(client_class(**arguments), through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"

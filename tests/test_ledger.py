@@ -213,6 +213,7 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.exchanged(exchange(b"shared"))
                 journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
                 journal.keep_answer("m1", "baseline", Ended(title="yes"), RequestUsage(1, 1), 0.0)
+                journal.keep_batch("m1", "batch_1")
                 journal.note_event("progress", 1, "something")
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
         tables = [name for (name,) in ledger._database.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -359,8 +360,8 @@ def test_a_ledger_that_may_not_be_written_starts_nothing_and_loses_nothing() -> 
 @pytest.mark.parametrize(
     ("edit", "what"),
     [
-        ("PRAGMA user_version=4", "of another version of Willowbark (schema 4, this one reads 5)"),
-        ("PRAGMA user_version=6", "of another version of Willowbark (schema 6, this one reads 5)"),
+        ("PRAGMA user_version=5", "of another version of Willowbark (schema 5, this one reads 6)"),
+        ("PRAGMA user_version=7", "of another version of Willowbark (schema 7, this one reads 6)"),
         ("PRAGMA user_version=0", "no ledger of Willowbark's"),
         ("PRAGMA user_version=-5", "no ledger of Willowbark's"),
     ],

@@ -29,6 +29,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, prompt
+from .batches import Gathered
 from .claims import Claim, objection, plain, quoted_sentences
 from .drafts import ReadingDraft, ReadingsDraft
 
@@ -80,6 +81,9 @@ class Read:
     failures: Counter[str] = field(default_factory=Counter)
     """By reason: how many records a model did not read."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    batched: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    """What of `usage` has a batch's price."""
+    batch_notes: list[str] = field(default_factory=list)
 
     def take(
         self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str
@@ -113,6 +117,7 @@ class Read:
             for reason, which in self.refused.items()
         )
         return [
+            *self.batch_notes,
             *(
                 f"{counted(number, 'record')} not read by the model: {reason}"
                 for reason, number in self.failures.items()
@@ -151,6 +156,8 @@ async def read(
     marker: str,
     cancellation_token: CancellationToken,
     timeout_s: float | None = None,
+    *,
+    in_batch: bool = False,
 ) -> Read:
     """Have a model read records, in batches side by side.
 
@@ -161,20 +168,28 @@ async def read(
         marker: of the blocks of records.
         cancellation_token: ends it.
         timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
+        in_batch: whether the prompts go through the provider's batch interface, however long that takes.
     """
     found, free = Read(), asyncio.Semaphore(AT_ONCE)
     size = sum(len(each.page.whole) for each in records)
     number = max(prompts_for(len(records)), min(len(records), -(-size // BATCH_CHARACTERS)))
     batches = [records[at::number] for at in range(number)]  # none is left with a record or two
 
-    async def one(batch: Sequence[ToRead]) -> None:
+    gathered = Gathered(len(batches)) if in_batch else None
+
+    async def one(batch: Sequence[ToRead], gathered: Gathered | None = None) -> None:
         head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
         asked: list[LLMMessage] = [
             SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
             UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="reader"),
         ]
-        async with free:
-            answer = await ask([client], asked, ReadingsDraft, cancellation_token)
+        if gathered is None:
+            async with free:
+                answer = await ask([client], asked, ReadingsDraft, cancellation_token)
+        else:
+            with gathered.place() as place:
+                answer = await ask([client], asked, ReadingsDraft, cancellation_token)
+            add_usage(found.batched, place.usage)
         add_usage(found.usage, answer.usage)
         if answer.was_too_long and len(batch) > 1:
             await asyncio.gather(one(batch[: len(batch) // 2]), one(batch[len(batch) // 2 :]))
@@ -197,16 +212,17 @@ async def read(
                 if not found.holds(draft.evidence_key, canonical_drug(draft.drug) or draft.drug.strip().casefold()):
                     found.refused.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
 
-    tasks = [asyncio.ensure_future(one(batch)) for batch in batches]
+    tasks = [asyncio.ensure_future(one(batch, gathered)) for batch in batches]
     for task in tasks:
         cancellation_token.link_future(task)
     try:
-        ended, late = await asyncio.wait(tasks, timeout=timeout_s) if tasks else (set(), set())
+        ended, late = await asyncio.wait(tasks, timeout=None if in_batch else timeout_s) if tasks else (set(), set())
     finally:
         for task in tasks:
             task.cancel()
     for task in ended:
         task.result()
+    found.batch_notes = gathered.notes if gathered else []
     if late:
         unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
         found.failures["its time was up"] += unread

@@ -32,6 +32,8 @@ CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by who says it, our co
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING = "reading"
 """In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
+BATCHED = "reading in batches"
+"""The same, at the price of a batch."""
 OTHER_CALLS = "other"
 """In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})

@@ -79,6 +79,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "library": _value(str, "FOLDER", "Search a folder of records, without network; or `bundled`."),
     "model": _value(str, "NAME", _MODELS),
     "settings": _value(Path, "FILE", "Settings, instead of ./willowbark.toml.", "--config"),
+    "batch": _flag("Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
     "fallback": _flag("Exit 0 even if the model failed and the rule-based analyst wrote the report.", "--fallback"),
     "max_iterations": _value(int, "N", "Rounds of search and judgement, 1 to 20."),
     "depth": _value(_DEPTH, None, "Read about 60, 300 or 2,000 records: quick, standard or exhaustive."),
@@ -126,7 +127,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 """Every option by its name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
-_ASKED = (*_SERVED, "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
+_ASKED = (*_SERVED, "batch", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
 
 
 def command(

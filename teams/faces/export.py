@@ -130,12 +130,12 @@ def _prices_of(run: Run) -> "Prices":
 
 def _usage_of(turn: Turn) -> "list[TurnUsage]":
     """The tokens of a turn, those for reading publications apart."""
-    from willowbark.agents.report.content import READING, TurnUsage  # noqa: PLC0415
+    from willowbark.agents.report.content import BATCHED, READING, TurnUsage  # noqa: PLC0415
 
-    read = turn.message["content"].get("reading_tokens", (0, 0))
+    read, batched = (turn.message["content"].get(name, (0, 0)) for name in ("reading_tokens", "batch_tokens"))
     tokens = {turn.source: (turn.prompt_tokens - read[0], turn.completion_tokens - read[1])}
-    if any(read):
-        tokens[READING] = read
+    alone = read[0] - batched[0], read[1] - batched[1]
+    tokens |= {name: used for name, used in ((READING, alone), (BATCHED, batched)) if any(used)}
     return [
         TurnUsage(agent=agent, iteration=turn.iteration, prompt_tokens=prompt, completion_tokens=completion)
         for agent, (prompt, completion) in tokens.items()

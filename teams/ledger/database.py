@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from willowbark.tools.errors import UsageError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
 BUSY_TIMEOUT_S = 60.0  # others write for milliseconds, but SQLite keeps no queue: one of 40 processes may wait for 10 s
 MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed: no source's reply comes near it
@@ -49,6 +49,10 @@ _SCHEMA = """
         cost_usd REAL, at TEXT NOT NULL
     );
     CREATE INDEX model_call_request ON model_call (run, request);
+    CREATE TABLE batch (
+        run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, request TEXT NOT NULL, batch TEXT NOT NULL,
+        at TEXT NOT NULL, PRIMARY KEY (run, request)
+    );
     CREATE TABLE turn (
         id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, iteration INTEGER NOT NULL,
         source TEXT NOT NULL, type TEXT NOT NULL, message BLOB NOT NULL, prompt_tokens INTEGER NOT NULL,

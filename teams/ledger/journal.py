@@ -176,6 +176,15 @@ class Journal:
             )
         )
 
+    def find_batch(self, request: str) -> str | None:
+        """The batch in which a request was sent; None where it was sent in none."""
+        rows = self._database.query("SELECT batch FROM batch WHERE request = ? AND run = ?", request, self.run_id)
+        return str(rows[0][0]) if rows else None
+
+    def keep_batch(self, request: str, batch: str) -> None:
+        """Commit that a request was sent in a batch: a resumed run waits for that one."""
+        self._write(insert_into("batch", run=self.run_id, request=request, batch=batch, at=_now()))
+
     def find_model_failure(self, request: str) -> str | None:
         """The kind of error that a model once raised; None where it did not."""
         failure = self._next_failure(request)

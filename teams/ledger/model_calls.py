@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
@@ -18,11 +19,13 @@ from pydantic import BaseModel, ValidationError
 from willowbark.agents.asking import (
     REQUEST,
     ModelUnavailable,
+    add_usage,
     analyst_name,
     provider_error_line,
     reads_requests,
     written_calls,
 )
+from willowbark.agents.asking.batches import present_place
 from willowbark.agents.asking.drafts import strict
 from willowbark.agents.autogen import openai_server
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
@@ -96,12 +99,20 @@ class JournaledClient(ChatCompletionCache):
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        journal, extra = self._journal, extra_create_args or {}
+        journal, extra, place = self._journal, extra_create_args or {}, present_place()
         key = request_key(messages, tools, json_output, extra)
         if journal is not None and (known := _answer_in(journal, key)) is not None:
             known.cached = True
-            self._budget.used(known.usage, self._model)
+            in_batch = isinstance(known, BatchedResult)
+            self._budget.used(known.usage, self._model, in_batch=in_batch)
+            if place is not None and in_batch:
+                add_usage(place.usage, known.usage)
             return known
+        is_first = place is not None and place.is_open
+        if place is not None and is_first:
+            place.key = key
+            if journal is not None:
+                place.batch, place.keep = journal.find_batch(key), partial(journal.keep_batch, key)
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         most = self._context_tokens
@@ -113,22 +124,28 @@ class JournaledClient(ChatCompletionCache):
             raise ModelUnavailable(kind)
         try:
             self._budget.check()
-            result = await self._ask(messages, arguments)
+            result = await self._ask(messages, arguments, streams=self._streams and not is_first)
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:
                 journal.keep_model_failure(key, provider_error_line(error))
             raise
         answer = _with_calls(result, arguments)
+        in_batch = place is not None and is_first and place.was_answered
+        if place is not None and in_batch:
+            answer = BatchedResult(**dict(answer))
+            add_usage(place.usage, answer.usage)
         if journal is not None:
-            cost = self._budget.prices.cost_usd(answer.usage, self._model)
+            cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=in_batch)
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
-        self._budget.used(answer.usage, self._model)
+        self._budget.used(answer.usage, self._model, in_batch=in_batch)
         return answer
 
-    async def _ask(self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> CreateResult:
+    async def _ask(
+        self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any], *, streams: bool
+    ) -> CreateResult:
         """What the model says, in one piece, or united from its pieces."""
-        if not self._streams:
+        if not streams:
             return await self.client.create(messages, **arguments)
         if openai_server(self.client) is not None:  # else it counts no tokens of a stream
             extra = {**arguments["extra_create_args"], "stream_options": {"include_usage": True}}
@@ -152,10 +169,18 @@ class JournaledClient(ChatCompletionCache):
         yield result
 
 
+class BatchedResult(CreateResult):
+    """An answer that came in a batch, at its price."""
+
+    in_batch: Literal[True] = True
+
+
 def _answer_in(journal: Journal, key: str) -> CreateResult | None:
     content = journal.find_answer(key)
     try:
-        return None if content is None else CreateResult.model_validate(content)
+        if content is None:
+            return None
+        return (BatchedResult if content.get("in_batch") else CreateResult).model_validate(content)
     except ValidationError:
         return None
 

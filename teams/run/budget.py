@@ -17,12 +17,13 @@ from autogen_core.models import RequestUsage
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import prompts_for
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.content import OTHER_CALLS, READING, ModelCalls, TurnUsage
+from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
+BATCH_SHARE = 0.5  # what a token costs in a batch, of its list price: both providers take half
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
 PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
@@ -91,17 +92,19 @@ class Prices:
         """Whether all of them are."""
         return self.main is not None and None not in self.others.values()
 
-    def cost_usd(self, usage: RequestUsage, model: str | None = None) -> float | None:
+    def cost_usd(self, usage: RequestUsage, model: str | None = None, *, in_batch: bool = False) -> float | None:
         """US dollars of calls of a model; None where its price is not known.
 
         Args:
             usage: tokens of prompts and answers.
             model: by its name; None, and a name of no role, is the main one.
+            in_batch: whether they were made in a batch.
         """
         price = self.others.get(model or "", self.main)
         if price is None:
             return None
-        return (usage.prompt_tokens * price.input + usage.completion_tokens * price.output) / 1e6
+        full = (usage.prompt_tokens * price.input + usage.completion_tokens * price.output) / 1e6
+        return full * BATCH_SHARE if in_batch else full
 
     def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
         """US dollars of turns; None where a price is not known."""
@@ -126,7 +129,7 @@ class Prices:
         priced = []
         for entry in entries:
             usage = RequestUsage(entry.prompt_tokens, entry.completion_tokens)
-            cost = self.cost_usd(usage, self.roles.of(entry.agent))
+            cost = self.cost_usd(usage, self.roles.of(entry.agent), in_batch=entry.agent == BATCHED)
             priced.append(entry.model_copy(update={"cost_usd": cost}))
         return priced
 
@@ -195,11 +198,11 @@ class Budget:
         if self.share >= 1:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
-    def used(self, usage: RequestUsage, model: str | None = None) -> None:
-        """Count one call that a model answered; None is the main one."""
+    def used(self, usage: RequestUsage, model: str | None = None, *, in_batch: bool = False) -> None:
+        """Count one call that a model answered, as `Prices.cost_usd` takes it."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
-        self._cost_usd += self.prices.cost_usd(usage, model) or 0.0
+        self._cost_usd += self.prices.cost_usd(usage, model, in_batch=in_batch) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
@@ -242,7 +245,7 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
-        READING: BATCH_TOKENS * prompts_for(publications) + RECORD_TOKENS * publications,
+        BATCHED if llm.batch else READING: BATCH_TOKENS * prompts_for(publications) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,
         "literature": CHOICE_TOKENS,

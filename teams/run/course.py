@@ -211,6 +211,7 @@ class Course:
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,
             readings=self._readings,
+            reads_in_batches=self._settings.llm.batch,
         )
         return ResearchTeam(participants_of(self._settings, client, self._approver, roles), client, run=run)
 

@@ -84,6 +84,8 @@ class RunOptions(BaseModel):
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
     model: str | None = None
     """`baseline`, `openai/MODEL`, …, over the settings' `llm.model` and for all `llm.roles`."""
+    batch: bool | None = None
+    """Whether publications are read through the provider's batch interface, over the settings' `llm.batch`."""
     fallback: bool | None = None
     """Whether the baseline analyst may write the report where the model fails, over the settings' `llm.fallback`."""
     max_iterations: int | None = None
@@ -175,6 +177,7 @@ class RunOptions(BaseModel):
             {
                 "llm.model": self.model,
                 "llm.roles": None if self.model is None else {},
+                "llm.batch": self.batch,
                 "llm.fallback": self.fallback,
                 "research.max_iterations": self.max_iterations,
                 "research.depth": self.depth,

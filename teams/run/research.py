@@ -15,7 +15,7 @@ from willowbark.tools.questions import validate_question
 from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger
-from ..model_clients import clients_of_roles, model_of, preflight
+from ..model_clients import WITH_BATCHES, clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .options import Asked, RunOptions
@@ -129,6 +129,9 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked = await understand(asked, client)
         model, journal = model_of(client), None
+        reader = settings.llm.roles.reader or model.name
+        if settings.llm.batch and not reader.startswith(WITH_BATCHES):
+            raise UsageError(f"--batch: {reader} has no batch interface, openai/… and anthropic/… have; leave it out")
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)

@@ -1,0 +1,318 @@
+"""Reading through the batch interfaces of OpenAI and Anthropic: half the price, answers within a day.
+
+A reading stage opens a `Gathered`, and in it a place for each of its prompts. What AutoGen's client hands on to its
+provider's library is kept back there until every place has its prompt or does without one; then all go off as one
+batch, and each is answered as though it had been asked alone. What the batch does not answer is asked alone.
+
+https://developers.openai.com/api/docs/guides/batch
+https://platform.claude.com/docs/en/build-with-claude/batch-processing
+"""
+
+import asyncio
+import importlib
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from autogen_core.models import RequestUsage
+
+from willowbark.tools.wording import listed
+
+from . import ModelUnavailable, in_a_line, provider_error_line
+
+AT_ONCE = 4  # prompts that are asked alone, side by side
+FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between two looks at a batch, which grow
+PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
+REPLY_S = 300.0  # for one reply of a batch interface, to its last byte
+MOST_FAILURES = 30  # looks that fail in a row, half an hour of them
+STATE_BYTES = 1 << 20  # of what is said of a batch
+ANSWER_BYTES = 4 << 20  # of a prompt's answer in a batch's results: its characters may be escaped
+_ID = re.compile(r"[\w-]{1,200}")
+_PASSING = (408, 409, 429)  # statuses that another look may not meet, among those that blame who asks
+_RAW = {"X-Stainless-Raw-Response": "stream"}  # has either library hand over a reply unread
+Create = Callable[..., Awaitable[Any]]
+
+
+class Interface:
+    """A provider's batches, by its library's client."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+
+    async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
+        """Send prompts, by their keys; gives the batch's name."""
+        raise NotImplementedError
+
+    async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
+        """What came of a batch, None while it works: by key an answer of the library's type, or why there is none."""
+        raise NotImplementedError
+
+    async def _state(self, path: str, posted: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        said = _object(await self._read(path, STATE_BYTES, posted, **more))
+        if said is None:
+            raise ModelUnavailable("what the server said of a batch is no JSON object")
+        return said
+
+    async def _read(self, path: str, most: int, posted: Mapping[str, Any] | None = None, **more: Any) -> bytes:
+        """A reply, unpacked, as far as it keeps to its bounds in bytes and time."""
+        asked, said = {"cast_to": object, "options": {"headers": _RAW}, **more}, bytearray()
+        call = self._library.get if posted is None else partial(self._library.post, body=posted)
+        try:
+            async with asyncio.timeout(REPLY_S):
+                reply = await call(path, **asked)
+                try:
+                    async for piece in reply.iter_bytes():
+                        said += piece
+                        if len(said) > most:
+                            raise ModelUnavailable(f"a batch's reply has more than {most:,} bytes")
+                finally:
+                    await reply.close()
+        except TimeoutError:
+            raise ModelUnavailable(f"a batch's reply did not end in {REPLY_S:g} s") from None
+        return bytes(said)
+
+    async def _lines(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Results by key, a line each; what is none is passed over."""
+        lines = map(_object, (await self._read(path, prompts * ANSWER_BYTES)).splitlines())
+        return ((str(line["custom_id"]), line) for line in lines if line and "custom_id" in line)
+
+
+class OpenAIBatches(Interface):
+    """Batches of chat completions, as files of JSON lines."""
+
+    async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
+        """As `Interface`."""
+        to = "/v1/chat/completions"
+        lines = [
+            json.dumps({"custom_id": key, "method": "POST", "url": to, "body": body}) for key, body in prompts.items()
+        ]
+        file = [("file", ("readings.jsonl", "\n".join(lines).encode(), "application/jsonl"))]
+        options = {"headers": {**_RAW, "Content-Type": "multipart/form-data"}}
+        sent = await self._state("/files", {"purpose": "batch"}, files=file, options=options)
+        begun = {"input_file_id": _name(sent, "id"), "endpoint": to, "completion_window": "24h"}
+        return _name(await self._state("/batches", begun), "id")
+
+    async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
+        """As `Interface`."""
+        state, found = await self._state(f"/batches/{batch}"), dict[str, Any]()
+        if state.get("status") not in ("completed", "failed", "expired", "cancelled"):
+            return None
+        if state["status"] == "failed":
+            raise ModelUnavailable(f"the batch failed: {_why(_within(state, 'errors', 'data', 'message'))}")
+        for name in ("output_file_id", "error_file_id"):
+            if state.get(name) is not None:
+                for key, line in await self._lines(f"/files/{_name(state, name)}/content", prompts):
+                    answer = _typed("openai.types.chat", "ChatCompletion", said := _within(line, "response", "body"))
+                    why = _why(_within(line, "error", "message"), _within(said, "error", "message"))
+                    found.setdefault(key, answer or why)
+        return found
+
+
+class AnthropicBatches(Interface):
+    """Batches of messages."""
+
+    async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
+        """As `Interface`."""
+        asked = [{"custom_id": key, "params": body} for key, body in prompts.items()]
+        return _name(await self._state("/v1/messages/batches", {"requests": asked}), "id")
+
+    async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
+        """As `Interface`."""
+        state, found = await self._state(f"/v1/messages/batches/{batch}"), dict[str, Any]()
+        if state.get("processing_status") != "ended":
+            return None
+        for key, line in await self._lines(f"/v1/messages/batches/{batch}/results", prompts):
+            answer = _typed("anthropic.types", "Message", _within(line, "result", "message"))
+            why = _why(_within(line, "result", "error", "error", "message"), _within(line, "result", "type"))
+            found.setdefault(key, answer or why)
+        return found
+
+
+INTERFACES: Mapping[str, type[Interface]] = {"openai": OpenAIBatches, "anthropic": AnthropicBatches}
+"""By the provider's name."""
+
+
+@dataclass
+class Place:
+    """One prompt's place in a batch; it holds the first that is asked, what is asked after that goes alone."""
+
+    gathered: "Gathered"
+    key: str = field(default_factory=lambda: uuid4().hex)
+    """The prompt's, the same in every life of a run."""
+    batch: str | None = None
+    """In which an earlier life of the run sent it; None sends it."""
+    keep: Callable[[str], None] = lambda _: None
+    """Told the batch in which it was sent."""
+    is_open: bool = True
+    was_answered: bool = False
+    """Whether the batch answered it."""
+    usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    """Tokens at a batch's price."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+_PLACE: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
+
+
+def present_place() -> Place | None:
+    """The place for which a prompt is asked just now; None outside of batches."""
+    return _PLACE.get()
+
+
+def through_batches(provider: str, library: Any, create: Create) -> Create:
+    """A provider's call as it is, but in a place of a batch: there it waits for the batch."""
+    interface = INTERFACES[provider](library)
+
+    async def asked(**arguments: Any) -> Any:
+        place = _PLACE.get()
+        if place is None or not place.is_open:
+            return await create(**arguments)
+        place.asked = {
+            n: v for n, v in arguments.items() if n != "stream" and type(v).__name__ not in ("NotGiven", "Omit")
+        }
+        if (answer := await place.gathered.answer(place, interface)) is not None:
+            return answer
+        async with place.gathered.alone:
+            return await create(**arguments)
+
+    return asked
+
+
+class Gathered:
+    """The prompts of a reading stage on their way into a batch.
+
+    Args:
+        prompts: for how many a place is opened.
+
+    Attributes:
+        alone: how many are asked alone side by side.
+        notes: what the report should say of it.
+    """
+
+    def __init__(self, prompts: int) -> None:
+        self.alone = asyncio.Semaphore(AT_ONCE)
+        self.notes: list[str] = []
+        self._due = prompts
+        self._waiting: list[tuple[Place, Interface]] = []
+        self._work: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """Open the place of a prompt; whoever asks within waits for the others."""
+        place = Place(self)
+        before = _PLACE.set(place)
+        try:
+            yield place
+        finally:
+            _PLACE.reset(before)
+            self._close(place)
+
+    async def answer(self, place: Place, interface: Interface) -> Any:
+        """Wait for a prompt's answer from the batch; None where that gives none."""
+        self._waiting.append((place, interface))
+        self._close(place)
+        try:
+            answer = await place.answer
+        except asyncio.CancelledError:
+            if self._work is not None:
+                self._work.cancel()
+            raise
+        place.was_answered = answer is not None
+        return answer
+
+    def _close(self, place: Place) -> None:
+        """A place is taken or left; with the last of them the batches go off, those of an earlier life apart."""
+        if not place.is_open:
+            return
+        place.is_open = False
+        self._due -= 1
+        if self._due == 0 and self._waiting:
+            batches = dict.fromkeys(each.batch for each, _ in self._waiting)
+            groups = [(batch, [each for each, _ in self._waiting if each.batch == batch]) for batch in batches]
+            self._work = asyncio.create_task(self._have_answered(self._waiting[0][1], groups))
+
+    async def _have_answered(self, interface: Interface, groups: Sequence[tuple[str | None, Sequence[Place]]]) -> None:
+        await asyncio.gather(*(self._through(interface, *each) for each in groups))
+
+    async def _through(self, interface: Interface, batch: str | None, places: Sequence[Place]) -> None:
+        """Have a batch answer what waits for it; None is one that is not sent yet."""
+        found: Mapping[str, Any] = {}
+        why, reasons = "it ended without them", Counter[str]()
+        try:
+            if batch is None:
+                batch = await interface.send({each.key: each.asked for each in places})
+                for each in places:
+                    each.keep(batch)
+            found = await _end_of(interface, batch, len(places))
+        except Exception as error:  # noqa: BLE001  libraries raise whatever they raise: it becomes a note
+            why = provider_error_line(error)
+        for each in places:
+            given = found.get(each.key, why)
+            reasons.update([given] if isinstance(given, str) else [])
+            if not each.answer.done():
+                each.answer.set_result(None if isinstance(given, str) else given)
+        if reasons:
+            said = f"Of {len(places)} prompts in a batch {reasons.total()} had no answer there"
+            self.notes.append(f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price")
+
+
+async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
+    """What came of a batch, once it has ended."""
+    wait, failures, since = FIRST_WAIT_S, 0, time.monotonic()
+    while time.monotonic() - since < PATIENCE_S:
+        try:
+            if (found := await interface.look(batch, prompts)) is not None:
+                return found
+            failures = 0
+        except Exception as error:
+            status, failures = getattr(error, "status_code", 500), failures + 1
+            is_final = isinstance(error, ModelUnavailable) or (status < 500 and status not in _PASSING)
+            if is_final or failures >= MOST_FAILURES:
+                raise
+        await asyncio.sleep(wait)
+        wait = min(LONGEST_WAIT_S, 1.5 * wait)
+    raise ModelUnavailable("it expired without an end")
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _name(said: Mapping[str, Any], place: str) -> str:
+    if not isinstance(name := said.get(place), str) or not _ID.fullmatch(name):
+        raise ModelUnavailable("the server gave a batch or its file no usable name")
+    return name
+
+
+def _typed(module: str, name: str, said: Any) -> Any:
+    """An answer as the provider's library gives it; None where it is none."""
+    try:
+        return getattr(importlib.import_module(module), name).model_validate(said)
+    except ValueError:
+        return None
+
+
+def _within(said: Any, *steps: str) -> Any:
+    """What stands at a place of JSON, the first of each list; None where nothing does."""
+    for step in steps:
+        said = said[0] if isinstance(said, list) and said else said
+        said = said.get(step) if isinstance(said, dict) else None
+    return said
+
+
+def _why(*told: Any) -> str:
+    """Why there is no answer: the first of what the provider may have said."""
+    return in_a_line(next((each for each in told if isinstance(each, str) and each), "no usable answer"))

@@ -1,0 +1,182 @@
+"""Servers on loopback that speak the batch interfaces of OpenAI and Anthropic, each beside its single calls.
+
+https://developers.openai.com/api/docs/guides/batch
+https://platform.claude.com/docs/en/build-with-claude/batch-processing
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+from anthropic_server import AnthropicServer
+from openai_server import Answer, OpenAIServer, listening
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+Body = dict[str, Any]
+Fate = Literal["answered", "errored", "expired", "missing"]
+
+
+class BatchServer:
+    """What both servers' batches have in common.
+
+    Args:
+        answer: what the model says, in batches and alone.
+        fate: what becomes of the prompt at a place of its batch.
+        looks: how often a batch is looked at before it has ended.
+
+    Attributes:
+        batches: the prompts that were sent in each batch.
+        looked: how often batches were looked at.
+        is_waited_for: set once somebody has looked at a batch twice.
+        endless: whether results never end.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Body], Answer | Response],
+        fate: Callable[[int], Fate] = lambda _: "answered",
+        looks: int = 1,
+    ) -> None:
+        self.answer, self.fate, self.looks = answer, fate, looks
+        self.batches: list[dict[str, Body]] = []
+        self.looked = 0
+        self.is_waited_for = threading.Event()
+        self.endless = False
+
+    def _note_look(self) -> None:
+        self.looked += 1
+        if self.looked > 1:
+            self.is_waited_for.set()
+
+    def results(self, batch: int) -> Iterator[tuple[str, Body, Fate]]:
+        """What becomes of a batch's prompts, the last first."""
+        for place, (key, body) in reversed(list(enumerate(self.batches[batch].items()))):
+            if (fate := self.fate(place)) != "missing":
+                yield key, body, fate
+
+    def content(self, lines: list[Body]) -> Response:
+        """Results, as lines."""
+        if self.endless:
+            return StreamingResponse(b'{"custom_id": "x"}\n' * 4096 for _ in range(10**9))
+        return PlainTextResponse("".join(json.dumps(line) + "\n" for line in lines))
+
+
+class OpenAIBatchServer(BatchServer):
+    """Chat completions, alone and in batches; `single` holds those asked alone, `begins` replies to a new batch."""
+
+    def __init__(self, *arguments: Any, begins: Response | None = None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.single = OpenAIServer(self.answer)
+        self.begins = begins
+        self.files: list[str] = []
+        routes = [
+            Route("/files", self.upload, methods=["POST"]),
+            Route("/files/{name}/content", self.download),
+            Route("/batches", self.begin, methods=["POST"]),
+            Route("/batches/{name}", self.look),
+            Route("/chat/completions", self.single.completions, methods=["POST"]),
+        ]
+        self.running = listening(
+            [Route(f"/v1{each.path}", each.endpoint, methods=each.methods) for each in routes], "/v1"
+        )
+
+    async def upload(self, request: Request) -> Response:
+        """https://developers.openai.com/api/reference/resources/files/methods/create"""
+        async with request.form() as form:
+            assert form["purpose"] == "batch"
+            self.files.append((await form["file"].read()).decode())  # type: ignore[union-attr]
+        return JSONResponse({"id": f"file-{len(self.files) - 1}", "object": "file", "purpose": "batch"})
+
+    async def begin(self, request: Request) -> Response:
+        """https://developers.openai.com/api/reference/resources/batches/methods/create"""
+        if self.begins is not None:
+            return self.begins
+        asked = await request.json()
+        assert asked["endpoint"] == "/v1/chat/completions"
+        assert asked["completion_window"] == "24h"
+        lines = [json.loads(line) for line in self.files[int(asked["input_file_id"].partition("-")[2])].splitlines()]
+        assert all((line["method"], line["url"]) == ("POST", asked["endpoint"]) for line in lines)
+        self.batches.append({line["custom_id"]: line["body"] for line in lines})
+        return JSONResponse({"id": f"batch_{len(self.batches) - 1}", "object": "batch", "status": "validating"})
+
+    async def look(self, request: Request) -> Response:
+        """https://developers.openai.com/api/reference/resources/batches/methods/retrieve"""
+        self._note_look()
+        name = request.path_params["name"]
+        if self.looked <= self.looks:
+            return JSONResponse({"id": name, "status": "in_progress", "output_file_id": None})
+        fates = {fate for _, _, fate in self.results(int(name.partition("_")[2]))}
+        files = {"output_file_id": f"out-{name}"} | ({"error_file_id": f"err-{name}"} if len(fates) > 1 else {})
+        status = "expired" if "expired" in fates else "completed"
+        return JSONResponse({"id": name, "object": "batch", "status": status, **files})
+
+    async def download(self, request: Request) -> Response:
+        """https://developers.openai.com/api/docs/guides/batch#5-retrieve-the-results"""
+        kind, _, name = request.path_params["name"].partition("-")
+        lines = []
+        for key, body, fate in self.results(int(name.partition("_")[2])):
+            line: Body = {"custom_id": key, "response": None, "error": None}
+            if (fate == "answered") is not (kind == "out"):
+                continue
+            if fate == "answered":
+                choice = {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": self.answer(body)},
+                }
+                usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+                said = {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "usage": usage}
+                line["response"] = {"status_code": 200, "body": {**said, "choices": [choice]}}
+            elif fate == "errored":
+                line["response"] = {"status_code": 500, "body": {"error": {"message": "The server had an error."}}}
+            else:
+                line["error"] = {"code": "batch_expired", "message": "This request could not be executed in time."}
+            lines.append(line)
+        return self.content(lines)
+
+
+class AnthropicBatchServer(BatchServer):
+    """Messages, alone and in batches; `single` holds those asked alone."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.single = AnthropicServer(self.answer)
+        self.running = listening(
+            [
+                Route("/v1/messages", self.single.messages, methods=["POST"]),
+                Route("/v1/messages/batches", self.begin, methods=["POST"]),
+                Route("/v1/messages/batches/{name}", self.look),
+                Route("/v1/messages/batches/{name}/results", self.download),
+            ]
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """https://platform.claude.com/docs/en/api/messages/batches/create"""
+        asked = (await request.json())["requests"]
+        assert all(set(each) == {"custom_id", "params"} and len(each["custom_id"]) <= 64 for each in asked)
+        self.batches.append({each["custom_id"]: each["params"] for each in asked})
+        return JSONResponse({"id": f"msgbatch_{len(self.batches) - 1}", "processing_status": "in_progress"})
+
+    async def look(self, request: Request) -> Response:
+        """https://platform.claude.com/docs/en/api/messages/batches/retrieve"""
+        self._note_look()
+        status = "in_progress" if self.looked <= self.looks else "ended"
+        return JSONResponse({"id": request.path_params["name"], "processing_status": status})
+
+    async def download(self, request: Request) -> Response:
+        """https://platform.claude.com/docs/en/api/messages/batches/results"""
+        lines = []
+        for key, body, fate in self.results(int(request.path_params["name"].partition("_")[2])):
+            said: Body = {"type": fate}
+            if fate == "answered":
+                message = {"id": "m", "type": "message", "role": "assistant", "model": body["model"]}
+                message |= {"content": [{"type": "text", "text": self.answer(body)}], "stop_reason": "end_turn"}
+                usage = {"input_tokens": 1000, "output_tokens": 100}
+                said = {"type": "succeeded", "message": {**message, "stop_sequence": None, "usage": usage}}
+            elif fate == "errored":
+                said["error"] = {"type": "error", "error": {"type": "api_error", "message": "The server had an error."}}
+            lines.append({"custom_id": key, "result": said})
+        return self.content(lines)
