@@ -42,6 +42,8 @@ app = typer.Typer(
 )
 studio = typer.Typer(help="AutoGen Studio: export the team for it, run it.", no_args_is_help=True)
 app.add_typer(studio, name="studio")
+library = typer.Typer(help="All of PubMed on this machine: build, update, look at a library.", no_args_is_help=True)
+app.add_typer(library, name="library")
 
 
 def _run_ids() -> list[str]:
@@ -119,6 +121,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "read_out": _value(Path, "FILE", "Write here; continues where an earlier call stopped.", "--out"),
     "team_model": ("baseline", Annotated[str, Option("--model", help="Model of every agent.", metavar="NAME")]),
     "public": _flag("Search the public sources, not the library.", "--live"),
+    "source": _value(Path, "DIR", "Folder of PubMed's baseline and update files, each with its .md5.", "--from"),
     "app_folder": (
         Path("build/studio"),
         Annotated[Path, Option("--folder", help="Studio's app folder.", metavar="DIR")],
@@ -398,6 +401,41 @@ def read(
     from .read import read_file  # noqa: PLC0415
 
     read_file(file, load_reader(), form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
+
+
+_FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Of the library.")]
+
+
+@command(group=library, name="build")
+def library_build(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
+    """Make a library of PubMed's files, or go on with one. Exit code 4: files were left out, each named."""
+    from .scale import build  # noqa: PLC0415
+
+    return build(folder, source, quiet=quiet)
+
+
+@command(group=library, name="update")
+def library_update(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
+    """Take new files into a library. Revisions replace what was there, deletions take it out."""
+    from .scale import build  # noqa: PLC0415
+
+    return build(folder, source, must_exist=True, quiet=quiet)
+
+
+@command(group=library, name="info")
+def library_info(folder: _FOLDER) -> None:
+    """Print what a library holds: records, years, files, size, last update."""
+    from .scale import show_info  # noqa: PLC0415
+
+    show_info(folder)
+
+
+@command(group=library, name="verify")
+def library_verify(folder: _FOLDER, *, source: Path | None) -> int:
+    """Check that a library is whole. With --from, also that its files are those that were read."""
+    from .scale import verify  # noqa: PLC0415
+
+    return verify(folder, source)
 
 
 @command(group=studio, name="export")

@@ -22,7 +22,7 @@ from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words
 from .index import LibraryContents, LibraryIndex
-from .rows import CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
+from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
 """Names the library that comes with the package."""
@@ -82,6 +82,10 @@ class Library:
     def digest(self) -> str:
         """Of its files."""
         return self.contents.digest
+
+    def count_years(self) -> dict[int, int]:
+        """How many records date from each year."""
+        return self._index.count_years()
 
     @property
     def summary(self) -> str:
@@ -229,7 +233,7 @@ class Library:
 
     def _evidence(self, line: str, source: str) -> Evidence:
         row = row_of(line)
-        if isinstance(row, PublicationRow):
+        if isinstance(row, PublicationRow | ArticleRow):
             return row.evidence(source)
         assert isinstance(row, TrialRow | EntryRow)
         return row.evidence() if isinstance(row, TrialRow) else row.evidence

@@ -29,15 +29,16 @@ from tantivy import (
 )
 
 from ..errors import UsageError
-from .rows import EntryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
+from .rows import EntryRow, LibraryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
 
-_TEXTS = ("title", "abstract", "heading", "author", "journal", "type", "number")
-_EVERYWHERE = ("title", "abstract", "heading", "number")
+_TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
+_EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ti", "title"), ("title",)),
     **dict.fromkeys(("ab", "abstract"), ("abstract",)),
     **dict.fromkeys(("tiab", "title/abstract", "title_abs", "ot"), ("title", "abstract")),
-    **dict.fromkeys(("mh", "mesh", "mesh terms", "majr", "mesh major topic", "kw", "nm"), ("heading",)),
+    **dict.fromkeys(("mh", "mesh", "mesh terms", "majr", "mesh major topic", "kw"), ("heading",)),
+    **dict.fromkeys(("nm", "supplementary concept", "substance"), ("substance", "heading")),
     **dict.fromkeys(("pt", "ptyp", "publication type", "pub_type"), ("type",)),
     **dict.fromkeys(("au", "author", "auth"), ("author",)),
     **dict.fromkeys(("ta", "journal"), ("journal",)),
@@ -47,14 +48,19 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 """PubMed's tags and Europe PMC's prefixes; an unknown one searches everywhere."""
 _SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')  # 2019[dp] : 2021[dp]
 _TOKEN = re.compile(
-    r'"(?P<phrase>[^"]*)"|\[(?P<range>[^\[\]]*? TO [^\[\]]*)\]|[A-Z]+\[(?P<area>[^\[\]]*)\]|\[(?P<tag>[^\[\]]*)\]'
+    r'"(?P<phrase>[^"]*)"|\[(?P<range>[^\[\]]*? TO [^\[\]]*)\]'
+    r"|(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[(?P<area>[^\[\]]*)\]|\[(?P<tag>[^\[\]]*)\]"
     r'|(?P<bracket>[()])|(?P<prefix>[A-Z][A-Za-z_]+):(?=[^\s:])|(?P<word>[^\s()"\[\]]+)'
 )
 _OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
 _DEEPEST = 50  # groups in groups; opening brackets beyond it are passed over
 _IN_MEMORY_BYTES = 5_000_000  # of record files; the index of a larger library is kept on disk
 _HEAP_BYTES = 64_000_000
-_MANIFEST = "library.json"
+_MOST_NAMED = 10_000  # records that are looked up at once
+FORMAT = 1
+"""Of manifest and index; a library of another one is built anew."""
+MANIFEST, BUILT_INDEX = "library.json", "index"
+"""Of a library that `building` made: what it holds, and the folder of its index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,14 @@ class LibraryIndex:
     def __init__(self, folder: Path, cache: Path) -> None:
         files = record_files(folder)
         digest = digest_of(files)
-        if sum(file.stat().st_size for file in files) <= _IN_MEMORY_BYTES:
-            index = Index(_schema())
+        if files[0].name == MANIFEST:
+            index, self.contents = open_built(folder, digest)
+        elif sum(file.stat().st_size for file in files) <= _IN_MEMORY_BYTES:
+            index = Index(library_schema())
             self.contents = _write_index(index, files, digest)
         else:
             index, self.contents = _kept_index(files, digest, cache / digest)
-        self._analyzer = _english()
+        self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
         index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
@@ -99,7 +107,7 @@ class LibraryIndex:
     def named(self, *names: str) -> list[str]:
         """Find the records that bear one of some names, such as `pmid:1`."""
         query = Query.term_set_query(self._schema, "name", list(names))
-        return self._lines(query, max(1, self._searcher.num_docs), 0)[0] if names else []
+        return self._lines(query, max(1, min(self._searcher.num_docs, _MOST_NAMED)), 0)[0] if names else []
 
     def search(
         self,
@@ -130,13 +138,22 @@ class LibraryIndex:
         parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
         return self._lines(Query.boolean_query(parts), most, start)
 
+    def count_years(self) -> dict[int, int]:
+        """How many records date from each year, of those that date from any since 1500."""
+        found: dict[int, int] = {}
+        for year in range(1500, 2200):
+            query = _between(self._schema, year * 10000, year * 10000 + 9999)
+            if count := self._lines(query, 1, 0)[1]:
+                found[year] = count
+        return found
+
     def _lines(self, query: Query, most: int, start: int) -> tuple[list[str], int]:
         found = self._searcher.search(query, limit=most, offset=start)
         total: int = getattr(found, "count", None) or 0  # tantivy's stubs lack it
         return [self._searcher.doc(address)["record"][0].decode() for _, address in found.hits], total
 
 
-def _english() -> TextAnalyzer:
+def english_words() -> TextAnalyzer:
     """Words without accents and hyphens, by their English stems."""
     build = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(60))
     return build.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(Filter.stemmer("English")).build()
@@ -146,7 +163,7 @@ def _between(schema: Schema, first: int | None, last: int | None) -> Query:
     return Query.range_query(schema, "day", FieldType.Integer, first or 0, last or 99999999)
 
 
-def _schema() -> Schema:
+def library_schema() -> Schema:
     schema = SchemaBuilder()
     for name in _TEXTS:
         schema.add_text_field(name, tokenizer_name="english", index_option="position")
@@ -157,10 +174,38 @@ def _schema() -> Schema:
     return schema.build()
 
 
+def open_built(folder: Path, digest: str) -> tuple[Index, LibraryContents]:
+    """Open the index that `building` wrote.
+
+    Raises:
+        UsageError: it is damaged, no index, or of another format.
+    """
+    try:
+        if (made_as := json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"]) != FORMAT:
+            raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it anew")
+        index = Index.open(str(folder / BUILT_INDEX))
+        index.reload()
+        count = index.searcher().num_docs
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"library {folder}: its index cannot be opened ({error}); `willowbark library build` makes it anew"
+        ) from None
+    return index, LibraryContents(digest, count, 0, 0, (), ("pubmed",))
+
+
+def document_of(row: LibraryRow, line: bytes) -> Document:
+    """A record as the index takes it."""
+    document = Document(record=line)
+    for field, values in row.indexed().items():
+        for value in filter(None, values):
+            (document.add_integer if field == "day" else document.add_text)(field, value)
+    return document
+
+
 def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
     """Open the index that was kept of files; where there is none, it is made, and put in its place when it is whole."""
     try:
-        said = json.loads((kept / _MANIFEST).read_text(encoding="utf-8"))
+        said = json.loads((kept / MANIFEST).read_text(encoding="utf-8"))
         held = LibraryContents(**{**said, "topics": tuple(said["topics"]), "sources": tuple(said["sources"])})
         return Index.open(str(kept)), held
     except (OSError, ValueError, TypeError, KeyError):
@@ -169,11 +214,11 @@ def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, 
         kept.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f"{digest}.", dir=kept.parent))
     except OSError:  # nothing can be kept here
-        index = Index(_schema())
+        index = Index(library_schema())
         return index, _write_index(index, files, digest)
     try:
-        contents = _write_index(Index(_schema(), str(making)), files, digest)
-        (making / _MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
+        contents = _write_index(Index(library_schema(), str(making)), files, digest)
+        (making / MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
         shutil.rmtree(kept, ignore_errors=True)
         with suppress(OSError):  # another process may have put the same there meanwhile
             making.rename(kept)
@@ -190,18 +235,14 @@ def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryCon
     Raises:
         UsageError: one cannot be read.
     """
-    index.register_tokenizer("english", _english())
+    index.register_tokenizer("english", english_words())
     writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
     kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
     for row, line in read_rows(files):
-        document = Document(record=line.encode())
-        found_by = row.indexed()
-        for field, values in found_by.items():
-            for value in filter(None, values):
-                (document.add_integer if field == "day" else document.add_text)(field, value)
-        writer.add_document(document)
+        writer.add_document(document_of(row, line.encode()))
         kinds[type(row)] += 1
-        sources.update(tag.removeprefix("source:") for tag in found_by.get("tag", ()) if tag.startswith("source:"))
+        tags = row.indexed().get("tag", ())
+        sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
         if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
             topics[row.topic.replace("_", " ")] += 1
     writer.commit()

@@ -151,6 +151,38 @@ class PublicationRow(LibraryRow, frozen=True):
         )
 
 
+class ArticleRow(LibraryRow, frozen=True):
+    """An article as PubMed's baseline gives it: the facts of `pubmed_record.article_facts`."""
+
+    KIND: ClassVar[str] = "publication"
+    facts: dict[str, Any]
+    file: str = ""
+    """Of the baseline, from which it was read."""
+
+    def indexed(self) -> dict[str, list[Any]]:
+        """As PubMed is searched: keywords with title and abstract, substances by `[nm]`."""
+        said, cited = self.facts["metadata"], self.facts["citation"]
+        types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
+        numbers = {"pmid": said["pmid"], "doi": said["doi"], "pmcid": said["pmcid"]}
+        return {
+            "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
+            "tag": ["source:pubmed", *(f"publication_types:{each.lower()}" for each in types)],
+            "day": _first_day(None if cited["date"] == UNKNOWN_DATE else cited["date"]),
+            "title": [cited["title"]],
+            "abstract": [self.facts["content"].partition("\n\n")[2], *said["keywords"]],
+            "heading": said["mesh_terms"],
+            "substance": said["chemicals"],
+            "author": cited["authors"],
+            "journal": [said["journal"], said["journal_abbreviation"]],
+            "type": types,
+            "number": [said["pmid"], *said["nct_ids"]],
+        }
+
+    def evidence(self, _source: str = "pubmed") -> Evidence:
+        """The record as PubMed would give it."""
+        return Evidence.model_validate(self.facts)
+
+
 class TrialRow(LibraryRow, frozen=True):
     """A study as ClinicalTrials.gov's API writes it."""
 
@@ -234,11 +266,13 @@ class CitationRow(LibraryRow, frozen=True):
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The files of a library, in the order of their names.
+    """The files of a library, in the order of their names; of one that was built the manifest alone.
 
     Raises:
         UsageError: there is no such folder, it cannot be listed, or it holds none.
     """
+    if (folder / "library.json").is_file():
+        return [folder / "library.json"]
     try:
         files = sorted(each for each in folder.iterdir() if each.name.endswith((".jsonl", ".jsonl.gz")))
     except OSError as error:
@@ -319,6 +353,8 @@ def row_of(line: str) -> LibraryRow:
     for form, marks in ((EntryRow, "asked_by"), (CitationRow, "citing")):
         if marks in fields:
             return form.model_validate(fields)
+    if "metadata" in fields:
+        return ArticleRow.model_construct(file=fields.pop("file", ""), facts=fields)
     if "title" in fields:
         return PublicationRow.model_validate(fields)
     raise ValueError(f"is no record that a library knows (fields: {', '.join(list(fields)[:5]) or 'none'})")

@@ -1,11 +1,13 @@
 """PubMed's EFetch XML as evidence: https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
 
-Journal articles and book chapters differ in where their parts stand.
+Journal articles and book chapters differ in where their parts stand; `_Parts` gives both one shape. `article_facts`
+reads an article of a reply and one of PubMed's baseline files alike, without making a typed record of it.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
@@ -17,7 +19,6 @@ from defusedxml.expatreader import create_parser
 from ...errors import SourceUnavailable, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
 from ...records import Notice, Publication
-from ...records.parts import NoticeOn
 from ..publications import (
     NO_TITLE,
     NOTICE_TYPES,
@@ -51,6 +52,7 @@ _NOTICES = {
     "ErratumFor": "corrected",
 }
 """Notes by which an article speaks of another, and what that makes of the other."""
+_NOTHING = Element("nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,20 @@ class Articles:
     records: list[Evidence]
     unread: list[str] = field(default_factory=list)
     """One line for each article that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Where an article keeps what."""
+
+    citation: Element
+    article: Element
+    container: str
+    """Title of the journal or book."""
+    date: str
+    identifiers: list[Element]
+    author_lists: list[Element]
+    types: list[Element]
 
 
 def parse_articles(xml: bytes) -> Articles:
@@ -153,105 +169,146 @@ def parse_article(root: Element) -> Evidence:
     Raises:
         ValueError: it has no PMID.
     """
-    if root.tag == "PubmedBookArticle":
-        citation = article = _below(root, "BookDocument")
-        book = _below(article, "Book")
-        container = _text(book.find("BookTitle"))
-        date = publication_date(_date(book.find("PubDate")), _date(article.find("ContributionDate")))
-        identifiers = [*article.iterfind("ArticleIdList/ArticleId")]
-        identifiers += root.iterfind("PubmedBookData/ArticleIdList/ArticleId")
-        author_lists = article.findall("AuthorList") or book.findall("AuthorList")
-        types = _texts(article.iterfind("PublicationType"))
-    else:
-        citation = _below(root, "MedlineCitation")
-        article = _below(citation, "Article")
-        container = _text(article.find("Journal/Title"))
-        date = publication_date(_date(article.find("Journal/JournalIssue/PubDate")), _date(article.find("ArticleDate")))
-        identifiers = root.findall("PubmedData/ArticleIdList/ArticleId")
-        author_lists = article.findall("AuthorList")
-        types = _texts(article.iterfind("PublicationTypeList/PublicationType"))
+    facts = article_facts(root)
+    kind = Notice if facts["metadata"].pop("kind") == "notice" else Publication
+    return Evidence(
+        content=facts["content"], citation=Citation(**facts["citation"]), record=kind.model_validate(facts["metadata"])
+    )
+
+
+def article_facts(root: Element) -> dict[str, Any]:
+    """What one article says: the fields of an `Evidence`, as its JSON has them.
+
+    Args:
+        root: a `PubmedArticle` or `PubmedBookArticle`.
+
+    Raises:
+        ValueError: it has no PMID.
+    """
+    parts = _book(root) if root.tag == "PubmedBookArticle" else _journal(root)
+    article, citation = parts.article, parts.citation
     pmid = checked_identifier("pmid", _text(citation.find("PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
     title, vernacular = _text(article.find("ArticleTitle")), _text(article.find("VernacularTitle"))
-    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or container or NO_TITLE
+    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or parts.container or NO_TITLE
     sections = list[str]()
-    for section in article.iterfind("Abstract/AbstractText"):
+    for section in _all(article, "Abstract", "AbstractText"):
         label = section.get("Label", "").strip(" :")
         if text := _text(section):
             sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
     abstract = "\n".join(sections)
+    types = _texts(parts.types)
     is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
 
     # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
-    referred = list[tuple[str, list[str]]]()  # what kind of note, and the names of the article that it is on
-    for note in citation.iterfind("CommentsCorrectionsList/CommentsCorrections"):
-        source = _text(note.find("RefSource"))
-        said = source[source.find("10.") :].split() if "10." in source else []
-        numbers = (
-            ("pmid", checked_identifier("pmid", _text(note.find("PMID")))),
-            ("doi", checked_identifier("doi", said[0].rstrip(".")) if said else None),
-        )
-        referred.append((note.get("RefType", ""), [f"{kind}:{number}" for kind, number in numbers if number]))
+    notes = _all(citation, "CommentsCorrectionsList", "CommentsCorrections")
+    referred = [(note.get("RefType", ""), _referred(note)) for note in notes]
     kinds = {kind for kind, _ in referred}
     later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    on = [(_NOTICES[kind], name) for kind, names in referred if kind in _NOTICES for name in names]
-    journal = _below(article, "Journal")
-    issue, pagination = _below(journal, "JournalIssue"), _below(article, "Pagination")
-    own = {each.get("IdType"): _text(each) for each in identifiers}
+    journal, pagination = _at(article, "Journal"), _at(article, "Pagination")
+    issue = _at(journal, "JournalIssue")
+    ends = (_text(pagination.find(name)) for name in ("StartPage", "EndPage"))
+    own = {node.get("IdType"): _text(node) for node in parts.identifiers}
     located = (  # the article's references carry lists of identifiers of the same name
-        _text(each)
-        for each in article.iterfind("ELocationID")
-        if each.get("EIdType") == "doi" and each.get("ValidYN", "Y") == "Y"
+        _text(node)
+        for node in article.findall("ELocationID")
+        if node.get("EIdType") == "doi" and node.get("ValidYN", "Y") == "Y"
     )
-    registered = map(_text, article.iterfind("DataBankList/DataBank/AccessionNumberList/AccessionNumber"))
-    record = (Notice if is_notice else Publication)(
-        pmid=pmid,
-        pmcid=checked_identifier("pmcid", own.get("pmc")),
-        doi=checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
-        journal=container or None,
-        journal_abbreviation=_text(citation.find("MedlineJournalInfo/MedlineTA"))  # as reference lists have it
+    banks = _all(article, "DataBankList", "DataBank")
+    registered = _texts(each for bank in banks for each in _all(bank, "AccessionNumberList", "AccessionNumber"))
+    headings = _all(citation, "MeshHeadingList", "MeshHeading")
+    chemicals = _all(citation, "ChemicalList", "Chemical")
+    metadata = {
+        "kind": "notice" if is_notice else "publication",
+        "pmid": pmid,
+        "pmcid": checked_identifier("pmcid", own.get("pmc")),
+        "doi": checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
+        "journal": parts.container or None,
+        "journal_abbreviation": _text(
+            _at(citation, "MedlineJournalInfo").find("MedlineTA")
+        )  # as reference lists have it
         or _text(journal.find("ISOAbbreviation"))
         or None,
-        volume=_text(issue.find("Volume")) or None,
-        issue=_text(issue.find("Issue")) or None,
-        pages=page_range(
-            _text(pagination.find("MedlinePgn"))
-            or "-".join(filter(None, (_text(pagination.find("StartPage")), _text(pagination.find("EndPage")))))
-        ),
-        language=", ".join(map(_text, article.iterfind("Language"))) or None,
-        publication_types=types,
-        is_preprint=is_preprint,
-        retracted="Retracted Publication" in types or bool(kinds & _RETRACTED),
-        expression_of_concern="ExpressionOfConcernIn" in kinds,
-        corrected=bool(kinds & _CORRECTED),
-        published_version=later[0].partition(":")[2] if later and is_preprint else None,
-        updated_in=[] if is_preprint else later,
-        update_of=[name for kind, names in referred if kind == "UpdateOf" for name in names],
-        notice_on=[NoticeOn(flag=flag, name=name) for flag, name in on] if is_notice else [],
-        mesh_terms=_texts(citation.iterfind("MeshHeadingList/MeshHeading/DescriptorName")),
-        keywords=_texts(citation.iterfind("KeywordList/Keyword")),
-        chemicals=_texts(citation.iterfind("ChemicalList/Chemical/NameOfSubstance")),
-        nct_ids=trial_numbers(*registered, title, abstract),
-        has_abstract=bool(abstract),
+        "volume": _text(issue.find("Volume")) or None,
+        "issue": _text(issue.find("Issue")) or None,
+        "pages": page_range(_text(pagination.find("MedlinePgn")) or "-".join(filter(None, ends))),
+        "language": ", ".join(_texts(article.findall("Language"))) or None,
+        "publication_types": types,
+        "is_preprint": is_preprint,
+        "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
+        "expression_of_concern": "ExpressionOfConcernIn" in kinds,
+        "corrected": bool(kinds & _CORRECTED),
+        "published_version": later[0].partition(":")[2] if later and is_preprint else None,
+        "updated_in": [] if is_preprint else later,
+        "update_of": [name for kind, names in referred if kind == "UpdateOf" for name in names],
+        "notice_on": [
+            {"flag": _NOTICES[kind], "name": name} for kind, names in referred if kind in _NOTICES for name in names
+        ]
+        if is_notice
+        else [],
+        "mesh_terms": _texts(each.find("DescriptorName") for each in headings),
+        "keywords": _texts(word for group in citation.findall("KeywordList") for word in group.findall("Keyword")),
+        "chemicals": _texts(each.find("NameOfSubstance") for each in chemicals),
+        "nct_ids": trial_numbers(*registered, title, abstract),
+        "has_abstract": bool(abstract),
+    }
+    cited = {
+        "source": "pubmed",
+        "title": title,
+        "url": f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
+        "date": parts.date,
+        "authors": list(_authors(parts.author_lists)),
+    }
+    return {"content": written(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
+
+
+def _journal(root: Element) -> _Parts:
+    citation = _at(root, "MedlineCitation")
+    article = _at(citation, "Article")
+    journal = _at(article, "Journal")
+    issued = _date(_at(journal, "JournalIssue").find("PubDate"))
+    return _Parts(
+        citation=citation,
+        article=article,
+        container=_text(journal.find("Title")),
+        date=publication_date(issued, _date(article.find("ArticleDate"))),
+        identifiers=_all(_at(root, "PubmedData"), "ArticleIdList", "ArticleId"),
+        author_lists=article.findall("AuthorList"),
+        types=_all(article, "PublicationTypeList", "PublicationType"),
     )
-    return Evidence(
-        content=written(title, abstract, preprint=is_preprint),
-        citation=Citation(
-            source="pubmed",
-            title=title,
-            url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
-            date=date,
-            authors=list(_authors(author_lists)),
-        ),
-        record=record,
+
+
+def _book(root: Element) -> _Parts:
+    document = _at(root, "BookDocument")
+    book = _at(document, "Book")
+    return _Parts(
+        citation=document,
+        article=document,
+        container=_text(book.find("BookTitle")),
+        date=publication_date(_date(book.find("PubDate")), _date(document.find("ContributionDate"))),
+        identifiers=[
+            *_all(document, "ArticleIdList", "ArticleId"),
+            *_all(_at(root, "PubmedBookData"), "ArticleIdList", "ArticleId"),
+        ],
+        author_lists=document.findall("AuthorList") or book.findall("AuthorList"),
+        types=document.findall("PublicationType"),
     )
+
+
+def _referred(note: Element) -> list[str]:
+    """The names of the article that a note is on: its PMID, and the DOI in its reference."""
+    source = _text(note.find("RefSource"))
+    said = source[source.find("10.") :].split() if "10." in source else []
+    pmid = checked_identifier("pmid", _text(note.find("PMID")))
+    doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
+    return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
 
 
 def _authors(lists: list[Element]) -> Iterator[str]:
     """Authors as `Surname Initials`, groups by their names; editors only speak for a book without authors."""
     authors = [group for group in lists if group.get("Type") != "editors"] or lists
-    for author in (author for group in authors for author in group.iterfind("Author")):
+    for author in (author for group in authors for author in group.findall("Author")):
         if author.get("ValidYN", "Y") == "Y":
             surname, forename = _text(author.find("LastName")), _text(author.find("ForeName"))
             initials = _text(author.find("Initials")) or "".join(name[0] for name in forename.split())
@@ -260,30 +317,35 @@ def _authors(lists: list[Element]) -> Iterator[str]:
                 yield shown
 
 
-def _date(element: Element | None) -> str | None:
-    if element is None:
+def _date(node: Element | None) -> str | None:
+    if node is None:
         return None
-    if free := _text(element.find("MedlineDate")):
+    if free := _text(node.find("MedlineDate")):
         return date_of(free)
-    return iso_date(*(_text(element.find(part)) for part in ("Year", "Month", "Day")))
+    return iso_date(_text(node.find("Year")), _text(node.find("Month")), _text(node.find("Day")))
 
 
-def _below(element: Element, name: str) -> Element:
-    """The first element of a name; an empty one where it is absent, which PubMed means the same by."""
-    found = element.find(name)
-    return Element(name) if found is None else found
-
-
-def _texts(elements: Iterable[Element]) -> list[str]:
+def _texts(nodes: Iterable[Element | None]) -> list[str]:
     """The texts of elements, each once."""
-    return list(dict.fromkeys(filter(None, map(_text, elements))))
+    return list(dict.fromkeys(text for node in nodes if (text := _text(node))))
+
+
+def _at(node: Element, name: str) -> Element:
+    """The first child of a name; an empty one where it is absent, which PubMed means the same by."""
+    found = node.find(name)
+    return _NOTHING if found is None else found
+
+
+def _all(node: Element, group: str, name: str) -> list[Element]:
+    """The members of a group; single names are found much faster than paths."""
+    return _at(node, group).findall(name)
 
 
 def _text(element: Element | None) -> str:
     """An element's running text on one line; empty where there is none."""
     if element is None:
         return ""
-    text = running_text(element)
+    text = running_text(element) if len(element) else element.text or ""
     if "</" in text or "<br" in text:  # some publishers' markup is sent escaped
         text = without_markup(text)
     return " ".join(text.split())

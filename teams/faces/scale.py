@@ -1,0 +1,63 @@
+"""`willowbark library`: build, update, info, verify a library of all of PubMed."""
+
+from pathlib import Path
+
+from willowbark.tools.errors import UsageError
+from willowbark.tools.library import open_library
+from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
+
+from .terminal import complain, write_lines
+
+LEFT_OUT = 4
+"""Exit code of a library that lacks files, or is not sound."""
+
+
+def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet: bool = False) -> int:
+    """Take files into a library; gives the exit code.
+
+    Raises:
+        UsageError: no folder of files was named, or one cannot be read or written.
+    """
+    if source is None:
+        raise UsageError("name the folder of PubMed's files: --from DIR")
+
+    def tell(done: Progress) -> None:
+        left = f"{done.left_s / 3600:.1f} h" if done.left_s > 5400 else f"{done.left_s / 60:.0f} min"
+        if not quiet:
+            complain(
+                f"{done.file}: {done.said}; file {done.place:,} of {done.files:,}, "
+                f"{done.records_per_s:,.0f} records/s, about {left} left"
+            )
+
+    held = build_library(folder, source, tell, must_exist=must_exist)
+    for name, why in held.refused.items():
+        complain(f"{source / name}: {why}; left out, and tried again by the next update")
+    write_lines([f"{held.records:,} records of {len(held.files):,} files in {folder}"])
+    return LEFT_OUT if held.refused else 0
+
+
+def show_info(folder: Path) -> None:
+    """Print what a library holds.
+
+    Raises:
+        UsageError: it is no library.
+    """
+    held = Manifest.of(folder)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    years = open_library(folder).count_years()
+    lines = [
+        f"records: {held.records:,}",
+        f"years: {min(years)} to {max(years)}" if years else "years: none",
+        f"files: {len(held.files):,}, the last of them {max(held.files, default='none')}",
+        f"taken out: {len(held.deleted):,}",
+        f"size: {size / 1e9:.2f} GB",
+        f"updated: {held.updated or 'never'}",
+    ]
+    write_lines([*lines, *(f"left out: {name}: {why}" for name, why in held.refused.items())])
+
+
+def verify(folder: Path, source: Path | None) -> int:
+    """Print what is wrong with a library; gives the exit code. Raises as `show_info`."""
+    found = list(verify_library(folder, source))
+    write_lines(found or [f"{folder}: sound"])
+    return LEFT_OUT if found else 0
