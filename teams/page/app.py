@@ -33,11 +33,22 @@ from ..ledger import Ledger
 from ..run.options import RunOptions
 from ..run.workspace import RUN_ID
 from . import views
-from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, tell_token, token_from
+from .guard import (
+    COOKIE,
+    LOOPBACK,
+    BoundedConnection,
+    Guarded,
+    Tokened,
+    cookie_of,
+    listening_at,
+    tell_token,
+    token_from,
+)
 from .live_runs import LiveRun, LiveRuns
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
+_LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between two updates of a page while nothing happens: its clock goes on
 _PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
 _STOP_S = 2  # for requests under way when the server ends
@@ -220,6 +231,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Entry(token))
         config = uvicorn.Config(
             Guarded(Sealed(app), any_name=is_open),
+            http=BoundedConnection,
             log_config=None,
             ws="none",
             server_header=False,
@@ -279,7 +291,7 @@ async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
         after: id of the last event that the reader saw, `LIFE-NUMBER`; all are sent again where the life is another.
     """
     life, _, number = after.partition("-")
-    sent = int(number) if life == run.life and number.isdecimal() else 0
+    sent = int(number) if life == run.life and number.isdecimal() and len(number) < _LONGEST_NUMBER else 0
     if life and life != run.life:
         yield _event("again")
     asked = False
@@ -349,7 +361,10 @@ async def _form(request: Request) -> dict[str, list[str]]:
         body += piece
         if len(body) > _LONGEST_FORM:
             raise HTTPException(413, "The form is too long.")
-    return parse_qs(body.decode(errors="replace"), max_num_fields=200)
+    try:
+        return parse_qs(body.decode(errors="replace"), max_num_fields=200)
+    except ValueError:
+        raise HTTPException(413, "The form has too many fields.") from None
 
 
 def _run_id(request: Request) -> str:

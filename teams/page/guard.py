@@ -1,19 +1,23 @@
-"""Who may use our HTTP servers: their own pages, under their own name, and with the token where there is one.
+"""Who may use our HTTP servers, and how much of them: their own pages, under their own name, with the token if any.
 
 A name that another site binds to this machine is recognised by its `Host`, another site's page by its `Origin`:
 https://owasp.org/www-community/attacks/DNS_Rebinding, https://www.rfc-editor.org/rfc/rfc6454#section-7.
 """
 
+import asyncio
 import hashlib
+import json
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from typing import cast
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from willowbark.tools.errors import UsageError
 
@@ -21,7 +25,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COOKIE = "willowbark"
 _SHORTEST_TOKEN = 16  # characters
 _POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
-_MISDIRECTED, _FORBIDDEN = 421, 403
+_BAD, _FORBIDDEN, _TIMEOUT, _TOO_LARGE, _MISDIRECTED = 400, 403, 408, 413, 421
+MOST_CONNECTIONS = 256  # at once; processes may have 1,024 files open, as a rule
+REQUEST_S = 10.0  # for the head of a request, and again for its body
+_LONGEST_BODY = 4 << 20  # bytes
 
 
 class Guarded:
@@ -42,10 +49,23 @@ class Guarded:
             return
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not self._any_name and urlsplit(f"//{host}").hostname not in LOOPBACK:
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:  # a bracket without its other one, say
+            name = None
+        if name is None:
+            refusal = PlainTextResponse("refused: the request names no host\n", _BAD)
+        elif not self._any_name and name not in LOOPBACK:
             refusal = PlainTextResponse("refused: this server does not go by that name\n", _MISDIRECTED)
         elif origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
             refusal = PlainTextResponse("refused: the request comes from another site\n", _FORBIDDEN)
+        elif scope["type"] == "http" and scope["method"] == "POST":
+            is_json = "json" in headers.get("content-type", "")
+            body = await _whole_body(receive, is_json=is_json)
+            if isinstance(body, bytes):
+                await self._inner(scope, _again(body, receive), send)
+                return
+            refusal = body
         else:
             await self._inner(scope, receive, send)
             return
@@ -53,6 +73,78 @@ class Guarded:
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
         else:
             await refusal(scope, receive, send)
+
+
+async def _whole_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
+    """The body of a request, or the refusal of one that is late, long, or JSON that can't be read."""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(REQUEST_S):
+            while more:
+                message = await receive()
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > _LONGEST_BODY:
+                    return PlainTextResponse("refused: the request is too long\n", _TOO_LARGE)
+    except TimeoutError:
+        return PlainTextResponse("refused: the request did not come in time\n", _TIMEOUT)
+    try:
+        if is_json:
+            json.loads(body)
+    except (ValueError, RecursionError):  # no JSON, a number of too many digits, or too many levels
+        return PlainTextResponse("refused: the request is no JSON that can be read\n", _BAD)
+    return body
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was taken in already, then what comes after it."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def give() -> Message:
+        return left.pop() if left else await receive()
+
+    return give
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that must bring its request in time; where there are too many, the oldest without one ends."""
+
+    _waits: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Take a connection in, in the place of another where all are taken."""
+        if len(self.connections) >= MOST_CONNECTIONS:
+            idle = (each for each in self.connections if isinstance(each, BoundedConnection) and each._waits)
+            oldest = min(idle, key=lambda each: cast(asyncio.TimerHandle, each._waits).when(), default=None)
+            if oldest is None:
+                transport.abort()
+            else:
+                oldest._give_up()
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in a piece; the clock stops while a request is being answered, and starts with the next one."""
+        self._wait()
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete and self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._waits is None:
+            self._waits = self.loop.call_later(REQUEST_S, self._give_up)
+
+    def _give_up(self) -> None:
+        self.connections.discard(self)
+        self.transport.abort()
 
 
 class Tokened:
