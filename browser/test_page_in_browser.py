@@ -228,18 +228,21 @@ def test_the_contents_stay_in_sight_and_name_the_section(page: Page, report: str
     expect(nav.locator("a[aria-current]")).to_have_count(1)
 
 
-def test_candidates_are_filtered_and_sorted(page: Page, report: str) -> None:
+def test_candidates_are_filtered_and_tables_sorted(page: Page, report: str) -> None:
     page.goto(report)
     rows = page.locator("#candidates table.overview tbody tr")
     every = rows.count()
-    first = page.locator("#candidates table.overview").first.locator("tbody tr")
-    page.select_option("#sort-by", label="supporting")
-    supporting = [int(row.locator("td[data-label=supporting]").inner_text().split()[0]) for row in first.all()]
-    page.select_option("#sort-by", label="drug")
-    names = [row.locator("th").inner_text() for row in first.all()]
+    table = page.locator("#candidates table.overview").first
+    drugs = table.get_by_role("button", name="drug")
+    drugs.click()
+    names = [row.locator("th").inner_text() for row in table.locator("tbody tr").all()]
+    drugs.click()
+    turned = [row.locator("th").inner_text() for row in table.locator("tbody tr").all()]
+
+    assert turned == names[::-1]
+    expect(table.locator("th[aria-sort=descending]")).to_have_count(1)
     page.fill("#filter-words", names[0])
 
-    assert supporting == sorted(supporting, reverse=True)
     assert names == sorted(names)
     expect(rows.locator("visible=true")).to_have_count(1)
     expect(page.get_by_text(f"1 of {every} candidates shown")).to_be_visible()
@@ -247,6 +250,31 @@ def test_candidates_are_filtered_and_sorted(page: Page, report: str) -> None:
     page.fill("#filter-words", "")
     page.select_option("#filter-certainty", label="moderate or better")
     assert rows.locator("visible=true").count() < every
+
+
+@in_every_look
+def test_a_claim_stands_beside_its_abstract_one_click_away(page: Page, report: str) -> None:
+    page.goto(report)
+    cite = page.locator("#evidence a[href*='/records/']").first
+    cite.click()
+    expect(page.locator("#beside mark").first).to_be_in_viewport()
+    expect(cite).to_be_in_viewport()
+    look(page, "beside")
+    page.keyboard.press("Escape")
+    expect(page.locator("#beside")).to_be_hidden()
+    expect(cite).to_be_focused()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768), (390, 844)], ids=str)
+def test_the_question_its_examples_and_ask_stand_above_the_fold(
+    server: Server, page: Page, size: tuple[int, int]
+) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(server.url)
+    for shown in (page.locator("#question"), page.get_by_role("button", name="Ask"), page.locator(".examples")):
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= size[1]
 
 
 def test_everything_goes_by_keyboard(server: Server, page: Page) -> None:

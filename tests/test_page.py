@@ -1,6 +1,7 @@
 """The page, over a real socket: asked, watched, reloaded, stopped, killed; and whom it refuses."""
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -159,6 +160,21 @@ def test_the_report_comes_with_contents_rounds_and_its_files(client: httpx.Clien
         assert answer.headers["content-disposition"].startswith("attachment; filename=")
         assert len(answer.content) > 100
     assert json.loads(client.get(f"{run}/export/json").content) == report_of(folder, run)
+
+
+def test_a_citation_leads_to_its_record_with_the_quote_marked(client: httpx.Client, folder: Path, run: str) -> None:
+    table, references = (report_of(folder, run)[name] for name in ("evidence_table", "references"))
+    assert isinstance(table, list)
+    assert isinstance(references, list)
+    row = next(row for row in table if row["sentence"] and row["section"] == "Abstract")
+    number = next(each["number"] for each in references if each["key"] == row["key"])
+    page = client.get(f"{run}/records/{number}").text
+    marked = " ".join(html.unescape(" ".join(re.findall("<mark>(.*?)</mark>", page, re.DOTALL))).split())
+
+    assert f'href="{run}/records/{number}"' in client.get(run).text
+    assert " ".join(row["sentence"].split()) in marked
+    assert row["drug"] in page
+    assert client.get(f"{run}/records/9999").status_code == 404
 
 
 def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) -> None:

@@ -11,8 +11,9 @@ import mimetypes
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import uvicorn
@@ -45,6 +46,9 @@ from .guard import (
     token_from,
 )
 from .live_runs import LiveRun, LiveRuns
+
+if TYPE_CHECKING:
+    from willowbark.tools.evidence import Evidence
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
@@ -89,6 +93,7 @@ class Pages:
             "/diff": self.diff,
             "/runs/{run_id}": self.run,
             "/runs/{run_id}/events": self.events,
+            "/runs/{run_id}/records/{number:int}": self.record,
             "/runs/{run_id}/export/{name}": self.export,
             "/static/{name}": static,
         }
@@ -191,6 +196,21 @@ class Pages:
         except ValueError as error:
             raise UsageError(f"the answer cannot be used: {error}") from None
         return _to_run(run_id)
+
+    async def record(self, request: Request) -> Response:
+        """A record that a report cites, with the passages marked that it rests on."""
+        run_id, number = _run_id(request), request.path_params["number"]
+
+        def make() -> str | None:
+            report = load_report(self._runs.root, run_id)
+            key = next((str(each["key"]) for each in report.references if each["number"] == number), "")
+            records = _records_of(run_id)
+            record = records.get(key) or next((r for r in records.values() if key in r.identifiers), None)
+            return views.record_page(run_id, report, number, record)
+
+        if (content := await asyncio.to_thread(make)) is None:
+            raise HTTPException(404)
+        return HTMLResponse(content)
 
     async def export(self, request: Request) -> Response:
         """A run's report in another form, to keep."""
@@ -372,6 +392,17 @@ def _run_id(request: Request) -> str:
     if not RUN_ID.fullmatch(run_id):
         raise HTTPException(404)
     return run_id
+
+
+@lru_cache(maxsize=4)  # a reader opens many records of a report
+def _records_of(run_id: str) -> Mapping[str, "Evidence"]:
+    """The records that an ended run found, by key; none where the ledger does not hold the run."""
+    from ..state import state_of  # noqa: PLC0415  agents take most of a second
+
+    if all(run.run_id != run_id for run in runs_in_ledger()):
+        return {}
+    with Ledger.existing() as ledger:
+        return {record.key: record for record in state_of(ledger, run_id).evidence}
 
 
 def _ended_run_page(run_id: str, root: Path) -> str:

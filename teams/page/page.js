@@ -1,5 +1,5 @@
 "use strict";
-// What the pages do beyond plain links and forms: follow a run, filter and sort candidates, mark the section in view.
+// What the pages do beyond plain links and forms: follow a run, filter candidates, sort tables, open a record beside its claim.
 
 const one = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -59,22 +59,14 @@ function labelled(label, id, field) {
   return element("p", {}, element("label", { for: id }, label), field);
 }
 
-function candidates(tables) {
-  const groups = tables.map((table) => all("tbody tr", table).filter((row) => one("th[scope=row]", row)));
-  const rows = groups.flat();
-  const columns = all("thead th", tables[0]);
-  const certainty = (row) => LEVELS.findIndex((level) => one(`.l-${level.replace(" ", "-")}`, row));
-  const key = (row, at) => {
-    const text = row.cells[at].textContent.trim();
-    if (columns[at].textContent === "certainty") return certainty(row) < 0 ? LEVELS.length : certainty(row);
-    return row.cells[at].classList.contains("number") ? -parseFloat(text) : text.toLowerCase();
-  };
+const certainty = (row) => LEVELS.findIndex((level) => one(`.l-${level.replace(" ", "-")}`, row));
+
+function filters(tables) {
+  const rows = tables.flatMap((table) => all("tbody tr", table));
   const option = (text, value) => element("option", { value }, text);
   const words = element("input", { type: "search", autocomplete: "off" });
   const least = element("select", {}, option("any", LEVELS.length), ...LEVELS.slice(0, 3).map(
     (level, at) => option(at ? `${level} or better` : level, at)));
-  const order = element("select", {}, option("best supported first", ""), ...columns.map(
-    (column, at) => option(column.textContent, at)));
   const status = element("p", { role: "status" });
   const apply = () => {
     const wanted = words.value.trim().toLowerCase();
@@ -90,29 +82,83 @@ function candidates(tables) {
     }
     status.textContent = shown === rows.length ? "" : `${shown} of ${rows.length} candidates shown`;
   };
-  const sort = () => {
-    const at = Number(order.value);
-    for (const [place, group] of groups.entries()) {
-      const sorted = order.value === "" ? group : [...group].sort((a, b) => {
-        const [x, y] = [key(a, at), key(b, at)];
-        return x < y ? -1 : x > y ? 1 : 0;
-      });
-      const heads = all("thead th", tables[place]);
-      heads.forEach((head) => head.toggleAttribute("aria-sort", false));
-      if (order.value !== "") {
-        const falls = group[0].cells[at].classList.contains("number");
-        heads[at].setAttribute("aria-sort", falls ? "descending" : "ascending");
-      }
-      one("tbody", tables[place]).append(...sorted);
-    }
-  };
   words.addEventListener("input", apply);
   least.addEventListener("change", apply);
-  order.addEventListener("change", sort);
-  const tools = element("div", { class: "tools", role: "group", "aria-label": "Filter and sort the candidates" },
-    labelled("Filter by words", "filter-words", words), labelled("Certainty", "filter-certainty", least),
-    labelled("Sort by", "sort-by", order), status);
+  const tools = element("div", { class: "tools", role: "group", "aria-label": "Filter the candidates" },
+    labelled("Filter by words", "filter-words", words), labelled("Certainty", "filter-certainty", least), status);
   (tables[0].closest(".scroll") ?? tables[0]).before(tools);
+}
+
+// A click on a column's name sorts by it, a second one the other way round. Rows move with what stands below them.
+function sortable(table) {
+  const key = (row, at) => {
+    const cell = row.cells[at];
+    const level = one(".level", cell) && certainty(cell);
+    if (level !== null) return level < 0 ? LEVELS.length : level;
+    const text = cell.textContent.trim();
+    const number = parseFloat(text.replaceAll(",", ""));
+    return /^[\d,.]+(\s|$)/.test(text) ? number : text.toLowerCase();
+  };
+  const heads = all("thead th", table);
+  heads.forEach((head, at) => {
+    const button = element("button", { type: "button", class: "sort" }, ...head.childNodes);
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const isNumber = head.classList.contains("number");
+      const before = head.getAttribute("aria-sort");
+      const order = (before ? before === "descending" : !isNumber) ? "ascending" : "descending";
+      heads.forEach((each) => each.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", order);
+      for (const body of table.tBodies) {
+        const units = [];
+        for (const row of body.rows) {
+          if (row.classList.contains("group")) continue;
+          if (row.classList.contains("below")) units.at(-1).push(row);
+          else units.push([row]);
+        }
+        units.sort(([a], [b]) => {
+          const [x, y] = [key(a, at), key(b, at)];
+          if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1; // what is not reported comes last
+          return (x < y ? -1 : x > y ? 1 : 0) * (order === "ascending" ? 1 : -1);
+        });
+        body.append(...units.flat());
+      }
+    });
+  });
+}
+
+// A citation opens the record beside the claim, its passages marked. Without scripts it is a page of its own.
+function beside(report) {
+  const close = element("button", { type: "button", class: "quiet" }, "Close");
+  const content = element("div", { class: "content" });
+  const panel = element("aside", { id: "beside", "aria-label": "The record cited", tabindex: "-1" }, close, content);
+  panel.hidden = true;
+  report.append(panel);
+  let from = null;
+  const shut = () => {
+    panel.hidden = true;
+    from?.classList.remove("open");
+    from?.focus();
+  };
+  close.addEventListener("click", shut);
+  document.addEventListener("keydown", ({ key }) => { if (key === "Escape" && !panel.hidden) shut(); });
+  report.addEventListener("click", async (event) => {
+    const link = event.target.closest("a[href*='/records/']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    from?.classList.remove("open");
+    from = link;
+    link.classList.add("open");
+    const answer = await fetch(link.href).catch(() => null);
+    if (!answer?.ok) { location.href = link.href; return; }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    content.replaceChildren(one(".record", page));
+    panel.hidden = false;
+    panel.focus({ preventScroll: true });
+    const mark = one("mark", content);
+    link.scrollIntoView({ block: innerWidth < 960 ? "start" : "center" });
+    panel.scrollTop = mark ? Math.max(0, mark.offsetTop - panel.clientHeight / 2) : 0;
+  });
 }
 
 function contents(nav) {
@@ -133,8 +179,11 @@ function contents(nav) {
 
 const live = one("#live");
 if (live) follow(live);
-const tables = all("#candidates table.overview");
-if (tables.length) candidates(tables);
+const overviews = all("#candidates table.overview");
+if (overviews.length) filters(overviews);
+all(".report table").forEach(sortable);
+if (one(".report")) beside(one(".report"));
+one("#print")?.addEventListener("click", () => window.print());
 const nav = one(".report > nav");
 if (nav) contents(nav);
 document.addEventListener("submit", (event) => {

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from importlib import resources
@@ -24,6 +25,7 @@ from .live_runs import LiveRun
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
+    from willowbark.tools.evidence import Evidence
 
     from ..events import AgentEvent
 
@@ -160,7 +162,7 @@ def report_page(
     run_id: str, report: "ResearchReport", status: str | None, assessments: Sequence[Mapping[str, Any]]
 ) -> str:
     """A run's report, and everything that can be done with it."""
-    shown, first = _render_report(report.to_json())
+    shown, first = _render_report(run_id, report.to_json())
     return page(
         "report.html",
         title=report.title,
@@ -176,10 +178,56 @@ def report_page(
 
 
 @lru_cache(maxsize=8)  # a reader goes back and forth between a few reports, whose pictures take seconds to draw
-def _render_report(content: str) -> tuple[str, str]:
-    """A report's JSON as markup, and the id of its first section."""
+def _render_report(run_id: str, content: str) -> tuple[str, str]:
+    """A report's JSON as markup, whose citations lead to the records cited, and the id of its first section."""
     from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
 
     document = ResearchReport.model_validate_json(content).to_tree()
-    return page_html(document), document.sections[0].id
+    return page_html(document, f"/runs/{run_id}/records/"), document.sections[0].id
+
+
+def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evidence | None") -> str | None:
+    """What a report takes from a record beside the record's own text, with the passages marked; None without a record.
+
+    Args:
+        run_id: of the run.
+        report: its report.
+        number: of the record among the references.
+        record: as the run found it; None where it is not kept.
+    """
+    from willowbark.agents.report.forms.links import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
+
+    reference = next((each for each in report.references if each["number"] == number), None)
+    if reference is None:
+        return None
+    key, claims = str(reference["key"]), list[tuple[str, str, list[str]]]()
+    for row in (row for row in report.evidence_table if row.key == key):
+        own = [candidate for candidate in report.candidates if candidate.name == row.drug]
+        claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
+        quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
+        claims.append((row.drug, own[0].stance_of(row) if own else row.direction, list(quotes)))
+    quotes = dict.fromkeys(quote for *_, quoted in claims for quote in quoted)
+    texts = list[tuple[str, list[tuple[str, bool]]]]()
+    if record is not None:
+        body = record.content.removeprefix(record.citation.title).strip() or record.content
+        texts = [(own_part(record), mark_passages(body, quotes))]
+        full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
+        texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
+    name, url = record_name(key), url_of(key, str(reference.get("url") or ""))
+    shown = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts, "run_id": run_id}
+    return page("record.html", title=str(reference["title"]), **shown)
+
+
+def mark_passages(text: str, passages: Iterable[str]) -> list[tuple[str, bool]]:
+    """A text in pieces, each with whether it belongs to one of the passages; white space may differ.
+
+    >>> mark_passages("Pain fell. It  rose.", ["It rose."])
+    [('Pain fell. ', False), ('It  rose.', True)]
+    """
+    found = [r"\s+".join(map(re.escape, passage.split())) for passage in sorted(passages, key=len, reverse=True)]
+    if not found:
+        return [(text, False)]
+    pieces = re.split(f"({'|'.join(found)})", text)
+    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]

@@ -47,17 +47,22 @@ def _environment() -> Environment:
     return made
 
 
-def _render(macro: str, shown: object, *, notebook: bool, references: int = 0) -> str:
-    variables = {"notebook": notebook, "references": references}
+def _render(macro: str, shown: object, *, notebook: bool, references: int = 0, cited_at: str = "#ref-") -> str:
+    variables = {"notebook": notebook, "references": references, "cited_at": cited_at}
     return str(getattr(_environment().get_template("report.html.j2").make_module(variables), macro)(shown))
 
 
-def page_html(document: Document) -> str:
-    """The body of a page of its own, with ids that links within it lead to."""
+def page_html(document: Document, cited_at: str = "#ref-") -> str:
+    """The body of a page of its own, with ids that links within it lead to.
+
+    Args:
+        document: the whole report.
+        cited_at: where the number of a citation leads, before that number; to the references by default.
+    """
     appended = (each for each in (document.appendix.blocks if document.appendix else ()) if isinstance(each, Section))
     blocks = (block for section in (*document.sections, *appended) for block in section.blocks)
     count = sum(len(each.items) for each in blocks if isinstance(each, Items) and each.look == "references")
-    return _render("page", document, notebook=False, references=count)
+    return _render("page", document, notebook=False, references=count, cited_at=cited_at)
 
 
 def notebook_html(document: Document) -> str:
