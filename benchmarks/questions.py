@@ -2,6 +2,7 @@
 
 A question's reading is written as in that table, so that the two can be compared word by word; what was misread of the
 half that rules were written on is printed, of the half kept apart it is only counted (`--show` prints it too).
+The second halves were written later, in the same way.
 """
 
 import csv
@@ -32,7 +33,7 @@ def _written(asked: Question) -> str:
         "w": asked.background,
         "d": asked.drugs,
         "k": asked.drug_classes,
-        "x": (*asked.excluded_drugs, *asked.excluded_classes),
+        "x": asked.left_out,
         "p": (asked.population,) if asked.population else (),
         "also": asked.also,
     }
@@ -42,13 +43,14 @@ def _written(asked: Question) -> str:
 
 def main() -> None:
     """Print the shares, and what was misread."""
-    for part in ("made on", "apart"):
+    for part in ("made on", "apart", "second made on", "second apart"):
         read = [(row, reading_of(row["question"], row["after"])) for row in rows() if row["part"] == part]
         wrong = [(row, said) for row, said in read if said != row["reading"]]
+        back = sum(said == "asks back" for _, said in wrong)
         obeyed = [" x " in f" {said}" or said == "asks back" for row, said in read if "; x " in row["reading"]]
-        print(f"{part}: {len(read) - len(wrong)} of {len(read)} read rightly or asked back", end="; ")
+        print(f"{part}: {len(read) - len(wrong)} of {len(read)} as meant, {back} more asked back", end="; ")
         print(f"exclusions read: {sum(obeyed)} of {len(obeyed)}")
-        for row, said in wrong if part == "made on" or "--show" in sys.argv else ():
+        for row, said in wrong if part.endswith("made on") or "--show" in sys.argv else ():
             print(f"  {row['question']}\n    meant {row['reading']}\n    read  {said}")
 
 

@@ -9,9 +9,10 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records import Approval, Drug
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
 
@@ -230,3 +231,26 @@ def test_a_title_names_the_condition_unless_it_is_just_that_of_people_treated_fo
     [found] = appraise_candidates(asked, [told], Readings(ScriptedReader(effect="better")))
 
     assert found.records[0].item.in_title is names
+
+
+@pytest.mark.parametrize(
+    ("routes", "cautions"),
+    [
+        ({"drug": ["parenteral"]}, None),
+        ({"drug": ["parenteral"], "approval": ["INTRAVENOUS", "ORAL"]}, ()),
+        ({}, ("Route not found: it may be given by injection alone",)),
+    ],
+)
+def test_a_drug_given_only_in_a_way_that_is_left_out_is_no_candidate(
+    routes: dict[str, list[str]], cautions: tuple[str, ...] | None
+) -> None:
+    cited = Citation(source="chembl", title="Propranolol", url="https://www.ebi.ac.uk/chembl/x", date="2020")
+    kinds = {"drug": Drug, "approval": Approval}
+    entries = [
+        Evidence(content="Propranolol.", citation=cited, record=kinds[kind](drug="propranolol", routes=given))
+        for kind, given in routes.items()
+    ]
+    asked = parse_question("Which drugs prevent migraine without injections?")
+
+    found = appraise_candidates(asked, [paper(), *entries], Readings(ScriptedReader(effect="better")))
+    assert [each.cautions for each in found] == ([] if cautions is None else [cautions])

@@ -340,3 +340,27 @@ async def test_a_model_puts_into_words_what_the_rules_do_not_understand() -> Non
         await understand("Was hilft gegen Migräne?", BaselineChatCompletionClient())
     with pytest.raises(QuestionError, match=r"rules read English.*; .*did not answer"):  # it has no answer left
         await understand("Was hilft gegen Migräne?", scripted())
+
+
+@pytest.mark.parametrize(
+    ("question", "routes"),
+    [
+        ("Which drugs help in psoriasis without injections?", ("injection",)),
+        ("non-oral treatments for osteoporosis", ("oral",)),
+        ("needle-free options for migraine prevention", ("injection",)),
+        ("Which oral drugs treat multiple sclerosis?", ()),
+        ("Which drugs treat oral mucositis?", ()),
+    ],
+)
+def test_a_way_to_give_drugs_is_left_out_as_a_drug_is_and_hides_no_record(
+    question: str, routes: tuple[str, ...]
+) -> None:
+    asked = parse_question(question)
+
+    assert asked.excluded_routes == routes
+    assert "NOT" not in asked.query
+
+
+@pytest.mark.parametrize("question", ["non-sedating drugs for allergic rhinitis", "water pills for hypertension"])
+def test_a_property_of_drugs_that_is_not_known_is_asked_back(question: str) -> None:
+    assert "names no class of drugs" in (parse_question(question).objection or "")

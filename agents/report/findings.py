@@ -214,11 +214,10 @@ def question_as_read(asked: Question) -> dict[str, str]:
     """The question as it was understood: population, intervention, comparator and outcome."""
     named, drugs = (as_spelt(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
     is_comparison = asked.kind == "compare" and len(drugs) > 1
-    left_out = [*asked.excluded_drugs, *asked.excluded_classes]
     wanted = listed(drugs[:1] if is_comparison else drugs) or "any existing drug"
     return {
         "population": listed([*named, *asked.people]) or "not named",
-        "intervention": f"{wanted}, without {listed(left_out)}" if left_out else wanted,
+        "intervention": f"{wanted}, without {listed(asked.left_out)}" if asked.left_out else wanted,
         "comparator": listed(drugs[1:]) if is_comparison else "any",
         "outcome": _OUTCOMES.get(asked.kind, "not named"),
     }

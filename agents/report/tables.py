@@ -334,7 +334,7 @@ def flow(material: Material) -> Flow:
         elif not on_condition(record, asked):
             excluded[OFF_TOPIC] += 1
         else:
-            asks_some = asked.names_all or asked.excluded_drugs or asked.excluded_classes
+            asks_some = asked.names_all or asked.left_out
             excluded[NO_ASKED_DRUG if asks_some else NO_DRUG] += 1
     screened = len(material.pool)
     if united := sum(len(p.preprint_versions) + len(p.earlier_versions) for r in material.pool if (p := r.paper)):

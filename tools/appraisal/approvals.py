@@ -10,9 +10,10 @@ from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, contraindications_of, withdrawal_of
 from ..lexicon.stemming import stems
 from ..questions import Question
+from ..questions.question import routes_in
 from ..reading.design import purpose_at
 from ..reading.document import Document, Sentence
-from ..records import Disease, Drug, Label
+from ..records import Approval, Disease, Drug, Label
 from .appraised import condition_names
 
 Group = Literal["repurposing", "established", "not_checked"]
@@ -21,9 +22,9 @@ APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitb
 
 
 def drug_of(record: Evidence) -> str | None:
-    """The generic name of the drug that a drug entry or a label is on; None for other records."""
+    """The generic name of the drug that a drug entry, an approval or a label is on; None for other records."""
     said = record.record
-    name = said.drug if isinstance(said, Drug | Label) else None
+    name = said.drug if isinstance(said, Drug | Label | Approval) else None
     return (canonical_drug(name) or name.lower()) if name else None
 
 
@@ -98,6 +99,15 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
                 warned = [s for s in Document.cut("", sections.get(heading, "")).sentences if names_it(s)]
                 found += [f"{text}: “{each.text}” ({record.key})" for each in warned[:1]]
     return tuple(dict.fromkeys(found))
+
+
+def routes_of(records: Iterable[Evidence]) -> frozenset[str]:
+    """All ways in which a drug is given, by ChEMBL and Drugs@FDA; empty where neither says.
+
+    A label is of one product, and tells nothing of the others.
+    """
+    told = (said.routes for each in records if isinstance(said := each.record, Drug | Approval))
+    return frozenset(name for routes in told for route in routes for name in routes_in(route))
 
 
 def label_sections(record: Evidence) -> dict[str, str]:

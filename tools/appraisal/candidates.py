@@ -25,7 +25,7 @@ from ..reading.document import Document
 from ..reading.screening import readable
 from ..records import Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
-from .approvals import APPROVED_PHASE, Group, cautions_of, drug_of, group_of, list_developed
+from .approvals import APPROVED_PHASE, Group, cautions_of, drug_of, group_of, list_developed, routes_of
 from .certainty import LEVELS, CandidateAppraisal, appraise_candidate, count_participants
 from .trials_once import AppraisedItem, Direction
 
@@ -148,6 +148,8 @@ def appraise_candidates(
     phases = list_developed(asked, pool)
     candidates = []
     for drug, records in known.items():
+        if (routes := routes_of(entries.get(drug, []))) and routes <= set(asked.excluded_routes):
+            continue
         groups = [group for group in combined.values() if drug in group]
         candidates.append(_candidate(drug, records, entries.get(drug, []), phases.get(drug), asked, groups))
     return sorted(
@@ -234,7 +236,16 @@ def is_left_out(drug: str, asked: Question) -> bool:
 def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
     phases = list_developed(asked, pool)
-    wanted = (name for name in phases if canonical_drug(name) and not is_left_out(name, asked))
+    given: dict[str | None, list[Evidence]] = {}
+    for record in pool if asked.excluded_routes else ():
+        given.setdefault(drug_of(record), []).append(record)
+    routes = {name: routes_of(given.get(name, [])) for name in phases}
+    wanted = (
+        name
+        for name in phases
+        if canonical_drug(name) and not is_left_out(name, asked)
+        if not routes[name] or not routes[name] <= set(asked.excluded_routes)
+    )
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
@@ -298,6 +309,9 @@ def _candidate(
     own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
     indications = _indications([said for _, said in own])
+    cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
+    if asked.excluded_routes and not routes_of(entries):
+        cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
@@ -316,7 +330,7 @@ def _candidate(
         phase_for_condition=phase,
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
         group=group_of(asked, phase, entries),
-        cautions=cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries),
+        cautions=cautions,
         combination=tuple(sorted({name for group in combined for name in group} - {drug})),
     )
 

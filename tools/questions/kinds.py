@@ -37,18 +37,18 @@ PLACES: Mapping[str, str] = {
 
 
 class Name(NamedTuple):
-    """A drug, a class of drugs or a condition that a question names; `end` exclusive."""
+    """A drug, a class of drugs, a condition or a way to give drugs that a question names; `end` exclusive."""
 
     name: str
     start: int
     end: int
     text: str
-    kind: Literal["drug", "class", "condition"]
+    kind: Literal["drug", "class", "condition", "route"]
 
     @property
     def is_drug(self) -> bool:
         """Whether it is a drug or a class of drugs."""
-        return self.kind != "condition"
+        return self.kind in ("drug", "class")
 
 
 class _Row(NamedTuple):

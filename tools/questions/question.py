@@ -73,6 +73,8 @@ class Question:
     """Drugs that are asked to be left out: "but not propranolol"."""
     excluded_classes: tuple[str, ...]
     """Classes that are asked to be left out: "without triptans"."""
+    excluded_routes: tuple[str, ...]
+    """Ways to give drugs that are asked to be left out, by `routes.tsv`: "without injections"."""
     population: str | None
     """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
     sex: str | None
@@ -115,11 +117,27 @@ class Question:
         for word in (*self.unread, *slots):
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
-        is_looked_for = self.kind == "mechanism" or any(map(str.isdigit, self.text))
+        if unclear := self._unknown_property:
+            return f"“{unclear}” names no class of drugs and no way to give them that is known; name what to leave out"
+        is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
+        is_looked_for = self.kind == "mechanism" or is_code
         if known or (is_looked_for and self.unread):
             return None
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
+
+    @property
+    def _unknown_property(self) -> str | None:
+        """What says which drugs are asked for, and is not known: "non-sedating drugs", "water pills"."""
+        general = "|".join(question_words("drugs in general"))
+        pattern = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
+        found = (each[0] for each in re.finditer(pattern, normalise_text(self.text), re.IGNORECASE))
+        return next((each for each in found if each in self.unread), None)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """All that is asked to be left out: drugs, classes, ways to give drugs."""
+        return (*self.excluded_drugs, *self.excluded_classes, *self.excluded_routes)
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -195,7 +213,9 @@ def parse_question(question: str) -> Question:
     text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
     text = _WITHOUT.sub(_say_without, text)
     names = _find_names(text)
-    excluded = _find_excluded(text, names)
+    taken = {place for name in names for place in range(name.start, name.end)}
+    routes = [Name(*each, "route") for each in _find_routes(text) if each.start not in taken]
+    excluded = _find_excluded(text, sorted([*names, *routes], key=lambda name: name.start))
     left_out = [each.name for each in excluded]
     kept = [name for name in names if name not in left_out]
     asked = text
@@ -209,7 +229,8 @@ def parse_question(question: str) -> Question:
     classes = distinct_words(name.name for name in kept if name.kind == "class")
 
     words = [word for word in re.finditer(r"\S+", text) if any(map(str.isalnum, word[0]))]
-    told = [*_known_phrases(text), *(each[1:] for each in excluded), *((name.start, name.end) for name in names)]
+    spans = [each[1:] for each in excluded] + [name[1:3] for name in (*names, *routes)]
+    told = [*_known_phrases(text), *spans]
     unread = [
         plain
         for word in words
@@ -234,6 +255,7 @@ def parse_question(question: str) -> Question:
         drug_classes=classes,
         excluded_drugs=distinct_words(name.name for name in left_out if name.kind == "drug"),
         excluded_classes=distinct_words(name.name for name in left_out if name.kind == "class"),
+        excluded_routes=distinct_words(name.name for name in left_out if name.kind == "route"),
         population=population,
         sex=find_sex(text),
         intent=intent,
@@ -252,16 +274,16 @@ def stand_alone(question: str, earlier: str) -> str:
     'What about topiramate (to prevent migraine)?'
     """
     asked, before = parse_question(question), parse_question(earlier)
-    is_on_a_drug = asked.kind == "harm" and bool(asked.drugs or asked.drug_classes)
-    if asked.conditions or is_on_a_drug or asked.needs_english or not (before.conditions or before.drugs):
+    own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
+    if asked.conditions or asked.needs_english or not (before.conditions or before.drugs):
         return question
-    drugs = () if asked.drugs or asked.drug_classes else (*before.drugs, *before.drug_classes)
-    left_out = (*before.excluded_drugs, *before.excluded_classes)
-    said = [" and ".join(drugs)] if drugs else []
+    if asked.kind == "harm" and (own or drugs):  # of a drug, whatever it was asked about for
+        return question if own else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
+    said = [" and ".join(drugs)] if drugs and not own else []
     said += [f"{'to prevent' if before.intent == 'prevention' else 'for'} {' and '.join(before.conditions)}"]
     said = said if before.conditions else said[:-1]
     said += [f"in people with {' and '.join(before.background)}"] if before.background else []
-    said += [f"without {' or '.join(left_out)}"] if left_out else []
+    said += [f"without {' or '.join(before.left_out)}"] if before.left_out else []
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
 
 
@@ -343,16 +365,36 @@ def speaks_of(text: str, population: str) -> bool:
     return _population_words()[population].search(text) is not None
 
 
-@cache
+def routes_in(text: str) -> tuple[str, ...]:
+    """Ways to give drugs that a text names, as `routes.tsv` calls them, each once.
+
+    >>> routes_in("INTRAVENOUS; SUBCUTANEOUS; ORAL")
+    ('injection', 'oral')
+    """
+    return tuple(dict.fromkeys(each.name for each in _find_routes(text)))
+
+
+def _find_routes(text: str) -> list[Mention]:
+    known = _words_of("routes.tsv").items()
+    found = [Mention(name, *each.span(), each[0]) for name, words in known for each in words.finditer(text)]
+    return sorted(found, key=lambda each: each.start)
+
+
 def _population_words() -> Mapping[str, re.Pattern[str]]:
-    return {row["name"]: compile_cues(row["words"]) for row in read_table("populations.tsv", __package__)}
+    return _words_of("populations.tsv")
+
+
+@cache
+def _words_of(file: str) -> Mapping[str, re.Pattern[str]]:
+    return {row["name"]: compile_cues(row["words"]) for row in read_table(file, __package__)}
 
 
 def _say_without(found: re.Match[str]) -> str:
     """What excludes a class by a word of its own, as a phrase: non-hormonal, opioid-free."""
     word = (found[1] or found[2]).lower()
     forms = (word, f"{word}s", word.removesuffix("al"), f"{word.removesuffix('al')}es")
-    name = next((name for form in forms if (name := canonical_class(form) or canonical_drug(form))), None)
+    known = (canonical_class(form) or canonical_drug(form) for form in forms)
+    name = next(filter(None, [*known, *routes_in(word)]), None)
     within = [*find_known_conditions(found.string), *find_drug_classes(found.string)]
     is_a_name = any(each.start <= found.start() < found.end() < each.end for each in within)
     return found[0] if name is None or is_a_name else f"without {name}"
@@ -416,7 +458,8 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
     found: list[_Excluded] = []
     for name in names:
         at = next(place for place, word in enumerate(words) if word.end > name.start)
-        kinds = ["anything", "names", *(["drugs"] * name.is_drug), *(["the first drug"] * (name is first))]
+        is_condition = name.kind == "condition"
+        kinds = ["anything", "names", *(["drugs"] * (not is_condition)), *(["the first drug"] * (name is first))]
         start, end = None, name.end
         for place in range(at - 1, -1, -1):
             word = words[place]
@@ -529,4 +572,4 @@ def _searched(
         kept.pop()
     if all(map(is_noise, bare_words(" ".join(kept)))):
         kept = [text]
-    return " ".join([*kept, *(f"NOT {each.name.text}" for each in excluded)])
+    return " ".join([*kept, *(f"NOT {each.name.text}" for each in excluded if each.name.kind != "route")])

@@ -237,6 +237,8 @@ class Drug(Fields, frozen=True):
     """Those above the critical value, the strongest first."""
     contraindications: list[str] = Field(default_factory=none_reported)
     """Conditions in which DrugCentral lists it as contraindicated, as DrugCentral names them."""
+    routes: list[str] = Field(default_factory=none_reported)
+    """All ways in which it is given, in the source's words."""
 
 
 class Disease(Fields, frozen=True):
@@ -291,6 +293,8 @@ class Approval(Fields, frozen=True):
     applications: list[Application] = Field(default_factory=none_reported)
     is_sold: bool | None = None
     """Whether any of its products is not discontinued."""
+    routes: list[str] = Field(default_factory=none_reported)
+    """Ways in which those of its products are given that are not discontinued, in the agency's words."""
 
 
 class Label(Fields, frozen=True):

@@ -8,7 +8,8 @@ Asked with GET, always with `format=json` and `limit` (at most 1000), answered i
 * `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
   compared with their capitals); gives `molecules[]` of `molecule_chembl_id`,
   `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
-  `molecule_synonyms[].molecule_synonym`, `withdrawn_flag`, `black_box_warning` (1, 0, -1 for unknown);
+  `molecule_synonyms[].molecule_synonym`, `oral`, `parenteral` and `topical` (how it is given), `withdrawn_flag`,
+  `black_box_warning` (1, 0, -1 for unknown);
 * `drug_warning.json` with `parent_molecule_chembl_id__in`, for those with such a flag alone; gives `drug_warnings[]`
   of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`,
   `warning_country`, `warning_year`, `warning_description`;

@@ -64,6 +64,7 @@ def parse_drug(
         mechanisms=parse_mechanisms(mechanisms, targets),
         indications=parse_indications(indications, about)[:_MAX_INDICATIONS],
         warnings=parse_warnings(warnings),
+        routes=[each for each in ("oral", "parenteral", "topical") if molecule.get(each) in (True, 1)],
     )
     shown = name if name == chembl_id.lower() else f"{name.capitalize()} ({chembl_id})"
     url = f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"

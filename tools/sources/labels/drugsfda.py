@@ -2,9 +2,10 @@
 
 Asked with GET `drug/drugsfda.json`; `search` is Lucene's, as of openFDA's labels, whose daily allowance it shares. A
 reply has `meta.results.total` and `results[]` of `application_number` (`NDA020505`), `sponsor_name`, `products[]` of
-`brand_name`, `active_ingredients[].name`, `marketing_status` (`Prescription`, `Over-the-counter`, `Discontinued`, `None
-(Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]` of `submission_type` (`ORIG`, `SUPPL`),
-`submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No hit is 404 with `No matches found!`.
+`brand_name`, `active_ingredients[].name`, `route` (`ORAL`), `marketing_status` (`Prescription`, `Over-the-counter`,
+`Discontinued`, `None (Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]` of
+`submission_type` (`ORIG`, `SUPPL`), `submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No hit
+is 404 with `No matches found!`.
 
 Reference products alone are asked for, since copies of old drugs are hundreds: the earliest approval among them is
 given; there may be an earlier one under an application that is no longer listed.
@@ -121,6 +122,7 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
         f"Reference products listed: {len(found)}, of which {len(sold)} not discontinued.",
     ]
     number = first["number"].lstrip(ascii_uppercase)
+    products = [product for result in held for product in dicts(result, "products") if _is_on_sale(product, drug)]
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
     record = Approval(
         drug=name,
@@ -128,8 +130,16 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
         first_approved=dated[0]["approved"] if dated else None,
         applications=found,
         is_sold=bool(sold),
+        routes=sorted({str(product["route"]) for product in products if product.get("route")}),
     )
     return Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown")
+
+
+def _is_on_sale(product: Mapping[str, Any], drug: str) -> bool:
+    """Whether a product is sold, and holds a drug alone."""
+    parts = dicts(product, "active_ingredients")
+    is_of = len(parts) == 1 and same_drug(str(parts[0].get("name")), drug)
+    return is_of and product.get("marketing_status") != "Discontinued"
 
 
 def _application(result: Mapping[str, Any]) -> Application | None:
