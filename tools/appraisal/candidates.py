@@ -135,7 +135,8 @@ def appraise_candidates(
     known: dict[str, list[AppraisedRecord]] = {}
     for drug, records in found.items():
         roles = [each.readings[0].role for each in records]
-        if sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles):
+        is_treatment = sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles)
+        if is_treatment and not is_left_out(drug, asked, entries.get(drug, [])):
             known[drug] = records
     works = _drugs_that_work(known)
     combined: dict[str, set[str]] = {}
@@ -148,8 +149,6 @@ def appraise_candidates(
     phases = list_developed(asked, pool)
     candidates = []
     for drug, records in known.items():
-        if (routes := routes_of(entries.get(drug, []))) and routes <= set(asked.excluded_routes):
-            continue
         groups = [group for group in combined.values() if drug in group]
         candidates.append(_candidate(drug, records, entries.get(drug, []), phases.get(drug), asked, groups))
     return sorted(
@@ -226,9 +225,13 @@ def is_asked_about(drug: str, asked: Question) -> bool:
     return drug in asked.drugs or belongs_to_class(drug, (), asked.drug_classes)
 
 
-def is_left_out(drug: str, asked: Question) -> bool:
-    """Whether a question asks for others than this drug: "without triptans", or for those alone that it names."""
-    if asked.names_all and not is_asked_about(drug, asked):
+def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) -> bool:
+    """Whether a question asks for others than this drug: "without triptans", or for those alone that it names.
+
+    Entries of databases on the drug tell whether it is given in no other way than those that are left out.
+    """
+    routes = routes_of(entries)
+    if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
         return True
     return drug in asked.excluded_drugs or belongs_to_class(drug, (), asked.excluded_classes)
 
@@ -239,13 +242,7 @@ def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     given: dict[str | None, list[Evidence]] = {}
     for record in pool if asked.excluded_routes else ():
         given.setdefault(drug_of(record), []).append(record)
-    routes = {name: routes_of(given.get(name, [])) for name in phases}
-    wanted = (
-        name
-        for name in phases
-        if canonical_drug(name) and not is_left_out(name, asked)
-        if not routes[name] or not routes[name] <= set(asked.excluded_routes)
-    )
+    wanted = (name for name in phases if canonical_drug(name) and not is_left_out(name, asked, given.get(name, [])))
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
