@@ -207,7 +207,9 @@ def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, 
     try:
         said = json.loads((kept / MANIFEST).read_text(encoding="utf-8"))
         held = LibraryContents(**{**said, "topics": tuple(said["topics"]), "sources": tuple(said["sources"])})
-        return Index.open(str(kept)), held
+        index = Index.open(str(kept))
+        if index.schema == library_schema():  # else another version of Willowbark made it
+            return index, held
     except (OSError, ValueError, TypeError, KeyError):
         pass
     try:
