@@ -14,6 +14,7 @@ from willowbark.tools.mechanism.hypotheses import HypothesisAssessment
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.wording import counted
 
 from .asking.drafts import NextSearch
 from .findings import Specialist
@@ -151,8 +152,37 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     """Confidence from which evidence can suffice."""
     gaps: list[str] = []
     """What the judge missed in the round before."""
+    refused: list[str] = []
+    """What it asked for then and did not get, each with the reason."""
+    reflections: dict[str, str] = {}
+    """What each specialist's model made of this round; empty where none was asked."""
+    tokens_used: int = 0
+    """Tokens of the run so far."""
+    max_tokens: int | None = None
+    """Tokens after which the search ends; None sets no limit."""
     marker: str = Field(default_factory=new_marker, exclude=True)
     """Of the block of readings."""
+
+    @property
+    def readers(self) -> list[str]:
+        """Names of the specialists who find publications and trials."""
+        return [each.name for each in self.specialists if "queries" in each.takes]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether as many publications and trials were read as the run may read, and further hits are left."""
+        return self.progress.has_ended and self.progress.is_deep
+
+    @property
+    def budget(self) -> str:
+        """What the run may still use, in words."""
+        reading, limit = self.progress, self.max_tokens
+        left = f"{max(0, limit - self.tokens_used):,} of {limit:,} tokens left" if limit else "no limit of tokens"
+        depth = f"{reading.read:,} of at most {reading.most:,} publications and trials read"
+        if self.is_read:
+            depth += ", so that searches for more of them are not made"
+        rounds = max(0, self.most_rounds - self.iteration)
+        return f"{counted(rounds, 'round')} left; {depth}; {left}; at most eight searches a round."
 
     @property
     def text(self) -> str:
@@ -178,6 +208,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
         unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
+        refused = [f"- {unmarked(each)}" for each in self.refused]
+        thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
         return "\n".join(
             [
                 f"Question: {self.question}",
@@ -193,8 +225,11 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
+                *(["Asked for before and not searched:", *refused] if refused else []),
+                *(["What the specialists make of this round:", *thoughts] if thoughts else []),
                 "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
                 *(hypotheses or ["- none: no mechanism is known"]),
+                f"Budget: {self.budget}",
                 f"Round: {self.iteration} of {self.most_rounds}. {self.pool} records; {self.progress.said}.",
             ]
         )
@@ -211,7 +246,7 @@ def _reading_lines(candidate: Candidate) -> Iterator[dict[str, Any]]:
             "design": str(item.design),
             **({"n": item.sample_size} if item.sample_size is not None else {}),
             **({"retracted": True} if item.retracted else {}),
-            **({"disputed": item.disputed} if item.disputed else {}),
+            **({"second_reader": item.second_reader} if item.second_reader not in (None, str(item.direction)) else {}),
             **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
         }
 

@@ -160,14 +160,20 @@ def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
 
 
 @contextmanager
-def speaking_through(agent: AssistantAgent, client: ChatCompletionClient) -> Iterator[None]:
-    """Have an assistant's turns go through another model while this is open."""
-    own = agent._model_client
-    agent._model_client = client
+def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
+    """Have an assistant's turns go through a model while this is open.
+
+    Args:
+        agent: the assistant.
+        client: the model.
+        tool_rounds: times that it may call tools.
+    """
+    own = agent._model_client, agent._max_tool_iterations
+    agent._model_client, agent._max_tool_iterations = client, tool_rounds
     try:
         yield
     finally:
-        agent._model_client = own
+        agent._model_client, agent._max_tool_iterations = own
 
 
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:

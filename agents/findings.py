@@ -58,7 +58,9 @@ class Findings(BaseModel, extra="forbid"):
     iteration: int = Field(ge=1)
     """The round, from 1."""
     summary: str
-    """The specialist's reflection on what its tools returned."""
+    """What came, counted; of a turn without a search why."""
+    reflection: str = ""
+    """What a language model made of it by the titles: found, missing, doubts; empty where none was asked."""
     replies: list[SourceReply] = []
     """What each source said to each query, failures included."""
     readings: list[Reading] = []
@@ -93,7 +95,7 @@ class FindingsMessage(StructuredMessage[Findings]):
 
     def to_model_text(self) -> str:
         """The summary and the searches: what other agents' models need; the records stay in the type."""
-        return f"{self.to_text()}\n{unmarked(self.content.summary)}"
+        return f"{self.to_text()}\n{unmarked(self.content.summary)}\n{unmarked(self.content.reflection)}".rstrip()
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""
@@ -142,6 +144,11 @@ class Dossier(BaseModel, extra="forbid"):
     def replies(self) -> list[SourceReply]:
         """Every reply of every source, in the order of the rounds."""
         return [reply for found in self.in_order for reply in found.replies]
+
+    def replies_of(self, specialist: str, iteration: int) -> list[SourceReply]:
+        """What one specialist was answered in a round."""
+        found = (each for each in self.findings if (each.specialist, each.iteration) == (specialist, iteration))
+        return [reply for each in found for reply in each.replies]
 
     @property
     def readings(self) -> list[Reading]:

@@ -1,7 +1,8 @@
 """The judge: how good is the evidence so far, and is it enough?
 
-A model proposes the assessment; code disposes: counts come from the records, scores without a candidate are nil, and
-whether to go on follows from rules and budgets.
+A model assesses: scores, confidence, reasons, gaps and findings are its own. Code sets what exists: counts come from
+the records, scores without a candidate are nil, and whether to go on follows from rules and budgets, which the model is
+told. What it asks for and does not get is said back to it with the reason, and noted.
 """
 
 import asyncio
@@ -19,14 +20,17 @@ from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
+from willowbark.tools.questions import preprocess_query
+from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import MAX_DRUGS
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask, prompt
-from .asking.drafts import JudgeDraft
+from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
 from .assessment import (
     JUDGE_THRESHOLD,
     MIN_SCORE,
+    SHOWN_QUERY,
     AssessmentDetails,
     AssessmentMessage,
     AssessmentRequest,
@@ -76,6 +80,10 @@ class JudgeMemory(Memory):
     """Records that were read then."""
     gaps: list[str] = Field(default_factory=list)
     """What it missed in the latest round."""
+    refused: list[str] = Field(default_factory=list)
+    """What it asked for then and did not get, each with the reason."""
+    wanted: list[NextSearch] = Field(default_factory=list)
+    """What it got searched for then."""
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
@@ -148,6 +156,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             memory.verdicts, memory.changed_at = now, reading.read
         reading = reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)})
 
+        not_run = [
+            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): no tool takes this, or there is nothing further"
+            for each in memory.wanted
+            if not any(_answers(reply, each) for reply in dossier.replies_of(each.specialist, iteration))
+        ]
         known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
         request = AssessmentRequest(
             question=" ".join(dossier.question.split()),
@@ -160,6 +173,10 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             most_rounds=self.limits.max_iterations,
             threshold=self.limits.judge_threshold,
             gaps=memory.gaps,
+            refused=[*memory.refused, *not_run],
+            reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
+            tokens_used=dossier.tokens_used,
+            max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
             marker=run.marker,
             hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
@@ -172,11 +189,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         answer = await ask(self._clients, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
         notes = [f"{self.name}: {note}" for note in answer.notes]
         draft = answer.given or _UNASSESSED
-        names = {each.name for each in dossier.specialists}
-        if strangers := sorted({each.specialist for each in draft.next_searches} - names):
-            notes.append(f"{self.name}: searches left out, since no specialist is called {', '.join(strangers)}")
-            kept = [each for each in draft.next_searches if each.specialist in names]
-            draft = draft.model_copy(update={"next_searches": kept})
+        draft, memory.refused = _sorted_out(draft, request)
+        memory.wanted = draft.next_searches
+        notes += [f"{self.name}: not searched: {line}" for line in (*not_run, *memory.refused)]
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates left out, since no record was read on them")
@@ -212,12 +227,10 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             key_findings=draft.key_findings,
         )
 
-        # Who searches next for what: nobody reads on where reading has ended, all do where it just goes on.
-        readers = [each.name for each in request.specialists if "queries" in each.takes]
+        # Who searches next for what: where reading just goes on, all do.
+        readers = request.readers
         queries, specialists = draft.next_search_queries, draft.next_specialists
-        if reading.has_ended:
-            specialists = [name for name in specialists if name not in readers]
-        elif reading.goes_on and not (queries or specialists):
+        if reading.goes_on and not queries:
             queries, specialists = reading.unread, readers
 
         # Whether that is worth another round.
@@ -261,7 +274,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             gaps=draft.gaps,
             next_search_queries=queries,
             next_specialists=specialists,
-            next_searches=[search for search in draft.next_searches if search.specialist in specialists],
+            next_searches=draft.next_searches,
             reasoning=draft.reasoning,
             iteration=iteration,
             stop_reason=reason,
@@ -291,6 +304,37 @@ _UNASSESSED = JudgeDraft(
     confidence=0.0,
 )
 """What stands when neither model nor fallback assessed."""
+
+
+def _answers(reply: SourceReply, search: NextSearch) -> bool:
+    """Whether a reply is one to a search that a judge asked for: its tool may have written the query anew."""
+    asked, wanted = (reply.asked or reply.query).casefold(), search.query.casefold()
+    drug = canonical_drug(search.query)
+    return (
+        asked in (wanted, preprocess_query(search.query).casefold())
+        or (drug is not None and drug in asked)
+        or (asked.isdecimal() and asked in wanted)
+    )
+
+
+def _sorted_out(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
+    """A draft with the searches that will be made, and the others, each with the reason why not."""
+    kept, refused, length = list[NextSearch](), list[str](), 0
+    names = {each.name for each in request.specialists}
+    for each in draft.next_searches:
+        length += len(each.query)
+        why = None
+        if each.specialist not in names:
+            why = f"no specialist is called {each.specialist}"
+        elif request.is_read and each.specialist in request.readers:
+            why = f"{request.progress.most:,} publications and trials are read, the depth that was asked for"
+        elif length > MAX_QUERIES:
+            why = f"queries of a round have {MAX_QUERIES:,} characters at most"
+        if why is None:
+            kept.append(each)
+        else:
+            refused.append(f"{each.query[:SHOWN_QUERY]} ({each.specialist}): {why}")
+    return draft.model_copy(update={"next_searches": kept}), refused
 
 
 def _generic(name: str) -> str:

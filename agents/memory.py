@@ -1,6 +1,7 @@
 """What a specialist's model remembers of a conversation: the question, its own searches, what others said last.
 
-Records are read once, by the reader; here they are counts and keys. So a prompt grows by a few lines a round.
+Records are read once, by the reader; here they are counts, keys and the first titles. So a prompt grows by a few lines
+a round.
 """
 
 from typing import Self
@@ -18,7 +19,7 @@ class CondensedContextConfig(BaseModel):
 
 
 class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
-    """A model context that keeps what tools returned as counts and keys, and of other agents what is new."""
+    """A model context that keeps what tools returned as counts, keys and titles, and of other agents what is new."""
 
     component_config_schema = CondensedContextConfig
     component_provider_override = "willowbark.agents.memory.CondensedContext"

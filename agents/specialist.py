@@ -1,7 +1,8 @@
 """A specialist: asks its sources, has a model read what they returned, hands over typed findings.
 
-The literature, trials and mechanism agents are specialists with their own tools, prompt and description. What a model
-reflects on are the publications themselves: its readings (`reader`). Records do not stay in its prompts.
+The literature, trials and mechanism agents are specialists with their own tools, prompt and description. A model looks
+at the titles of what came and may search again, then says what was found, what is missing, what it doubts. The
+publications themselves are read apart (`reader`), and do not stay in its prompts.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import ChatCompletionClient, RequestUsage, UserMessage
+from autogen_core.models import AssistantMessage, ChatCompletionClient, RequestUsage, UserMessage
 from autogen_core.tools import BaseTool, ToolSchema, Workbench
 from pydantic import Field
 
@@ -43,10 +44,12 @@ from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist, summed_up
 from .memory import CondensedContext
 
-MAX_SUMMARY = 4000  # characters of what a model says instead of searching
+MAX_SUMMARY = 4000  # characters of what a model says
+TOOL_ROUNDS = 3  # times that a model may call its tools in a turn, looking at titles between
+MAX_REFLECTION = 120  # words of what it makes of them
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading
 
-_SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format"})
+_SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format", "max_tool_iterations"})
 _LONGEST_TOOL_NAME = 40
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
@@ -64,8 +67,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     """An assistant agent that has its tools' results read and answers with `FindingsMessage`.
 
     What to ask in the first round is the model's choice; what the judge asks for later is asked as it stands, where
-    there is a fallback to do so. It never raises for a source's or a model's failure: it answers with findings that
-    name it.
+    there is a fallback to do so, and the model looks at what came. It never raises for a source's or a model's
+    failure: it answers with findings that name it.
 
     Args:
         name: as the team and its messages show it.
@@ -171,20 +174,21 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     ) -> AsyncGenerator[Streamed, None]:
         """One attempt with the model, and one with the fallback where the first one broke or searched nothing.
 
-        What the judge asks for needs no choice: the fallback asks it as it stands.
+        What the judge asks for needs no choice: the fallback asks it as it stands, before the model looks on.
         """
         name, fallback = self.name, self._fallback
         verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
-        is_chosen = any(verdict.next_search_queries for verdict in verdicts)
         clients = [self._model_client] if fallback is None else [self._model_client, fallback]
-        if is_chosen and fallback is not None and not reads_requests(self._model_client):
-            clients = [fallback]
+        is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
+        if is_chosen:
+            clients.reverse()
         for client in clients:
+            tool_rounds = 1 if reads_requests(client) else TOOL_ROUNDS - (is_chosen and fallback is not None)
             deadline = time.monotonic() + self._turn_timeout_s
             stream = super().on_messages_stream(messages, cancellation_token)
             messages = ()  # the context has them from now on
             try:
-                with speaking_through(self, client):
+                with speaking_through(self, client, tool_rounds):
                     while True:
                         # linked to the token, since AutoGen waits for ever for tool calls that were cancelled
                         event = asyncio.ensure_future(anext(stream, None))
@@ -193,6 +197,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                         if came is None:
                             break
                         yield came
+                if turn.replies and not turn.summary and not reads_requests(client):
+                    async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
+                        await self._reflect(client, turn, cancellation_token)
             except TimeoutError:
                 turn.notes.append(f"{name}: stopped after {self._turn_timeout_s:g} s; what came until then is used")
                 if not turn.asked_nobody:
@@ -201,16 +208,35 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
                 why = provider_error_line(error)
                 _log.warning("%s: the model failed: %s", name, why)
+                if turn.replies:
+                    turn.notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
+                    return
                 turn.model_failed = True
                 instead = "there was no fallback" if fallback is None else "the baseline analyst answered instead"
                 turn.notes.append(f"{name}: the model failed ({why}); {instead}")
                 continue
             finally:
                 await stream.aclose()
-            if client is clients[-1] or not turn.asked_nobody:
+            if is_chosen and client is fallback and turn.replies:
+                continue
+            if client is clients[-1] or is_chosen or not turn.asked_nobody:
                 return
             why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
             turn.notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
+
+    async def _reflect(
+        self, client: ChatCompletionClient, turn: "_Turn", cancellation_token: CancellationToken
+    ) -> None:
+        """Have a model whose rounds of calls are used up say what it makes of them.
+
+        Its tools go along, as AutoGen's own reflection has it only where no other agent shares the client.
+        """
+        tools = [tool for bench in self._workbench for tool in await bench.list_tools()]
+        messages = [*self._system_messages, *await self._model_context.get_messages()]
+        answer = await client.create(messages, tools=tools, tool_choice="none", cancellation_token=cancellation_token)
+        add_usage(turn.used, answer.usage)
+        turn.summary = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
+        await self._model_context.add_message(AssistantMessage(content=turn.summary or "-", source=self.name))
 
     async def _questions(self) -> list[str]:
         """What the user asked so far, one question after another."""
@@ -278,7 +304,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
             reader=ChatCompletionClient.load_component(config.reader) if config.reader else None,
             turn_timeout_s=config.turn_timeout_s,
-            max_tool_iterations=config.max_tool_iterations,
             model_client_stream=config.model_client_stream,
             metadata=config.metadata,
         )
@@ -334,12 +359,19 @@ class _Turn:
             return summed_up(self.replies, self.read.readings)
         return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
 
+    @property
+    def reflection(self) -> str:
+        """What the model made of what came, in `MAX_REFLECTION` words at most; empty where none said anything."""
+        said = self.summary if self.replies and not self.summary.startswith(REFUSED) else ""
+        return " ".join(said.split()[:MAX_REFLECTION])
+
     def findings(self, declared: Specialist) -> Findings:
         return Findings(
             specialist=self.name,
             declared=declared,
             iteration=self.iteration,
             summary=self.result,
+            reflection=self.reflection,
             replies=self.replies,
             readings=self.read.readings,
             reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
@@ -351,7 +383,9 @@ class _Turn:
     def as_markdown(self) -> str:
         searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in self.replies]
         notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
-        return "\n".join([f"**{self.name}, round {self.iteration}**", "", *searches, *notes, "", self.result]).strip()
+        thoughts = ["", self.reflection] if self.reflection else []
+        head = f"**{self.name}, round {self.iteration}**"
+        return "\n".join([head, "", *searches, *notes, "", self.result, *thoughts]).strip()
 
 
 def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:

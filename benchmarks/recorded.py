@@ -39,8 +39,6 @@ from willowbark.teams.run.research import research
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.learned import LearnedReader
-from willowbark.tools.reading.reading import Asked
 
 FOLDER = Path(__file__).parent / "recorded"
 CHARACTERS_PER_TOKEN = 4
@@ -294,12 +292,12 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
 
 
 def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]:
-    """Print what became of the readings, true and made false.
+    """Print what became of the readings, on their own quotes and on forged ones.
 
     Returns:
         The sentences that were quoted for a verdict, each once.
     """
-    library, learned = {f"pmid:{record['pmid']}": record for record in publications(None)}, LearnedReader()
+    library = {f"pmid:{record['pmid']}": record for record in publications(None)}
     condition = condition_of(parse_question(report.research_question))
     drafts = [
         ReadingDraft.model_validate(reading)
@@ -307,7 +305,7 @@ def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]
         if each.kind == "ReadingsDraft"
         for reading in each.answer["readings"]
     ]
-    refused, turned, undisputed, told, forged_readings = [], 0, 0, dict[str, Told](), Counter[bool]()
+    refused, told, forged_readings = [], dict[str, Told](), Counter[bool]()
     for draft in drafts:
         record = library[draft.evidence_key]
         given = ToRead(evidence(record), (draft.drug,), condition)
@@ -318,12 +316,6 @@ def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]
         if found.verdict not in ("supports", "contradicts") or not find_drugs(draft.quote):
             continue
         told.setdefault(draft.quote, told_in(record, draft.quote, None))
-        false = draft.model_copy(update={"effect": "worse" if found.effect == "better" else "better"})
-        asked = Asked(
-            key=given.record.key, title=record["title"], text=record["abstract"], drug=draft.drug, condition=condition
-        )
-        turned += 1
-        undisputed += learned.read_one(asked).verdict == getattr(checked(false, given, ""), "verdict", "none")
         rng = random.Random(draft.quote)
         for forge in (*FORGERS.values(), *CUTS.values()):
             if made := forge(told[draft.quote], rng):
@@ -331,7 +323,6 @@ def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]
                 forged_readings[not isinstance(stands, str)] += 1
     print(f"  {len(drafts)} readings: {len(refused)} refused", *refused, sep="\n    ")
     print(f"  {forged_readings[True]} of {forged_readings.total()} stand on a forged or cut quote")
-    print(f"  turned round on their own quotes: {undisputed} of {turned} are not disputed by the learned reader")
     return list(told.values())
 
 

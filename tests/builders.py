@@ -73,11 +73,18 @@ def reply(*records: Evidence, source: str = "pubmed", status: Status = Status.OK
     )
 
 
-def findings(specialist: str, *replies: SourceReply, iteration: int = 1, summary: str = "Looked.") -> FindingsMessage:
+def findings(
+    specialist: str, *replies: SourceReply, iteration: int = 1, summary: str = "Looked.", reflection: str = ""
+) -> FindingsMessage:
     """A specialist's findings as a message."""
     declared = next((each for each in SPECIALISTS if each.name == specialist), None)
     content = Findings(
-        specialist=specialist, declared=declared, iteration=iteration, summary=summary, replies=list(replies)
+        specialist=specialist,
+        declared=declared,
+        iteration=iteration,
+        summary=summary,
+        reflection=reflection,
+        replies=list(replies),
     )
     usage = RequestUsage(prompt_tokens=100, completion_tokens=10)
     return FindingsMessage(content=content, source=specialist, models_usage=usage)

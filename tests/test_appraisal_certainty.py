@@ -32,7 +32,7 @@ items = st.builds(
     retracted=st.sampled_from([None, False, True]),
     concern=st.sampled_from([None, False, True]),
     why_stopped_kind=st.sampled_from([None, "safety", "futility", "administrative"]),
-    disputed=st.sampled_from([None, "model: supports; learned: neutral"]),
+    second_reader=st.sampled_from([None, "supports"]),
     trial=st.sampled_from([None, None, "NCT00000001", "NCT00000002", "SOLVD"]),
     pools=st.sampled_from([(), (), (), ("NCT00000001", "SOLVD"), ("NCT00000009", "NCT00000010")]),
 )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import MAX_QUERIES, Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
+from willowbark.agents.asking.drafts import Draft, JudgeDraft, ReadingsDraft, ReportDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
@@ -65,7 +65,7 @@ def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
     long |= {"gaps": ["x" * 5000] * 200, "reasoning": "y" * 1_000_000, "next_searches": endless}
     draft = JudgeDraft.model_validate(long)
     assert (len(draft.gaps), len(draft.gaps[0]), len(draft.reasoning)) == (12, 300, 1200)
-    assert len(draft.next_searches) == MAX_QUERIES // len(draft.next_searches[0].query)
+    assert len(draft.next_searches) == 40
     with pytest.raises(ValidationError):
         JudgeDraft.model_validate({})
 

@@ -184,3 +184,23 @@ async def test_a_model_reads_one_line_a_query_whatever_sources_and_pages_it_had(
     await judged(asked(), findings("literature", *pages, failed), judge=JudgeAgent("judge", client))
     said = str(client.create_calls[0]["messages"][-1].content)
     assert "Searches so far:\n- migraine: pubmed 1 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
+
+
+async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reason() -> None:
+    searches = [
+        {"closes": "More.", "specialist": "nobody", "query": "timolol AND migraine"},
+        {"closes": "More.", "specialist": "literature", "query": "candesartan AND migraine"},
+        {"closes": "More.", "specialist": "literature", "query": "migraine AND (timolol)"},
+    ]
+    client = scripted(proposal(**UNSURE, next_searches=searches), proposal(**UNSURE))
+    judge = JudgeAgent("judge", client, limits=JudgeLimits(max_tokens=5000, max_iterations=3))
+    first = await judged(*ROUND, judge=judge)
+    assert first.notes == ["judge: not searched: timolol AND migraine (nobody): no specialist is called nobody"]
+    assert [search.query for search in first.next_searches] == [search["query"] for search in searches[1:]]
+    came = reply(TRIAL).model_copy(update={"asked": "migraine AND (timolol)"})
+    second = await judged(findings("literature", came, iteration=2, reflection="Few trials."), judge=judge)
+    assert second.notes[0].startswith("judge: not searched: candesartan AND migraine (literature): no tool takes")
+    said = str(client.create_calls[1]["messages"][-1].content)
+    assert "timolol AND migraine (nobody): no specialist is called nobody\n- candesartan AND migraine" in said
+    assert "- literature: Few trials." in said
+    assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 4," in said

@@ -98,7 +98,7 @@ async def test_what_anthropic_keeps_is_read_again_and_billed_at_list_price_at_mo
         report = await ran("anthropic/claude-haiku-4-5", url)
     assert kind_of(server.bodies[0]) == "word"
     word = len(json.dumps([{"tools": None}, *server.bodies[0]["messages"]])) // 4
-    assert server.kept_tokens > 0.05 * server.tokens
+    assert server.kept_tokens > 0.03 * server.tokens
     assert sum(turn.cost_usd or 0.0 for turn in report.usage) >= server.cost_usd
     assert report.tokens_used == pytest.approx(server.tokens - word, abs=30)
 

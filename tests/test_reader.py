@@ -35,7 +35,8 @@ USAGE = RequestUsage(prompt_tokens=5, completion_tokens=2)
 
 def drafted(**changes: Any) -> ReadingDraft:
     told = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": RESULT, "role": "tested", "match": "same"}
-    more = {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better"}
+    more = {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better", "primary": "not_reported"}
+    more |= {"indication": "condition", "alone": True}
     return ReadingDraft.model_validate({**told, **more, "hedged": False, "non_inferior": False, **changes})
 
 
@@ -143,14 +144,38 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None
     assert found.usage.prompt_tokens > USAGE.prompt_tokens
 
 
-def test_the_models_reading_counts_first_and_the_disagreement_shows() -> None:
+def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() -> None:
     reading = one(drafted(effect="no_difference"))
     assert isinstance(reading, Reading)
     [candidate] = appraise_candidates(parse_question(QUESTION), [TRIAL], Readings(given=[reading]))
     [appraised] = candidate.records
     assert appraised.item.direction == "contradicts"
-    assert appraised.item.disputed == "model: contradicts; learned: supports"
+    assert appraised.item.second_reader == "supports"
     assert appraised.item.sample_size == 500
+    assert not any("eader" in note for note in candidate.appraisal.notes)
+
+
+def test_a_model_says_whether_a_record_is_on_the_condition() -> None:
+    asked = parse_question("Which drugs might treat urinary incontinence?")
+    leak = "Propranolol reduced leaks compared with placebo in 500 women (p<0.001)."
+    about = record("11111111", "Propranolol for leaks on coughing: a trial", leak)
+    [given] = to_read([about], asked)
+    assert given.condition == "urinary incontinence"
+    assert appraise_candidates(asked, [about], Readings()) == []
+    on_topic, off_topic = (checked(drafted(quote=leak, match=match), given, "1") for match in ("same", "other"))
+    assert isinstance(on_topic, Reading)
+    assert isinstance(off_topic, Reading)
+    [candidate] = appraise_candidates(asked, [about], Readings(given=[on_topic]))
+    assert candidate.records[0].item.is_direct
+    assert appraise_candidates(asked, [about], Readings(given=[off_topic])) == []
+
+
+@pytest.mark.parametrize("change", [{"primary": "not_met"}, {"alone": False}, {"indication": "other"}])
+def test_a_model_says_what_became_of_the_primary_outcome_and_of_a_combination(change: dict[str, Any]) -> None:
+    reading = one(drafted(**change))
+    assert isinstance(reading, Reading)
+    [candidate] = appraise_candidates(ASKED, [TRIAL], Readings(given=[reading]))
+    assert candidate.records[0].item.direction == "inconclusive"
 
 
 def test_a_reading_stays_with_its_record_when_that_is_united_with_a_copy_under_another_name() -> None:
@@ -203,13 +228,13 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.7",
+    "2026.11.8",
     {
-        "judge": "8b557e69",
-        "literature": "10030bcb",
-        "mechanism": "b089bbec",
-        "reader": "86f116c7",
+        "judge": "83ad66e5",
+        "literature": "bd550813",
+        "mechanism": "3f1b3877",
+        "reader": "d494d78d",
         "report": "ba455fb3",
-        "trials": "19cd6110",
+        "trials": "f254a1e0",
     },
 )

@@ -15,7 +15,7 @@ from builders import asked, scripted, verdict
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
-from willowbark.agents.specialist import SpecialistAgent
+from willowbark.agents.specialist import MAX_REFLECTION, SpecialistAgent
 from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.http.endpoints import Endpoints
@@ -28,6 +28,7 @@ USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
 SEARCH = {
     "esearchresult": {"count": "1", "retmax": "1", "retstart": "0", "idlist": ["11111111"], "querytranslation": "x"}
 }
+SEEN = "One trial was found. Others of its drug are missing."
 NOTHING_READ = '{"readings": []}'
 READ = json.dumps(
     {
@@ -42,6 +43,9 @@ READ = json.dumps(
                 "comparator": "placebo",
                 "against": "",
                 "effect": "better",
+                "primary": "met",
+                "indication": "condition",
+                "alone": True,
                 "hedged": False,
                 "non_inferior": False,
             }
@@ -87,7 +91,7 @@ async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = 
 
 
 async def test_the_model_reads_what_came_back_people_get_text_and_others_findings() -> None:
-    client = scripted(calls("migraine"), READ)
+    client = scripted(calls("migraine"), SEEN, READ)
     agent = specialist(client)
     agent.join(RunContext(transport()))
     *_, text, response = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
@@ -100,7 +104,11 @@ async def test_the_model_reads_what_came_back_people_get_text_and_others_finding
     assert usage is not None
     assert usage.prompt_tokens > USAGE.prompt_tokens  # of choosing and of reading
     assert [record.key for record in findings.records] == ["pmid:11111111"]
-    assert "Propranolol reduced migraine attacks." in str(client.create_calls[1]["messages"])
+    assert "Propranolol in migraine prevention" in str(client.create_calls[1]["messages"])
+    assert "Propranolol reduced migraine attacks." in str(client.create_calls[2]["messages"])
+    assert findings.reflection == SEEN
+    assert SEEN in text.content
+    assert SEEN in response.chat_message.to_model_text()
     assert [(each.key, each.drug, each.verdict) for each in findings.readings] == [
         ("pmid:11111111", "propranolol", "supports")
     ]
@@ -108,18 +116,18 @@ async def test_the_model_reads_what_came_back_people_get_text_and_others_finding
 
 
 async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -> None:
-    client = scripted(calls("migraine"), READ, calls("migraine prevention"), calls("migraine again"))
+    client = scripted(calls("migraine"), SEEN, READ, calls("migraine prevention"), SEEN, calls("migraine again"), SEEN)
     agent = specialist(client)
     await found(agent)
     assert (await found(agent, verdict(iteration=1))).readings == []
     other = specialist(client)
     await other.load_state(await agent.save_state())
     assert (await found(other, verdict(iteration=2))).readings == []
-    assert len(client.create_calls) == 4
+    assert len(client.create_calls) == 7
 
 
 async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_names() -> None:
-    client = scripted(calls("migraine"), READ)
+    client = scripted(calls("migraine"), SEEN, READ, calls("beta blockers AND migraine"), SEEN)
     agent = specialist(client, fallback=BaselineChatCompletionClient(estimates_tokens=False))
     await found(agent)
     wanted = [
@@ -128,19 +136,34 @@ async def test_what_the_judge_asks_for_is_asked_as_it_stands_and_by_whom_it_name
     ]
     queries = [search["query"] for search in wanted]
     findings = await found(agent, verdict(iteration=1, next_searches=wanted, next_search_queries=queries))
-    [asked_for] = [reply.asked for reply in findings.replies]
+    asked_for, further = [reply.asked for reply in findings.replies]
     assert "timolol" in asked_for
     assert "candesartan" not in asked_for
-    assert len(client.create_calls) == 2
+    assert "beta blockers" in further  # the model looked at what came, and asked again
+    assert findings.reflection == SEEN
+
+
+async def test_a_turn_has_three_rounds_of_calls_and_a_reflection_of_few_words() -> None:
+    client = scripted(*(calls(f"migraine {at}") for at in range(3)), "word " * 300, NOTHING_READ)
+    findings = await found(specialist(client))
+    assert [reply.asked for reply in findings.replies] == [f"migraine {at}" for at in range(3)]
+    assert len(findings.reflection.split()) == MAX_REFLECTION
+
+
+async def test_a_model_that_fails_after_its_searches_loses_none_of_them() -> None:
+    findings = await found(specialist(scripted(calls("migraine")), fallback=BaselineChatCompletionClient()))
+    assert len(findings.replies) == 1
+    assert findings.reflection == ""
+    assert findings.notes == ["literature: the model failed (ValueError) after its searches; what came is used"]
 
 
 async def test_records_reach_the_model_only_between_marked_lines() -> None:
-    client = scripted(calls("migraine"), READ)
+    client = scripted(calls("migraine"), SEEN, READ)
     agent = specialist(client)
     run = RunContext(transport())
     agent.join(run)
     await agent.on_messages([asked()], CancellationToken())
-    asked_to_read = client.create_calls[1]["messages"][-1].content
+    asked_to_read = client.create_calls[2]["messages"][-1].content
     before, _, block = asked_to_read.partition(f"<records {run.marker}>\n")
     assert "Propranolol" not in before
     assert block.endswith(f"\n</records {run.marker}>")

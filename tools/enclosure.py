@@ -27,6 +27,7 @@ GUIDANCE = (
 
 MAX_WITHOUT_BLOCKS = 500  # characters of a tool's result that holds no records: an error, in words
 _REMEMBERED = ("source", "status", "total", "warnings")
+_TITLES, _TITLE = 8, 120  # of the first hits, and characters of each
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
@@ -127,7 +128,7 @@ def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapp
 
 
 def condense(text: str) -> str:
-    """A tool's result with its records reduced to their number and keys, for a model that need not read them again."""
+    """A tool's result with its records reduced to number, keys and first titles, for a model that chooses searches."""
     found = []
     for block in blocks(text):
         with contextlib.suppress(ValueError, KeyError):
@@ -135,6 +136,9 @@ def condense(text: str) -> str:
             if "read" not in head and isinstance(head.get("source"), str):
                 said = {name: head[name] for name in _REMEMBERED if head.get(name)}
                 head = {**said, "read": len(records), "keys": " ".join(each["key"] for each in records)}
+                head["titles"] = [
+                    one_line(str((each.get("citation") or {}).get("title", "")), _TITLE) for each in records[:_TITLES]
+                ]
                 records = []
             found.append(_block([head, *records], block.marker))
     return "\n".join(found) or text[:MAX_WITHOUT_BLOCKS]

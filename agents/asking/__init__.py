@@ -45,7 +45,7 @@ MAX_ANSWER = 400_000  # characters; the longest draft that its bounds allow has 
 MAX_SHOWN_BACK = 20_000  # characters of an answer that its model sees again when it mends it
 REQUEST = "request"
 """Names a request as data among a client's `extra_create_args`."""
-PROMPTS_VERSION = "2026.11.7"
+PROMPTS_VERSION = "2026.11.8"
 """Of the prompts beside the agents; raised whenever one of them changes what is asked."""
 _MAX_STARTS = 40  # braces at which an answer's JSON may begin: a reader from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's own words in a report

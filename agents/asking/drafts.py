@@ -7,14 +7,13 @@ them. What comes back is cut to the bounds, whoever held the model to them.
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
+from willowbark.tools.reading.reading import Comparator, Effect, Indication, Match, OutcomeKind, Primary, Role
 
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars that repeat anything 2,000 times, and sources take no more
 MAX_QUERIES = 16_000  # characters of all queries of a round; a dozen long ones
@@ -83,12 +82,6 @@ class NextSearch(Draft):
     query: Query = Field(description="In the form that the specialist takes; of drugs just the generic name.")
 
 
-def _affordable(searches: list[NextSearch]) -> list[NextSearch]:
-    """The first of them that fit into `MAX_QUERIES`: a model that is lost writes on and on."""
-    room = accumulate(len(search.query) for search in searches)
-    return [search for search, used in zip(searches, room, strict=True) if used <= MAX_QUERIES]
-
-
 class JudgeDraft(Draft):
     """What a model says of a round; counts, known candidates and the decision are set by rule."""
 
@@ -100,7 +93,7 @@ class JudgeDraft(Draft):
     candidates_score: Score
     key_findings: Annotated[list[Line], UpTo(12)]
     gaps: Annotated[list[Line], UpTo(12)]
-    next_searches: Annotated[list[NextSearch], UpTo(40), AfterValidator(_affordable)]
+    next_searches: Annotated[list[NextSearch], UpTo(40)]
     reasoning: Annotated[str, UpTo(1200, least=20)]
     confidence: float = Field(ge=0.0, le=1.0)
 
@@ -129,6 +122,9 @@ class ReadingDraft(Draft):
     comparator: Comparator
     against: Annotated[str, UpTo(100)] = Field(description="The active comparator's name; empty where there is none.")
     effect: Effect
+    primary: Primary
+    indication: Indication
+    alone: bool
     hedged: bool
     non_inferior: bool
 

@@ -3,6 +3,7 @@
 A model says what a drug is in a record and how it did, and quotes the sentences that say so; which way that points
 follows by the table that holds for every reader. What it quotes must stand in the record; what does not is
 sent back once with the reason; what then does not stand is told, and the learned reader's word stands there alone.
+Where a model read a record, its verdict is the verdict, and its `match` says whether the record is on the condition.
 """
 
 import asyncio
@@ -18,13 +19,14 @@ from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, 
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
-from willowbark.tools.appraisal.candidates import studies
+from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.lexicon import canonical_drug, find_conditions
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.reading import Passage, Reading, indication_from
+from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
@@ -127,13 +129,18 @@ class Read:
 
 
 def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
-    """The publications of a pool that tell of drugs in the condition, as they are put before a model."""
-    condition = condition_of(asked)
-    return [
-        ToRead(record, tuple(drugs), condition)
-        for record, drugs in studies(pool, asked)
-        if kind_of(record) == "publication" and (drugs or record.has_abstract)
-    ]
+    """The publications of a pool that may tell of drugs in the condition, as they are put before a model.
+
+    Whether one is on the condition the model says; that is called as the question calls it.
+    """
+    known = condition_of(asked)
+    condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
+    found = []
+    for record in map(readable, pool):
+        drugs = wanted_drugs(record, asked)
+        if kind_of(record) == "publication" and (drugs or record.has_abstract) and has_background(record, asked):
+            found.append(ToRead(record, tuple(drugs), condition))
+    return found
 
 
 def prompts_for(records: int) -> int:
@@ -248,8 +255,9 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         comparator=draft.comparator,
         against=draft.against.strip() or None,
         effect=draft.effect,
-        indication=indication_from(draft.match),
-        alone=draft.role != "combined",
+        primary=draft.primary,
+        indication=draft.indication,
+        alone=draft.alone and draft.role != "combined",
         hedged=draft.hedged,
         non_inferior=draft.non_inferior,
         reader="model",

@@ -196,7 +196,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
         "combination: the drug's own effect cannot be told": not row.alone,
-        f"readers disagree ({row.disputed})": row.disputed,
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction),
     }
     marks["counted with another report of its trial"] = (
         row.direction in ("supports", "contradicts") and candidate.stance_of(row) == "inconclusive"

@@ -229,8 +229,8 @@ class EvidenceRow(BaseModel, extra="forbid"):
     was found."""
     in_figures_section: str | None = None
     """Where that sentence stands; None without one."""
-    disputed: str | None = None
-    """What each reader takes the record to say, where they disagree; None where they don't."""
+    second_reader: str | None = None
+    """What the rules take a record to say that a model read, as `direction`; it counts nowhere. None without one."""
     effects_section: str | None = None
     """Where the effect sizes stand; None without any."""
     is_preprint: bool = False

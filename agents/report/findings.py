@@ -203,7 +203,7 @@ def methodology_section(material: Material) -> ReportSection:
         kinds=listed([counted(material.counts[kind], noun) for kind, noun in _KINDS.items() if material.counts[kind]]),
         by_source=(CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
         readers=listed(sorted({each.version for each in readings})),
-        disputed=sum(bool(record.item.disputed) for record in records),
+        differ=sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
         prompts=PROMPTS_VERSION if material.usage else "",
         set_aside=material.approval.set_aside,
     )

@@ -115,7 +115,7 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             figures=_figures(" ".join((appraised.sentence, in_figures)), drug) if not effects else [],
             in_figures=in_figures,
             in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
-            disputed=item.disputed,
+            second_reader=item.second_reader,
             is_preprint=item.is_preprint,
             retracted=item.retracted,
             concern=item.concern,
@@ -322,6 +322,7 @@ def flow(material: Material) -> Flow:
         identified[record.citation.source] += record.record.fetched_as is not None
     appraised = {record.key for candidate in (*material.candidates, *material.aside) for record in candidate.records}
     aside = {record.key for candidate in material.aside for record in candidate.records}
+    read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
     asked, excluded = material.asked, Counter[str]()
     for record in material.pool:
         kind = kind_of(record)
@@ -331,7 +332,7 @@ def flow(material: Material) -> Flow:
             excluded[RETRACTED] += bool(record.paper and record.paper.retracted)
         elif kind in ENTRIES or kind == "notice":
             excluded[{"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)] += 1
-        elif not on_condition(record, asked):
+        elif record.key in read_off or not on_condition(record, asked):
             excluded[OFF_TOPIC] += 1
         else:
             asks_some = asked.names_all or asked.left_out

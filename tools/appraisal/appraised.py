@@ -1,10 +1,9 @@
 """What one record says of one drug: readings in their order of precedence, and the item that follows by arithmetic.
 
-The registry's posted results come first, then what a model read, then the learned reader. Where readers disagree on the
-verdict all readings are kept, and the item says so.
+The registry's posted results come first, then what a model read, then the learned reader. The first reading is the
+verdict; what a second reader says is shown beside it and takes nothing from it.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,7 +35,6 @@ from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
     from ..reading.learned import LearnedReader
 
-_log = logging.getLogger(__name__)
 _TOLD = (Direction.supports, Direction.contradicts)
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
@@ -129,9 +127,9 @@ class Readings:
                 known[reading.drug] = reading
                 self._appraised.clear()
 
-    def drugs_in(self, record: Evidence) -> list[str]:
-        """The drugs of which a model read something in a record."""
-        return [drug for name in names_of(record) for drug in self._given.get(name, ())]
+    def given_for(self, record: Evidence) -> dict[str, Reading]:
+        """What a model read in a record, by drug; empty where it read nothing there."""
+        return {drug: said for name in names_of(record) for drug, said in self._given.get(name, {}).items()}
 
     def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
         """All readings of a record for a drug, the one that counts first.
@@ -244,8 +242,6 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     by_words = len(found) == 1  # what a model read stands as it read it
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
-    if item.disputed:
-        _log.info("%s, %s: readers disagree: %s", record.key, drug, item.disputed)
     rests_on = " ".join(passage.text for passage in found[0].passages)
     decides = found[0].reader == "posted" or item.direction in _TOLD
     stopped = record.metadata.get("why_stopped")
@@ -296,16 +292,14 @@ def _item(
         against=reading.against,
         primary=reading.primary,
         indication=indication_from(reading.match) if reading.indication == "condition" else reading.indication,
-        in_title=_has_in_title(record, names),
+        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
         trial_status=data.get("overall_status"),
         why_stopped_kind=stop,
-        disputed=None
-        if len({each.verdict for each in readings}) == 1
-        else "; ".join(f"{each.reader}: {each.verdict}" for each in readings),
+        second_reader=direction_of(readings[1].verdict).value if len(readings) > 1 else None,
         trial=reports[0] if len(reports) == 1 else None,
         pools=pools,
     )

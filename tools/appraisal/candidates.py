@@ -4,7 +4,7 @@ Pure functions over the question and the pool: the judge scores with them, the b
 report grades with them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -199,25 +199,30 @@ def read_ahead(
         for record in new:
             if is_over():
                 return
-            for shown, named in studies([record], asked):
-                for drug in named:
-                    readings.read(shown, drug, condition_of(asked))
+            shown = readable(record)
+            for drug in wanted_drugs(shown, asked) if on_condition(shown, asked) else ():
+                readings.read(shown, drug, condition_of(asked))
             readings.note_read(record)
 
 
 def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
-    """What a study says of each drug that it names or a model read in it; nothing where it is off the condition."""
-    for shown, named in studies([record], asked):
-        read = [drug for drug in readings.drugs_in(shown) if not is_left_out(drug, asked)]
-        return {drug: appraise_record(shown, drug, asked, readings) for drug in dict.fromkeys((*named, *read))}
-    return {}
+    """What a study says of each drug that it names or a model read in it; nothing where it is off the condition.
+
+    Where a model read it, that says whether it is on the condition, drug by drug; words say so of all others.
+    """
+    shown = readable(record)
+    given = readings.given_for(shown) if has_background(shown, asked) else {}
+    named = named_drugs(shown) if on_condition(shown, asked) else []
+    return {
+        drug: appraise_record(shown, drug, asked, readings)
+        for drug in dict.fromkeys((*named, *given))
+        if not is_left_out(drug, asked) and (drug not in given or given[drug].match != "other")
+    }
 
 
-def studies(pool: Iterable[Evidence], asked: Question) -> Iterator[tuple[Evidence, list[str]]]:
-    """The publications and trials on the condition, screened, each with the drugs that it names and that are wanted."""
-    for record in pool:
-        if kind_of(record) in STUDIES and on_condition(shown := readable(record), asked):
-            yield shown, [drug for drug in named_drugs(shown) if not is_left_out(drug, asked)]
+def wanted_drugs(record: Evidence, asked: Question) -> list[str]:
+    """The drugs that a record names and that the question does not leave out."""
+    return [drug for drug in named_drugs(record) if not is_left_out(drug, asked)]
 
 
 def is_asked_about(drug: str, asked: Question) -> bool:
@@ -251,8 +256,13 @@ def on_condition(record: Evidence, asked: Question) -> bool:
 
     Every record does where the question names none.
     """
-    asked_for = [condition_names(asked), *((name, *condition_synonyms(name)) for name in asked.background)]
-    return all(_names_any(record, names) for names in asked_for if names)
+    names = condition_names(asked)
+    return (not names or _names_any(record, names)) and has_background(record, asked)
+
+
+def has_background(record: Evidence, asked: Question) -> bool:
+    """Whether a record speaks of each condition that the people asked about have beside the one to be treated."""
+    return all(_names_any(record, (name, *condition_synonyms(name))) for name in asked.background)
 
 
 def _names_any(record: Evidence, names: Sequence[str]) -> bool:

@@ -103,7 +103,6 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         for i in kept
         if i.why_stopped_kind or i.trial_status in _STOPPED
     ]
-    notes += [f"Readers disagree on {i.key} ({i.disputed}); the first counts." for i in kept if i.disputed]
     notes += [f"{i.key} carries an expression of concern." for i in kept if i.concern]
     if unchecked := sum(i.retracted is None for i in kept):
         notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")

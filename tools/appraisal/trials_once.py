@@ -83,8 +83,8 @@ class AppraisedItem:
     """`TERMINATED` and the like; None means that the record is no registered trial or does not say."""
     why_stopped_kind: StoppingKind | None = None
     """None means that the trial was not stopped or no reason is reported."""
-    disputed: str | None = None
-    """What each reader says of it, where they disagree; None means that they agree or that one alone read it."""
+    second_reader: str | None = None
+    """The direction that the rules' reader takes where a model read the record; it counts nowhere. None without one."""
     trial: str | None = None
     """NCT number or acronym of the trial that it reports, or first author and participants of one that has neither;
     None where it reports none, several, or does not say."""
