@@ -35,7 +35,13 @@ USAGE = RequestUsage(prompt_tokens=5, completion_tokens=2)
 
 def drafted(**changes: Any) -> ReadingDraft:
     told = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": RESULT, "role": "tested", "match": "same"}
-    more = {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better", "primary": "not_reported"}
+    more: dict[str, Any] = {
+        "kind": "efficacy",
+        "comparator": "placebo",
+        "against": "",
+        "effect": "better",
+        "primary": "not_reported",
+    }
     more |= {"indication": "condition", "alone": True}
     return ReadingDraft.model_validate({**told, **more, "hedged": False, "non_inferior": False, **changes})
 
