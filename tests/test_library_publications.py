@@ -68,8 +68,6 @@ FILES = sorted(
 )
 RECORDS = [record for path in FILES for record in read(path)]
 
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-each_record = pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["pmid"])
 needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="../shared/data/library_source is not beside this clone")
 
 
@@ -130,12 +128,6 @@ def source() -> dict[str, dict[str, Any]]:
         return found | {record["pmid"]: record for record in map(json.loads, lines)}
 
 
-@pytest.fixture(scope="module")
-def in_pubmed_central() -> set[str]:
-    with gzip.open(TRIALS, "rt", encoding="utf-8") as lines:
-        return {f"PMC{json.loads(line)['pmcid']}" for line in lines}
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -186,90 +178,74 @@ def test_no_pmid_stands_twice() -> None:
     assert twice == []
 
 
-@each_file
-def test_a_file_is_sorted_and_holds_one_topic(path: Path) -> None:
-    records = read(path)
-
-    pmids = [record["pmid"] for record in records]
-
-    assert pmids in (sorted(pmids), sorted(pmids, key=int))
-    assert {f"publications_{record['topic'].lower()}" for record in records} == {path.stem}
+def test_a_file_is_sorted_and_holds_one_topic() -> None:
+    for path in FILES:
+        records = read(path)
+        pmids = [record["pmid"] for record in records]
+        assert pmids in (sorted(pmids), sorted(pmids, key=int)), path.stem
+        assert {f"publications_{record['topic'].lower()}" for record in records} == {path.stem}
 
 
-@each_record
-def test_a_record_has_exactly_the_agreed_keys(record: dict[str, Any]) -> None:
-    assert sorted(record.keys() - PLACE - {"full_text"}) == sorted(KEYS)
-    assert record["journal"] or not PLACE & record.keys()
+def test_records_have_exactly_the_agreed_keys() -> None:
+    for record in RECORDS:
+        assert sorted(record.keys() - PLACE - {"full_text"}) == sorted(KEYS), record["pmid"]
+        assert record["journal"] or not PLACE & record.keys(), record["pmid"]
 
 
-@each_record
-def test_a_record_has_the_agreed_values(record: dict[str, Any]) -> None:
+def test_records_have_the_agreed_values() -> None:
     """An unknown is null or an empty list, never an empty string."""
-    assert re.fullmatch(r"\d{1,8}", record["pmid"])
-    assert record["title"]
-    assert all(re.search(r"\S \S|[Gg]roup|[Ii]nvestigators", author) for author in record["authors"])
-    assert record["pmcid"] is None or re.fullmatch(r"PMC\d+", record["pmcid"])
-    assert set(record["publication_types"]) <= PUBLICATION_TYPES
-    assert all(re.fullmatch(r"NCT\d{8}", nct_id) for nct_id in record["nct_ids"])
-    assert record["journal"] is None or record["journal"].strip()
-    assert (record["doi"], record["mesh_terms"]) == (None, [])
-    assert record["pmid"] in record["provenance"]
-
-
-@each_record
-def test_a_summary_is_as_long_as_an_abstract(record: dict[str, Any]) -> None:
-    if record["abstract"] is not None:
-        assert 2 <= len(sentences(record["abstract"])) <= 16
+    for record in RECORDS:
+        pmid = record["pmid"]
+        assert re.fullmatch(r"\d{1,8}", pmid), pmid
+        assert record["title"], pmid
+        assert all(re.search(r"\S \S|[Gg]roup|[Ii]nvestigators", author) for author in record["authors"]), pmid
+        assert record["pmcid"] is None or re.fullmatch(r"PMC\d+", record["pmcid"]), pmid
+        assert set(record["publication_types"]) <= PUBLICATION_TYPES, pmid
+        assert all(re.fullmatch(r"NCT\d{8}", nct_id) for nct_id in record["nct_ids"]), pmid
+        assert record["journal"] is None or record["journal"].strip(), pmid
+        assert (record["doi"], record["mesh_terms"]) == (None, []), pmid
+        assert pmid in record["provenance"], pmid
+        assert record["abstract"] is None or 2 <= len(sentences(record["abstract"])) <= 16, pmid
 
 
 @needs_source
-@each_record
-def test_a_record_matches_its_source(record: dict[str, Any], source: dict[str, dict[str, Any]]) -> None:
-    original = source[record["pmid"]]
-    names = [name for name in (original["authors"] or "").split(";") if name.strip()]
-
-    assert " ".join(original["title"].split()).startswith(record["title"])
-    assert len(record["title"]) == len(original["title"]) or "title cut" in record["provenance"]
-    assert record["date"] == original["year"]
-    assert record["topic"] == original["topic"]
-    assert len(record["authors"]) == len(names)
-    assert all(
-        author.split(" ")[0].lower() in name.replace(" '", "'").replace("' ", "'").lower()
-        for author, name in zip(record["authors"], names, strict=True)
-    )
-    assert (record["abstract"] is None) == (not original["abstract"])
+def test_records_match_their_source(source: dict[str, dict[str, Any]]) -> None:
+    for record in RECORDS:
+        pmid, original = record["pmid"], source[record["pmid"]]
+        names = [name for name in (original["authors"] or "").split(";") if name.strip()]
+        assert " ".join(original["title"].split()).startswith(record["title"]), pmid
+        assert len(record["title"]) == len(original["title"]) or "title cut" in record["provenance"], pmid
+        assert (record["date"], record["topic"]) == (original["year"], original["topic"]), pmid
+        assert len(record["authors"]) == len(names), pmid
+        assert all(
+            author.split(" ")[0].lower() in name.replace(" '", "'").replace("' ", "'").lower()
+            for author, name in zip(record["authors"], names, strict=True)
+        ), pmid
+        assert (record["abstract"] is None) == (not original["abstract"]), pmid
 
 
 @needs_source
-@each_record
-def test_identifiers_stand_in_the_source(
-    record: dict[str, Any], source: dict[str, dict[str, Any]], in_pubmed_central: set[str]
-) -> None:
-    original = source[record["pmid"]]
-
-    if "sources" in original:
-        named = re.findall(r"(PMC\d+)\.nxml", " ".join(original["sources"]))
-        assert record["pmcid"] == (named[0] if named else None)
-    assert record["pmcid"] is None or "sources" in original or record["pmcid"] in in_pubmed_central
-    assert all(nct_id in (original["abstract"] or "") for nct_id in record["nct_ids"])
-
-
-@needs_source
-@each_record
-def test_a_summary_is_in_our_own_words(record: dict[str, Any], source: dict[str, dict[str, Any]]) -> None:
-    copied = runs(record["abstract"] or "") & runs(source[record["pmid"]]["abstract"] or "")
-
-    assert sorted(" ".join(run) for run in copied) == []
+def test_identifiers_stand_in_the_source(source: dict[str, dict[str, Any]]) -> None:
+    with gzip.open(TRIALS, "rt", encoding="utf-8") as lines:
+        in_pubmed_central = {f"PMC{json.loads(line)['pmcid']}" for line in lines}
+    for record in RECORDS:
+        original = source[record["pmid"]]
+        if "sources" in original:
+            named = re.findall(r"(PMC\d+)\.nxml", " ".join(original["sources"]))
+            assert record["pmcid"] == (named[0] if named else None), record["pmid"]
+        else:
+            assert record["pmcid"] is None or record["pmcid"] in in_pubmed_central, record["pmid"]
+        assert all(nct_id in (original["abstract"] or "") for nct_id in record["nct_ids"]), record["pmid"]
 
 
 @needs_source
-@each_record
-def test_every_number_of_a_summary_stands_in_the_source(
-    record: dict[str, Any], source: dict[str, dict[str, Any]]
+def test_summaries_are_in_our_own_words_and_their_numbers_stand_in_the_source(
+    source: dict[str, dict[str, Any]],
 ) -> None:
     """Figures must; so must numbers in words above ten (a smaller one may count the drugs it has just named)."""
-    original = f"{source[record['pmid']]['title']} {source[record['pmid']]['abstract'] or ''}"
-    summary = record["abstract"] or ""
-
-    told = figures(summary) | {number for number in spelt_figures(summary) if number > 10}
-    assert told - figures(original) - spelt_figures(original) == set()
+    for record in RECORDS:
+        summary, abstract = record["abstract"] or "", source[record["pmid"]]["abstract"] or ""
+        assert sorted(" ".join(run) for run in runs(summary) & runs(abstract)) == [], record["pmid"]
+        original = f"{source[record['pmid']]['title']} {abstract}"
+        told = figures(summary) | {number for number in spelt_figures(summary) if number > 10}
+        assert told - figures(original) - spelt_figures(original) == set(), record["pmid"]

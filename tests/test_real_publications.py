@@ -26,22 +26,7 @@ def raw(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
-def pubmed_files() -> list[Path]:
-    """Every file that holds a set of articles, in whatever folder."""
-    wanted = [path for path in sorted(REPLIES.rglob("*")) if path.is_file() and path.suffix in (".xml", ".gz")]
-    return [path for path in wanted if re.search(rb"<Pubmed(Book)?ArticleSet", raw(path)) and root_of(path) is not None]
-
-
-def root_of(path: Path) -> Element | None:
-    try:
-        root: Element = ElementTree.fromstring(raw(path))
-    except ParseError:
-        return None
-    return root if root.tag in ("PubmedArticleSet", "PubmedBookArticleSet") else None
-
-
-FILES = pubmed_files() if REPLIES.exists() else []
-each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPLIES)))
+Pairs = list[tuple[Element, Evidence]]
 
 
 def citation_of(article: Element) -> Element:
@@ -51,16 +36,29 @@ def citation_of(article: Element) -> Element:
     return found
 
 
-def pairs(path: Path) -> list[tuple[Element, Evidence]]:
-    """Each article beside the record that was read from it."""
-    root = root_of(path)
-    assert root is not None
-    articles = [article for article in root if article.tag in ARTICLES]
-    known = [article for article in articles if re.fullmatch(r"\d+", citation_of(article).findtext("PMID", "").strip())]
-    found = parse_articles(raw(path))
-    assert len(found.records) == len(known)
-    assert len(found.unread) == len(articles) - len(known)
-    return list(zip(known, found.records, strict=True))
+@pytest.fixture(scope="module")
+def pairs() -> Pairs:
+    """Each article of every file that holds a set of them, in whatever folder, beside the record read from it."""
+    found, files = Pairs(), 0
+    for path in sorted(REPLIES.rglob("*")):
+        data = raw(path) if path.is_file() and path.suffix in (".xml", ".gz") else b""
+        if not re.search(rb"<Pubmed(Book)?ArticleSet", data):
+            continue
+        try:
+            root = ElementTree.fromstring(data)
+        except ParseError:
+            continue
+        if root.tag not in ("PubmedArticleSet", "PubmedBookArticleSet"):
+            continue
+        files += 1
+        articles = [article for article in root if article.tag in ARTICLES]
+        known = [each for each in articles if re.fullmatch(r"\d+", citation_of(each).findtext("PMID", "").strip())]
+        parsed = parse_articles(data)
+        assert len(parsed.records) == len(known), path
+        assert len(parsed.unread) == len(articles) - len(known), path
+        found += zip(known, parsed.records, strict=True)
+    assert files > 180
+    return found
 
 
 def squeezed(text: str) -> str:
@@ -84,39 +82,31 @@ def text_at(article: Element, *places: str) -> str:
     return next((text for node in nodes if node is not None and (text := squeezed("".join(node.itertext())))), "")
 
 
-def test_there_are_real_replies() -> None:
-    assert len(FILES) > 180
-
-
-@each_file
-def test_versions_are_named_as_the_article_names_them(path: Path) -> None:
-    for article, record in pairs(path):
+def test_versions_are_named_as_the_article_names_them(pairs: Pairs) -> None:
+    for article, record in pairs:
         notes = article.findall("MedlineCitation/CommentsCorrectionsList/CommentsCorrections[@RefType='UpdateOf']")
         named = {f"pmid:{note.findtext('PMID')}" for note in notes if note.findtext("PMID")}
 
         assert named == {name for name in record.metadata.get("update_of", []) if name.startswith("pmid:")}
 
 
-@each_file
-def test_published_errata_and_retractions_are_notices_on_what_they_name(path: Path) -> None:
-    for article, record in pairs(path):
+def test_published_errata_and_retractions_are_notices_on_what_they_name(pairs: Pairs) -> None:
+    for article, record in pairs:
         types = {kind.text for kind in article.iter("PublicationType")}
         is_notice = bool(types & {"Published Erratum", "Retraction of Publication", "Expression of Concern"})
 
         assert (record.record.kind == "notice") is is_notice
 
 
-@each_file
-def test_no_text_of_an_abstract_is_lost(path: Path) -> None:
-    for article, record in pairs(path):
+def test_no_text_of_an_abstract_is_lost(pairs: Pairs) -> None:
+    for article, record in pairs:
         _, _, abstract = record.content.partition("\n\n")
         assert squeezed(abstract) == abstract_of(article)
         assert record.has_abstract == bool(abstract_of(article))
 
 
-@each_file
-def test_no_text_of_a_title_is_lost(path: Path) -> None:
-    for article, record in pairs(path):
+def test_no_text_of_a_title_is_lost(pairs: Pairs) -> None:
+    for article, record in pairs:
         title = text_at(article, "Article/ArticleTitle", "ArticleTitle")
         if title in ("", squeezed("[Not Available].")):
             title = text_at(article, "Article/VernacularTitle", "VernacularTitle") or title
@@ -125,9 +115,8 @@ def test_no_text_of_a_title_is_lost(path: Path) -> None:
         assert squeezed(record.citation.title).removesuffix("…") in title or not title
 
 
-@each_file
-def test_journal_volume_issue_and_pages_are_kept(path: Path) -> None:
-    for article, record in pairs(path):
+def test_journal_volume_issue_and_pages_are_kept(pairs: Pairs) -> None:
+    for article, record in pairs:
         citation, said = citation_of(article), record.metadata
         issue = "Article/Journal/JournalIssue"
         for name in ("Volume", "Issue"):
@@ -140,9 +129,8 @@ def test_journal_volume_issue_and_pages_are_kept(path: Path) -> None:
         assert ("pages" in said) >= bool(printed.strip())
 
 
-@each_file
-def test_identifiers_are_the_direct_children(path: Path) -> None:
-    for article, record in pairs(path):
+def test_identifiers_are_the_direct_children(pairs: Pairs) -> None:
+    for article, record in pairs:
         own = {}
         for place in ("PubmedData/ArticleIdList", "BookDocument/ArticleIdList", "PubmedBookData/ArticleIdList"):
             own |= {node.get("IdType"): node.text for node in article.findall(f"{place}/ArticleId")}
@@ -157,9 +145,8 @@ def test_identifiers_are_the_direct_children(path: Path) -> None:
             assert record.metadata["doi"] in [checked_identifier("doi", node.text) for node in locations]
 
 
-@each_file
-def test_the_year_and_the_authors_are_the_sources(path: Path) -> None:
-    for article, record in pairs(path):
+def test_the_year_and_the_authors_are_the_sources(pairs: Pairs) -> None:
+    for article, record in pairs:
         dates = [node for node in article.iter() if node.tag in ("PubDate", "ArticleDate", "ContributionDate")]
         years = {year for node in dates for year in re.findall(r"\d{4}", " ".join(node.itertext()))}
         assert record.citation.date[:4] in years or (not years and record.citation.date == "Unknown")
@@ -171,9 +158,8 @@ def test_the_year_and_the_authors_are_the_sources(path: Path) -> None:
             assert shown in groups | forenames or any(shown.startswith(name) for name in names if name)
 
 
-@each_file
-def test_trials_of_the_databank_list_are_linked(path: Path) -> None:
-    for article, record in pairs(path):
+def test_trials_of_the_databank_list_are_linked(pairs: Pairs) -> None:
+    for article, record in pairs:
         numbers = [node.text or "" for node in article.iter("AccessionNumber")]
         assert {number for number in numbers if number.startswith("NCT")} <= set(record.metadata.get("nct_ids", []))
 
@@ -188,21 +174,16 @@ def europe_pmc_pages() -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((f"{path.name}-{number}", page) for number, page in enumerate(pages))
 
 
-PAGES = dict(europe_pmc_pages()) if REPLIES.exists() else {}
-
-
-def test_there_are_real_pages() -> None:
-    assert len(PAGES) > 20
-
-
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_every_hit_is_read(page: dict[str, Any]) -> None:
-    found = parse_page(page)
-    hits = page["resultList"]["result"]
-    assert found.total == page["hitCount"]
-    records, unread = read_each(found.hits, parse_record)
-    assert (len(records), unread) == (len(hits), [])
-    for hit, record in zip(hits, records, strict=True):
+def test_every_hit_is_read() -> None:
+    pages = dict(europe_pmc_pages())
+    assert len(pages) > 20
+    read = list[tuple[dict[str, Any], Evidence]]()
+    for name, page in pages.items():
+        found, hits = parse_page(page), page["resultList"]["result"]
+        records, unread = read_each(found.hits, parse_record)
+        assert (found.total, len(records), unread) == (page["hitCount"], len(hits), []), name
+        read += zip(hits, records, strict=True)
+    for hit, record in read:
         for kind in ("pmid", "pmcid", "doi"):
             assert record.metadata.get(kind) == checked_identifier(kind, hit.get(kind)) or kind == "pmid"
         assert record.is_preprint == (hit["source"] == "PPR" or "preprint" in str(hit.get("pubTypeList")).lower())

@@ -39,22 +39,20 @@ def one_line(text: str | None) -> str | None:
     return " ".join(html.unescape(text).split()) if text else None
 
 
-each_file = pytest.mark.parametrize(
-    "path", files_with(b"protocolSection"), ids=lambda path: str(path.relative_to(REPLIES))
-)
+Pairs = list[tuple[dict[str, Any], Evidence]]
 
 
-def pairs(path: Path) -> list[tuple[dict[str, Any], Evidence]]:
-    """Each study's protocol and results beside the record that was read from it."""
-    studies = list(studies_in(json.loads(path.read_bytes())))
+@pytest.fixture(scope="module")
+def pairs() -> Pairs:
+    """Each study of every file beside the record that was read from it."""
+    studies = [study for path in files_with(b"protocolSection") for study in studies_in(json.loads(path.read_bytes()))]
     records, unread = read_each(studies, parse_study)
     assert not unread
     return list(zip(studies, records, strict=True))
 
 
-@each_file
-def test_every_study_keeps_what_it_was_and_what_became_of_it(path: Path) -> None:
-    for study, record in pairs(path):
+def test_every_study_keeps_what_it_was_and_what_became_of_it(pairs: Pairs) -> None:
+    for study, record in pairs:
         protocol, told = study["protocolSection"], record.metadata
         names, status = protocol["identificationModule"], protocol.get("statusModule", {})
         assert told["nct_id"] == names["nctId"]
@@ -67,9 +65,8 @@ def test_every_study_keeps_what_it_was_and_what_became_of_it(path: Path) -> None
             assert told["why_stopped"] in record.content
 
 
-@each_file
-def test_every_study_keeps_its_design(path: Path) -> None:
-    for study, record in pairs(path):
+def test_every_study_keeps_its_design(pairs: Pairs) -> None:
+    for study, record in pairs:
         design = study["protocolSection"].get("designModule", {})
         count = design.get("enrollmentInfo", {}).get("count")
         assert record.metadata.get("enrollment") == (None if count == UNKNOWN_ENROLLMENT else count)
@@ -77,18 +74,16 @@ def test_every_study_keeps_its_design(path: Path) -> None:
         assert record.metadata.get("study_type") == design.get("studyType")
 
 
-@each_file
-def test_every_study_keeps_its_arms_and_interventions(path: Path) -> None:
-    for study, record in pairs(path):
+def test_every_study_keeps_its_arms_and_interventions(pairs: Pairs) -> None:
+    for study, record in pairs:
         module = study["protocolSection"].get("armsInterventionsModule", {})
         wanted = [one_line(each.get("name")) for each in module.get("interventions", [])]
         assert [each.get("name") for each in record.metadata.get("interventions", [])] == wanted
         assert len(record.metadata.get("arms", [])) == len(module.get("armGroups", []))
 
 
-@each_file
-def test_every_posted_primary_outcome_is_told(path: Path) -> None:
-    for study, record in pairs(path):
+def test_every_posted_primary_outcome_is_told(pairs: Pairs) -> None:
+    for study, record in pairs:
         measures = study.get("resultsSection", {}).get("outcomeMeasuresModule", {}).get("outcomeMeasures", [])
         primary = [one_line(each["title"]) for each in measures if each["type"] == "PRIMARY"][:5]
         told = record.metadata.get("results", {}).get("primary_outcomes", [])
@@ -96,11 +91,9 @@ def test_every_posted_primary_outcome_is_told(path: Path) -> None:
         assert record.content.count("\nRESULT: ") == len(primary)
 
 
-@each_file
-def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_reason(path: Path) -> None:
-    for study, record in pairs(path):
-        if "resultsSection" not in study:
-            continue
+def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_reason(pairs: Pairs) -> None:
+    posted = {record.key: record for study, record in pairs if "resultsSection" in study}
+    for record in posted.values():
         for intervention in record.metadata.get("interventions", []):
             found = posted_finding(record, intervention["name"], [m.name for m in find_drugs(intervention["name"])])
             assert found is not None or "results" not in record.metadata
@@ -108,62 +101,62 @@ def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_rea
             assert found is None or found.sentence in record.content
 
 
-def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted() -> None:
-    studies = [study for path in files_with(b"resultsSection") for study in studies_in(json.loads(path.read_bytes()))]
+def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted(pairs: Pairs) -> None:
     wanted = {"NCT01874431": "4 of 7 groups", "NCT02540993": "0.825", "NCT02545049": "0.87"}
     found = {
         record.metadata["nct_id"]: finding
-        for study in studies
-        if (record := parse_study(study)) and record.metadata["nct_id"] in wanted
+        for _, record in pairs
+        if record.metadata["nct_id"] in wanted
         if (finding := posted_finding(record, "finerenone", drug_synonyms("finerenone")))
     }
     assert {number: finding.direction.value for number, finding in found.items()} == dict.fromkeys(wanted, "supports")
     assert all(part in found[number].sentence + found[number].reason for number, part in wanted.items())
 
 
-def test_some_studies_are_stopped_observational_or_with_results() -> None:
+def test_some_studies_are_stopped_observational_or_with_results(pairs: Pairs) -> None:
     """Else the claims above would hold of nothing."""
-    studies = [study for path in files_with(b"protocolSection") for study in studies_in(json.loads(path.read_bytes()))]
-    records = [record for study in studies if (record := parse_study(study))]
-    assert len(records) == len(studies) > 200
+    records = [record for _, record in pairs]
+    assert len(records) > 200
     assert sum("why_stopped" in record.metadata for record in records) >= 10
     assert sum("results" in record.metadata for record in records) >= 10
     assert sum(record.metadata.get("study_type") == "OBSERVATIONAL" for record in records) >= 10
 
 
-@pytest.mark.parametrize("path", files_with(b"mechanisms", "biomcp_chembl"), ids=lambda path: path.stem)
-def test_every_mechanism_of_chembl_is_read(path: Path) -> None:
-    rows = json.loads(path.read_bytes())["mechanisms"]
-    told = parse_mechanisms(rows, [])
-    assert [each.get("action_type") for each in told] == [row["action_type"] for row in rows if row["action_type"]]
-    record = parse_chembl_drug({"molecule_chembl_id": "CHEMBL25"}, mechanisms=rows)
-    assert record.metadata["mechanisms"] == told
+def test_every_mechanism_of_chembl_is_read() -> None:
+    for path in files_with(b"mechanisms", "biomcp_chembl"):
+        rows = json.loads(path.read_bytes())["mechanisms"]
+        told = parse_mechanisms(rows, [])
+        assert [each.get("action_type") for each in told] == [row["action_type"] for row in rows if row["action_type"]]
+        record = parse_chembl_drug({"molecule_chembl_id": "CHEMBL25"}, mechanisms=rows)
+        assert record.metadata["mechanisms"] == told
 
 
-@pytest.mark.parametrize("path", files_with(b"indications", "biomcp_opentargets"), ids=lambda path: path.stem)
-def test_every_drug_of_open_targets_is_read(path: Path) -> None:
-    drug = json.loads(path.read_bytes())["data"]["drug"]
-    record = parse_drug(drug)
-    approved = {row["disease"]["name"] for row in drug["indications"]["rows"] if row["maxClinicalStage"] == "APPROVAL"}
-    assert {each["name"] for each in record.metadata["indications"] if each.get("max_phase") == 4} == approved
-    symbols = [each["approvedSymbol"] for row in drug["mechanismsOfAction"]["rows"] for each in row["targets"]]
-    assert [each for told in record.metadata["mechanisms"] for each in told["gene_symbols"]] == symbols
+def test_every_drug_of_open_targets_is_read() -> None:
+    for path in files_with(b"indications", "biomcp_opentargets"):
+        drug = json.loads(path.read_bytes())["data"]["drug"]
+        record = parse_drug(drug)
+        approved = {
+            row["disease"]["name"] for row in drug["indications"]["rows"] if row["maxClinicalStage"] == "APPROVAL"
+        }
+        assert {each["name"] for each in record.metadata["indications"] if each.get("max_phase") == 4} == approved
+        symbols = [each["approvedSymbol"] for row in drug["mechanismsOfAction"]["rows"] for each in row["targets"]]
+        assert [each for told in record.metadata["mechanisms"] for each in told["gene_symbols"]] == symbols
 
 
-@pytest.mark.parametrize("path", files_with(b"drugAndClinicalCandidates"), ids=lambda path: path.stem)
-def test_every_list_of_candidates_of_open_targets_is_read(path: Path) -> None:
-    target = json.loads(path.read_bytes())["data"]["target"]
-    record = parse_disease({**target, "id": "EFO_0000000", "name": "any"})
-    wanted = {row["drug"]["name"].lower() for row in target["drugAndClinicalCandidates"]["rows"]}
-    told = [each["name"] for each in record.metadata.get("drugs", [])]
-    assert set(told) <= wanted
-    assert len(told) == min(len(wanted), 60)
+def test_every_list_of_candidates_of_open_targets_is_read() -> None:
+    for path in files_with(b"drugAndClinicalCandidates"):
+        target = json.loads(path.read_bytes())["data"]["target"]
+        record = parse_disease({**target, "id": "EFO_0000000", "name": "any"})
+        wanted = {row["drug"]["name"].lower() for row in target["drugAndClinicalCandidates"]["rows"]}
+        told = [each["name"] for each in record.metadata.get("drugs", [])]
+        assert set(told) <= wanted
+        assert len(told) == min(len(wanted), 60)
 
 
-@pytest.mark.parametrize("path", files_with(b"associatedTargets"), ids=lambda path: path.stem)
-def test_every_disease_with_its_targets_is_read(path: Path) -> None:
-    disease = json.loads(path.read_bytes())["data"]["disease"]
-    record = parse_disease(disease)
-    assert record.metadata["disease_id"] == disease["id"]
-    wanted = [(row["target"]["approvedSymbol"], row["score"]) for row in disease["associatedTargets"]["rows"]]
-    assert [(each["symbol"], each["score"]) for each in record.metadata["targets"]] == wanted
+def test_every_disease_with_its_targets_is_read() -> None:
+    for path in files_with(b"associatedTargets"):
+        disease = json.loads(path.read_bytes())["data"]["disease"]
+        record = parse_disease(disease)
+        assert record.metadata["disease_id"] == disease["id"]
+        wanted = [(row["target"]["approvedSymbol"], row["score"]) for row in disease["associatedTargets"]["rows"]]
+        assert [(each["symbol"], each["score"]) for each in record.metadata["targets"]] == wanted
