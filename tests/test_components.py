@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,14 @@ def sources() -> Iterator[SourceServer]:
         yield server
 
 
-def team_config() -> dict[str, Any]:
+@cache
+def team_json() -> str:
     client = BaselineChatCompletionClient()
-    return json.loads(ResearchTeam(default_participants(client), client).dump_component().model_dump_json())  # type: ignore[no-any-return]
+    return ResearchTeam(default_participants(client), client).dump_component().model_dump_json()
+
+
+def team_config() -> dict[str, Any]:
+    return json.loads(team_json())  # type: ignore[no-any-return]
 
 
 def component(provider: Any, **config: Any) -> dict[str, Any]:
@@ -127,28 +133,27 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("config", REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("depth", ["outermost", "within a team", "in a corner", "beside what nobody reads"])
-def test_a_component_that_could_do_harm_is_refused(config: dict[str, Any], depth: str) -> None:
-    whole = team_config()
-    if depth == "within a team":
-        whole["config"]["participants"][0]["config"]["tools"] = [config]
-    elif depth == "in a corner":
-        whole["config"]["participants"][0]["config"]["workbench"] = [
-            component("autogen_core.tools.StaticWorkbench", tools=[{"a": [{"b": config}]}])
-        ]
-    elif depth == "beside what nobody reads":
-        whole["config"]["participants"][0]["metadata"] = {"more": config}
-    with pytest.raises(UsageError):
-        load_component(
-            config if depth == "outermost" else whole, BaseTool if depth == "outermost" else Team, environ={}
-        )  # type: ignore[type-abstract]
-
-
-@pytest.mark.parametrize("config", REFUSED.values(), ids=REFUSED)
-def test_a_component_that_could_do_harm_stays_refused_when_others_are_allowed(config: dict[str, Any]) -> None:
+def test_a_component_that_could_do_harm_is_refused_at_any_depth_and_whatever_else_is_allowed(
+    config: dict[str, Any],
+) -> None:
     mine = {VARIABLE: "my_package., my_other_package.agents.MyAgent"}
-    with pytest.raises(UsageError):
-        load_component(config, BaseTool, environ=mine, allowed=["yours."])  # type: ignore[type-abstract]
+    for environ, allowed in (({}, []), (mine, ["yours."])):
+        with pytest.raises(UsageError):
+            load_component(config, BaseTool, environ=environ, allowed=allowed)  # type: ignore[type-abstract]
+    within = {
+        "among the tools": {"config": {"tools": [config]}},
+        "in a corner": {
+            "config": {"workbench": [component("autogen_core.tools.StaticWorkbench", tools=[{"a": [{"b": config}]}])]}
+        },
+        "beside what nobody reads": {"metadata": {"more": config}},
+    }
+    for change in within.values():
+        whole = team_config()
+        specialist = whole["config"]["participants"][0]
+        specialist["config"] |= change.get("config", {})
+        specialist |= {name: value for name, value in change.items() if name != "config"}
+        with pytest.raises(UsageError):
+            load_component(whole, Team, environ={})  # type: ignore[type-abstract]
 
 
 def test_refusing_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,6 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.gave_up("r2", SourceRefused("pubmed", "refused the request (400)"))
                 journal.keep_answer("m1", "baseline", Ended(title="yes"), RequestUsage(1, 1), 0.0)
                 journal.keep_batch("m1", "batch_1")
-                journal.note_event("progress", 1, "something")
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
         tables = [name for (name,) in ledger._database.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
         ledger.forget("one")

@@ -58,12 +58,7 @@ _SCHEMA = """
         source TEXT NOT NULL, type TEXT NOT NULL, message BLOB NOT NULL, prompt_tokens INTEGER NOT NULL,
         completion_tokens INTEGER NOT NULL, at TEXT NOT NULL
     );
-    CREATE INDEX turn_run ON turn (run);
-    CREATE TABLE event (
-        id INTEGER PRIMARY KEY, run TEXT NOT NULL REFERENCES run(id) ON DELETE CASCADE, type TEXT NOT NULL,
-        iteration INTEGER NOT NULL, message TEXT NOT NULL, at TEXT NOT NULL
-    );
-    CREATE INDEX event_run ON event (run)
+    CREATE INDEX turn_run ON turn (run)
 """
 
 

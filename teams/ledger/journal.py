@@ -79,7 +79,6 @@ class Journal:
         self._relay: Recorder | None = None
         self._on_failure: Callable[[], None] = lambda: None
         self._started = time.monotonic() - spent_s
-        self._events: list[Statement] = []
         self._met: Counter[str] = Counter()
         """Of each request, how many failures of the earlier life were met again."""
         self.earlier_turns = turns_of(database, run_id)
@@ -194,7 +193,7 @@ class Journal:
         """Commit that a model raised an error of a kind instead of answering."""
         self._keep_failure(request, kind, MODEL, "")
 
-    # --- turns, events, report ---
+    # --- turns, report ---
 
     def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
         """Commit what a speaker handed to the team in a round, from 1."""
@@ -217,11 +216,6 @@ class Journal:
             )
         )
 
-    def note_event(self, kind: str, iteration: int, message: str) -> None:
-        """Take note of an event; it is committed with what is committed next."""
-        row = {"run": self.run_id, "type": kind, "iteration": iteration, "message": message}
-        self._events.append(insert_into("event", **row, at=_now()))
-
     def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
         """Commit how the run ended.
 
@@ -235,7 +229,7 @@ class Journal:
         self._write((end, (status, stop_reason, packed, self.run_id)))
 
     def flush(self) -> None:
-        """Commit the events that wait, and the time spent."""
+        """Commit the time spent."""
         self._write()
 
     def _next_failure(self, request: str) -> tuple[str, str, str] | None:
@@ -253,16 +247,15 @@ class Journal:
         self._write(insert_into("failure", **row, at=_now()))
 
     def _write(self, *statements: Statement) -> None:
-        """Commit statements, the events that wait and the time spent."""
+        """Commit statements and the time spent."""
         if self.failure is not None or self.replaying:
             return
         try:
             with self._database.transaction() as database:
-                for statement, values in (*statements, *self._events):
+                for statement, values in statements:
                     database.execute(statement, values)
                 spent = (_now(), self.spent_s, self.run_id)
                 database.execute("UPDATE run SET updated_at = ?, spent_s = ? WHERE id = ?", spent)
-            self._events.clear()
         except LedgerError as error:
             self._fail(error)
 

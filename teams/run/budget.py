@@ -281,17 +281,14 @@ class Alarm:
         self._warns: float | None = None
         self.rang = False
 
-    def set(self, seconds: float | None, limit: float | None) -> None:
+    def set(self, seconds: float, limit: float) -> None:
         """Start the clock.
 
         Args:
-            seconds: until it rings; None never rings.
+            seconds: until it rings.
             limit: of the whole run, earlier lives included; the warning comes at its share of that.
         """
-        if seconds is None or limit is None:
-            return
-        now = monotonic()
-        self._ends = now + seconds
+        self._ends = monotonic() + seconds
         self._warns = self._ends - (1 - self._warn_share) * limit
         self._start()
 

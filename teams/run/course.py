@@ -84,7 +84,6 @@ class Course:
         self._readings = Readings()
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
-        self._failure_told = False
         self._told_read = 0
         limits = settings.research.limits
         self._budget = Budget(
@@ -107,8 +106,9 @@ class Course:
                 problems = await call_hooks(self._options.hooks, event)
                 if event.report is None:
                     yield event
-                for problem in [*problems, *self._take_warnings()]:
-                    yield self._keep(self._narrator.event("progress", problem))
+                told, self._warnings[:] = [*problems, *self._warnings], []
+                for line in told:
+                    yield self._narrator.event("progress", line)
                 if event.report is not None:
                     yield event
 
@@ -116,10 +116,10 @@ class Course:
         narrator, journal, asked = self._narrator, self._journal, self._settings.research
 
         # 1. The question, and about what it takes.
-        yield self._keep(AgentEvent(type="started", message=self._question))
+        yield AgentEvent(type="started", message=self._question)
         if self._model.name != BASELINE:
-            cost = estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth])
-            yield self._keep(AgentEvent(type="progress", message=f"{self._model.name}: {cost}"))
+            takes = estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth])
+            yield AgentEvent(type="progress", message=f"{self._model.name}: {takes}")
 
         # 2. The team works until its report, or until it is stopped; every turn is kept before it is told.
         recorder: Recorder | None = self._options.recorder
@@ -129,9 +129,12 @@ class Course:
         question = TextMessage(content=self._question, source="user")
         policy = RetryPolicy.within(asked.search_timeout)
         cost_of_turn: dict[str, int | float | None] = {}
+        failure_told = False
         async with Transport(self._endpoints, recorder=recorder, policy=policy) as transport:
             team = self._team(transport)
-            self._alarm.set(self._seconds_left(), asked.limits.max_seconds)
+            if asked.limits.max_seconds is not None and not (journal is not None and journal.replaying):
+                left = asked.limits.max_seconds - self._spent_s  # a replay meets its earlier end instead
+                self._alarm.set(max(0.0, left), asked.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
                     async for message in _with_pulse(messages):
@@ -143,12 +146,14 @@ class Course:
                         if isinstance(message, FindingsMessage | AssessmentMessage):
                             iteration = message.content.iteration
                         if isinstance(message, _TURNS):
-                            cost_of_turn = self._cost_of(message)
+                            usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
+                            cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
+                            cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
                             events[:1] = [event.model_copy(update=cost_of_turn) for event in events[:1]]
                             if journal is not None:
                                 journal.keep_turn(message, iteration)
                         for event in events:
-                            yield self._keep(event)
+                            yield event
                         if isinstance(message, AssessmentMessage):
                             self._warnings += rounds_warning(iteration, asked.max_iterations)
             except (asyncio.CancelledError, Exception) as error:
@@ -158,7 +163,13 @@ class Course:
                     if not is_stop:
                         raise  # the caller's own task is being cancelled: nobody would read a report
                 _log.log(logging.INFO if is_stop else logging.WARNING, "the team stopped: %s", type(error).__name__)
-                yield self._keep(self._stopped(asyncio.CancelledError() if is_stop else error))
+                if journal is not None and journal.failure is not None:
+                    narrator.stop_reason, failure_told = "error", True
+                    yield narrator.event("error", f"{journal.failure}")
+                elif self._alarm.rang and is_stop:
+                    yield narrator.event("progress", "The run's time is up")
+                else:
+                    yield narrator.stopped(asyncio.CancelledError() if is_stop else error)
             except GeneratorExit:
                 self._readings.stop()
                 raise
@@ -179,8 +190,8 @@ class Course:
 
         # 4. The end is kept; a ledger that cannot take it is told once.
         complete = narrator.event("complete", line, report, agent="report")
-        complete = self._keep(complete.model_copy(update=cost_of_turn if narrator.report is not None else {}))
-        if journal is not None and not self._failure_told:
+        complete = complete.model_copy(update=cost_of_turn if narrator.report is not None else {})
+        if journal is not None and not failure_told:
             status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
             journal.finish(status, report.stop_reason, report)
             if journal.failure is not None:
@@ -215,31 +226,6 @@ class Course:
         )
         return ResearchTeam(participants_of(self._settings, client, self._approver, roles), client, run=run)
 
-    def _cost_of(self, message: BaseChatMessage) -> dict[str, int | float | None]:
-        """What a turn took, as fields of the event that ends it."""
-        usage = message.models_usage or RequestUsage(prompt_tokens=0, completion_tokens=0)
-        cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
-        return {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
-
-    def _keep(self, event: AgentEvent) -> AgentEvent:
-        """Take note of an event in the journal."""
-        if self._journal is not None:
-            self._journal.note_event(event.type, event.iteration, event.message)
-        return event
-
-    def _take_warnings(self) -> list[str]:
-        warnings, self._warnings[:] = [*self._warnings], []
-        return warnings
-
-    def _stopped(self, error: BaseException) -> AgentEvent:
-        """What is told when the team was stopped or failed; a ledger that cannot be written comes first."""
-        if self._journal is not None and self._journal.failure is not None:
-            self._narrator.stop_reason, self._failure_told = "error", True
-            return self._narrator.event("error", f"{self._journal.failure}")
-        if self._alarm.rang and isinstance(error, asyncio.CancelledError):
-            return self._narrator.event("progress", "The run's time is up")
-        return self._narrator.stopped(error)
-
     def _has_read_on(self) -> bool:
         """Whether records were read since this was asked last."""
         before, self._told_read = self._told_read, self._readings.done
@@ -249,13 +235,6 @@ class Course:
     def _spent_s(self) -> float:
         """Seconds of work so far, in earlier lives too."""
         return time.monotonic() - self._began if self._journal is None else self._journal.spent_s
-
-    def _seconds_left(self) -> float | None:
-        """Until the time is up; None where the run has no limit, or meets its earlier end."""
-        seconds = self._settings.research.limits.max_seconds
-        if seconds is None or (self._journal is not None and self._journal.replaying):
-            return None
-        return max(0.0, seconds - self._spent_s)
 
     def _exhausted(self, iteration: int) -> Exhausted | None:
         """Which budget is used up but for the reserve; in a round lived before, the clock says what it said then."""
