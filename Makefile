@@ -106,6 +106,30 @@ bench-quality: install ## The demo beside a reading of its records by hand; reco
 bench-public: install ## Public benchmarks beside published figures; says what is missing (ARGS="FOLDER --library DIR")
 	$(BIN)/python -m benchmarks.public $(ARGS)
 
+SCALE := .venvs/scale
+
+$(SCALE)/.ready: .ci/scale.txt requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(SCALE) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
+	$(SCALE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements.txt -r .ci/scale.txt
+	$(SCALE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: scale
+scale: $(SCALE)/.ready ## Make .venvs/scale: Willowbark with Parquet and Ray
+
+.PHONY: scale-lock
+scale-lock: ## Renew the locked requirements of the extra for scale
+	$(LOCK) .ci/scale.in -c requirements.txt -c requirements-dev.txt -o .ci/scale.txt
+
+.PHONY: bench-library
+bench-library: install ## Build and ask a library of made-up articles (ARGS="--records 1000000 --folder DIR")
+	$(BIN)/python -m benchmarks.library $(ARGS)
+
+.PHONY: bench-screen
+bench-screen: install ## Screen conditions over a library, beside curated indications (ARGS="FOLDER --library DIR")
+	$(BIN)/python -m benchmarks.screen $(ARGS)
+
 .PHONY: bench-retrieval
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)

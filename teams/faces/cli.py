@@ -122,6 +122,10 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "team_model": ("baseline", Annotated[str, Option("--model", help="Model of every agent.", metavar="NAME")]),
     "public": _flag("Search the public sources, not the library.", "--live"),
     "source": _value(Path, "DIR", "Folder of PubMed's baseline and update files, each with its .md5.", "--from"),
+    "drugs": _value(Path, "FILE", "CSV with a column drug: look for these alone."),
+    "engine": ("local", Annotated[str, Option(help="local, ray or ray://HOST:PORT.", metavar="ENGINE")]),
+    "screen_out": (Path("screening"), Annotated[Path, Option("--out", metavar="DIR", help="Tables and results.")]),
+    "most_records": (300, Annotated[int, Option("--records", min=1, help="Records of a condition from each source.")]),
     "app_folder": (
         Path("build/studio"),
         Annotated[Path, Option("--folder", help="Studio's app folder.", metavar="DIR")],
@@ -401,6 +405,23 @@ def read(
     from .read import read_file  # noqa: PLC0415
 
     read_file(file, load_reader(), form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
+
+
+@command()
+def screen(
+    file: Annotated[Path, Argument(metavar="CONDITIONS", help="CSV with a column condition.")],
+    *,
+    drugs: Path | None,
+    library: str | None,
+    engine: str,
+    screen_out: Path,
+    most_records: int,
+    quiet: bool,
+) -> None:
+    """Screen many conditions for drugs, over a local library. Stopped at any moment, the same command goes on."""
+    from .scale import screen_file  # noqa: PLC0415
+
+    screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)
 
 
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Of the library.")]

@@ -1,4 +1,4 @@
-"""`willowbark library`: build, update, info, verify a library of all of PubMed."""
+"""`willowbark library` and `willowbark screen`: all of PubMed on this machine, and many conditions at once."""
 
 from pathlib import Path
 
@@ -6,6 +6,10 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
 
+from ..screening import read_names, screen
+from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS
+from ..screening.engines import engine_of
+from ..screening.tables import has_parquet
 from .terminal import complain, write_lines
 
 LEFT_OUT = 4
@@ -61,3 +65,33 @@ def verify(folder: Path, source: Path | None) -> int:
     found = list(verify_library(folder, source))
     write_lines(found or [f"{folder}: sound"])
     return LEFT_OUT if found else 0
+
+
+def screen_file(
+    file: Path, drugs: Path | None, library: str | None, engine: str, out: Path, most: int, *, quiet: bool = False
+) -> None:
+    """Screen the conditions of a file.
+
+    Raises:
+        UsageError: a file, the library or the engine is at fault.
+    """
+    if library is None:
+        raise UsageError("screen asks a local library: --library FOLDER, or --library bundled")
+    names = read_names(file, CONDITION_COLUMNS)
+    wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
+    tell = (lambda _: None) if quiet else complain
+    opened, reads = open_library(library), engine_of(engine)
+    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell)
+    for said in done.refused:
+        complain(f"{said}; left out")
+    if done.empty:
+        complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
+    if not has_parquet():
+        complain("no Parquet is written: that needs an extra, pip install 'willowbark[scale]'")
+    write_lines(
+        [
+            f"{done.conditions:,} conditions, {done.records:,} records, {done.readings:,} readings "
+            f"({done.read_now:,} read now in {done.read_s:.0f} s), {done.cells:,} drugs with a verdict",
+            *map(str, done.files),
+        ]
+    )

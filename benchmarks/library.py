@@ -1,0 +1,92 @@
+"""A library of made-up articles: how fast it is built, what it takes, how fast it answers.
+
+    python -m benchmarks.library [--records 200000] [--folder DIR] [--queries 300] [--seed 1]
+
+The articles are those of `benchmarks.baseline`. Speed is counted in processor time of one thread at a time, so that it
+means the same on a busy machine; figures for all of PubMed (40 million) are extrapolated, and marked so.
+"""
+
+import argparse
+import asyncio
+import random
+import resource
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.baseline import write_baseline
+
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.lexicon.conditions import known_names
+from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.library import open_library
+from willowbark.tools.library.building import build_library, verify_library
+from willowbark.tools.questions.question import preprocess_query
+from willowbark.tools.sources.studies.pubmed import PubMed
+
+PUBMED = 40_000_000
+
+
+def queries(number: int, seed: int) -> Iterator[str]:
+    """What runs ask: a condition with its synonyms, a drug in it, and the forms that PubMed knows."""
+    draw, conditions, drugs = random.Random(seed), sorted(set(known_names())), sorted(set(drug_names().common))
+    for at in range(number):
+        condition, drug = draw.choice(conditions), draw.choice(drugs)
+        yield (
+            preprocess_query(f"Which existing drugs treat {condition}?"),
+            f'"{drug}" AND ({preprocess_query(condition)})',
+            f'"{condition}"[tiab] AND ("randomized controlled trial"[pt] OR review[pt]) AND 2010:2024[dp]',
+            f'("{condition}"[mh] OR "{condition}"[ti]) NOT "{drug}"[nm]',
+        )[at % 4]
+
+
+async def ask(folder: Path, number: int, seed: int) -> list[float]:
+    """Milliseconds of processor time that each query takes, 50 records with their abstracts among them."""
+    took = list[float]()
+    async with Transport(Endpoints(library=open_library(folder))) as transport:
+        pubmed = PubMed(transport)
+        await pubmed.find("warm up", 50)
+        for query in queries(number, seed):
+            began = time.process_time()
+            await pubmed.find(query, 50)
+            took.append(1000 * (time.process_time() - began))
+    return took
+
+
+def main() -> None:
+    """Build, ask, and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--folder", type=Path, help="keeps baseline and library; a second call goes on with them")
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        root = asked.folder or Path(temporary)
+        if not (root / "baseline").exists():
+            write_baseline(root / "baseline", asked.records, seed=asked.seed)
+        began, wall = time.process_time(), time.monotonic()
+        held = build_library(root / "library", root / "baseline")
+        took, wall = time.process_time() - began, time.monotonic() - wall
+        articles = sum(each["articles"] for each in held.files.values())
+        size = sum(path.stat().st_size for path in (root / "library").rglob("*") if path.is_file())
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        state = "; ".join(verify_library(root / "library")) or "sound"
+        print(f"    built: {held.records:,} records of {len(held.files)} files; {state}")
+        if took > 1:
+            rate = f"{articles / took:,.0f} records per processor second (due 2,500)"
+            print(f"    {rate}, {articles / wall:,.0f} per second on this machine")
+            print(f"    peak memory {peak:,.0f} MB (due 500)")
+            print(f"    extrapolated to PubMed: {PUBMED / articles * took / 3600:.1f} h of one core")
+        each = size / held.records
+        print(f"    {each:,.0f} bytes a record; extrapolated to PubMed {each * PUBMED / 1e9:.0f} GB")
+        times = asyncio.run(ask(root / "library", asked.queries, asked.seed))
+        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+        print(f"    a query with 50 records: median {p50:.1f} ms, p95 {p95:.1f} ms of processor time (due 30)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Who reads: this process, or Ray (https://docs.ray.io), for many cores and machines."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from willowbark.tools.appraisal.appraised import load_reader
+from willowbark.tools.errors import UsageError
+from willowbark.tools.reading.document import Document
+
+Unit = tuple[str, Sequence[dict[str, Any]]]
+"""A name, and what is to be read: `hash`, `title`, `text`, `types`, `drug`, `condition`."""
+Engine = Callable[[Iterable[Unit]], Iterator[tuple[str, list[dict[str, str]]]]]
+"""Reads units, in any order: gives their names, and rows of `hash` and `reading`."""
+
+
+def read_unit(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Read what a unit holds; a process loads the reader once."""
+    reader, found = load_reader(), []
+    for row in rows:
+        document = Document.cut(row["title"], row["text"], tuple(row["types"]))
+        reading = reader.read_document(document, row["drug"], row["condition"])
+        found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
+    return found
+
+
+def read_here(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Read in this process."""
+    for name, rows in units:
+        yield name, read_unit(rows)
+
+
+def engine_of(name: str) -> Engine:
+    """The engine of a name: `local`, `ray` (this machine, or the cluster it belongs to), `ray://HOST:PORT`.
+
+    Raises:
+        UsageError: there is none of this name, Ray is missing, or it cannot be reached.
+    """
+    if name == "local":
+        return read_here
+    if name != "ray" and not name.startswith("ray://"):
+        raise UsageError(f"--engine {name} is not known; it is local, ray or ray://HOST:PORT")
+    try:
+        import ray  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        raise UsageError("--engine ray needs an extra: pip install 'willowbark[scale]'") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=None if name == "ray" else name, log_to_driver=False, include_dashboard=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise UsageError(f"--engine {name}: Ray cannot be reached ({str(error).splitlines()[0]})") from None
+    return read_on_ray
+
+
+def read_on_ray(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Read on Ray: a task a unit, tried again wherever its worker or its node is lost, two for each core under way."""
+    import ray  # noqa: PLC0415  an extra
+
+    read = ray.remote(num_cpus=1, max_retries=-1)(read_unit)
+    names: dict[Any, str] = {}
+    waiting = iter(units)
+    more = True
+    while more or names:
+        room = 2 * int(ray.cluster_resources().get("CPU", 1))
+        while more and len(names) < room:
+            if (unit := next(waiting, None)) is None:
+                more = False
+            else:
+                names[read.remote(json.loads(json.dumps(unit[1])))] = unit[0]
+        done, _ = ray.wait(list(names), num_returns=1) if names else ([], [])
+        for each in done:
+            yield names.pop(each), ray.get(each)

@@ -1,0 +1,145 @@
+"""The results of a screening: a matrix condition by drug and its evidence, as tables, and one page that shows both."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.errors import UsageError
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.library import Library
+from willowbark.tools.registry import kind_of
+
+from ..exports.evidence import safe_cell
+from .tables import Table, has_parquet
+
+MATRIX = (
+    "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
+    "cautions", "quote", "key", "url",
+)  # fmt: skip
+EVIDENCE = ("condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url")
+_MOST_SHOWN = 8  # records of a cell on the page; the table has all
+
+Found = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
+
+
+def write_results(out: Path, found: Found, questions: Mapping[str, str], library: Library) -> list[Path]:
+    """Write `matrix` and `evidence`, as CSV and, where pyarrow is installed, as Parquet, and `screen.html`.
+
+    Args:
+        out: their folder.
+        found: of each condition the candidates, best first, and the records by key.
+        questions: of each condition, as they were asked.
+        library: that was asked.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    matrix, evidence = list[dict[str, Any]](), list[dict[str, Any]]()
+    for condition, (candidates, records) in found.items():
+        for place, each in enumerate(candidates, 1):
+            rows = _evidence_of(condition, each, records)
+            first = next((row for row in rows if row["quote"]), rows[0])
+            matrix.append(
+                {
+                    "condition": condition,
+                    "place": place,
+                    "drug": each.drug,
+                    "certainty": each.appraisal.certainty.level.said,
+                    "quality": each.appraisal.quality,
+                    "group": each.group,
+                    "supporting": len(each.appraisal.supporting),
+                    "contradicting": len(each.appraisal.contradicting),
+                    "inconclusive": len(each.appraisal.inconclusive) + len(each.appraisal.not_assessed),
+                    "cautions": "; ".join(each.cautions),
+                    **{name: first[name] for name in ("quote", "key", "url")},
+                }
+            )
+            evidence += rows
+    written = list[Path]()
+    for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
+        if has_parquet() and table:
+            written.append(Table(out).write(name, table))
+        text = io.StringIO(newline="")
+        lines = csv.writer(text, lineterminator="\r\n")
+        lines.writerow(columns)
+        lines.writerows([safe_cell("" if row[each] is None else row[each]) for each in columns] for row in table)
+        written.append(_write(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
+    page = _page(found, matrix, evidence, questions, library)
+    return [*written, _write(out / "screen.html", page.encode("utf-8", errors="replace"))]
+
+
+def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evidence]) -> list[dict[str, Any]]:
+    """The records on a drug, those first that its verdict rests on."""
+    said = candidate.appraisal
+    sides = dict.fromkeys(said.supporting, "supports") | dict.fromkeys(said.contradicting, "contradicts")
+    rows = [
+        {
+            "condition": condition,
+            "drug": candidate.drug,
+            "key": each.key,
+            "counts_as": sides.get(each.key, "inconclusive"),
+            "design": each.item.design.label,
+            "participants": each.item.sample_size,
+            "quote": each.sentence,
+            "title": records[each.key].citation.title,
+            "date": records[each.key].citation.date,
+            "url": records[each.key].citation.url,
+        }
+        for each in candidate.records
+    ]
+    order = (
+        ("contradicts", "supports") if len(said.contradicting) > len(said.supporting) else ("supports", "contradicts")
+    )
+    return sorted(rows, key=lambda row: (*order, "inconclusive").index(row["counts_as"]))
+
+
+def _page(
+    found: Found,
+    matrix: Sequence[Mapping[str, Any]],
+    evidence: Sequence[Mapping[str, Any]],
+    questions: Mapping[str, str],
+    library: Library,
+) -> str:
+    """The page, with all that it shows in it: it needs no server and loads nothing."""
+    behind: dict[tuple[str, str], list[list[Any]]] = {}
+    for row in evidence:
+        shown = behind.setdefault((row["condition"], row["drug"]), [])
+        if len(shown) < _MOST_SHOWN:
+            shown.append(
+                [row[name] for name in ("counts_as", "design", "participants", "quote", "title", "date", "url")]
+            )
+    cells: dict[str, list[list[Any]]] = {condition: [] for condition in found}
+    names = ("drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive", "cautions")
+    for row in matrix:
+        own = behind[row["condition"], row["drug"]]
+        cells[row["condition"]].append([*(row[name] for name in names), own])
+    counts = {
+        name: sum(kind_of(each) in ("publication", "trial") for each in held.values())
+        for name, (_, held) in found.items()
+    }
+    data = json.dumps(
+        {"conditions": [[name, counts[name], questions[name], cells[name]] for name in found], "library": library.path},
+        ensure_ascii=False,
+    )
+    source = resources.files(__package__).joinpath("screen.html").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
+    safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return template.render(data=safe, about=library.summary, conditions=len(found))
+
+
+def _write(path: Path, content: bytes) -> Path:
+    making = path.with_name(f".{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        making.write_bytes(content)
+        making.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    return path

@@ -1,0 +1,80 @@
+"""Tables as folders of parts: Parquet where pyarrow is installed, otherwise gzipped JSON lines; either is read.
+
+A part is written beside its place and moved there, so that it is whole or not there at all.
+"""
+
+import gzip
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from willowbark.tools.errors import UsageError
+
+Row = Mapping[str, Any]
+
+
+def has_parquet() -> bool:
+    """Whether pyarrow is installed."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+class Table:
+    """A folder of parts.
+
+    Args:
+        folder: made with the first part.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def has(self, name: str) -> bool:
+        """Whether a part is there."""
+        return any((self.folder / f"{name}{ending}").exists() for ending in (".parquet", ".jsonl.gz"))
+
+    def write(self, name: str, rows: Sequence[Row]) -> Path:
+        """Write a part.
+
+        Raises:
+            UsageError: it cannot be written: the disk is full, say; what is there stays.
+        """
+        ending = ".parquet" if has_parquet() else ".jsonl.gz"
+        path = self.folder / f"{name}{ending}"
+        making = path.with_name(f".{path.name}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if has_parquet():
+                from pyarrow import Table as Columns  # noqa: PLC0415  an extra
+                from pyarrow.parquet import write_table  # noqa: PLC0415
+
+                write_table(Columns.from_pylist([dict(row) for row in rows]), making, compression="zstd")
+            else:
+                with making.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+                    packed.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+            making.replace(path)
+        except OSError as error:
+            why = error.strerror or error
+            raise UsageError(f"{path}: cannot be written ({why}); the same command goes on from there") from None
+        return path
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All rows, part by part.
+
+        Raises:
+            UsageError: a part is damaged, or is Parquet and pyarrow is missing.
+        """
+        for path in sorted(self.folder.glob("[!.]*")):
+            try:
+                if path.suffix == ".parquet":
+                    from pyarrow.parquet import read_table  # noqa: PLC0415  an extra
+
+                    yield from read_table(path).to_pylist()
+                else:
+                    with gzip.open(path, "rt", encoding="utf-8") as lines:
+                        yield from map(json.loads, lines)
+            except ModuleNotFoundError:
+                raise UsageError(f"{path} is Parquet: pip install 'willowbark[scale]' to read it") from None
+            except (OSError, EOFError, ValueError) as error:
+                raise UsageError(f"{path}: is damaged ({error}); remove it, and it is made again") from None

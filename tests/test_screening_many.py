@@ -1,0 +1,159 @@
+"""Screening many conditions: each reading once, the same results however often it was stopped, with and without Ray."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from willowbark.teams.faces import scale
+from willowbark.teams.screening import course, engines, read_names, screen, tables
+from willowbark.teams.screening.engines import Unit, engine_of, read_here
+from willowbark.teams.screening.tables import Table
+from willowbark.tools.errors import UsageError
+from willowbark.tools.library import open_library
+
+CONDITIONS = ["smoking cessation", "nicotine dependence", "blorbosis"]
+
+
+class Counting:
+    """An engine that counts what it reads, and stops after some units."""
+
+    def __init__(self, last: int = 10_000) -> None:
+        self.read: list[str] = []
+        self.last = last
+
+    def __call__(self, units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+        for number, (name, rows) in enumerate(read_here(units)):
+            if number == self.last:
+                raise KeyboardInterrupt
+            self.read += [row["hash"] for row in rows]
+            yield name, rows
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("screening")
+    screen(CONDITIONS, open_library("bundled"), read_here, out)
+    return out
+
+
+def results(out: Path) -> dict[str, bytes]:
+    return {name: (out / name).read_bytes() for name in ("matrix.csv", "evidence.csv", "screen.html")}
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
+
+
+def test_a_screening_answers_from_the_bundled_library(undisturbed: Path) -> None:
+    matrix = rows(undisturbed / "matrix.csv")
+    first = {row["condition"]: row["drug"] for row in matrix if row["place"] == "1"}
+    assert set(first) == {"smoking cessation", "nicotine dependence"}
+    assert {"varenicline", "bupropion"} <= {row["drug"] for row in matrix if row["condition"] == "smoking cessation"}
+    library = open_library("bundled")
+    for row in rows(undisturbed / "evidence.csv"):
+        (record,) = library.by_numbers([row["key"]], "pubmed")
+        assert row["quote"] in record.content or not row["key"].startswith("pmid:")
+
+
+def test_the_page_holds_all_it_shows_and_no_markup_of_records(undisturbed: Path) -> None:
+    page = (undisturbed / "screen.html").read_text(encoding="utf-8")
+    data = page.partition('type="application/json">')[2].partition("</script>")[0]
+    assert "<" not in data
+    assert [row[0] for row in json.loads(data)["conditions"]] == CONDITIONS
+    assert "src=" not in page
+
+
+def test_stopped_and_called_again_it_reads_nothing_twice_and_ends_alike(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(course, "_UNIT", 20)
+    stopped, again, third = Counting(last=1), Counting(), Counting()
+    with pytest.raises(KeyboardInterrupt):
+        screen(CONDITIONS, open_library("bundled"), stopped, tmp_path)
+    done = screen(CONDITIONS, open_library("bundled"), again, tmp_path)
+    assert len(stopped.read) == 20
+    assert not set(stopped.read) & set(again.read)
+    assert len(set(again.read)) == len(again.read) == done.read_now == done.readings - 20
+    assert results(tmp_path) == results(undisturbed)
+    assert screen(CONDITIONS, open_library("bundled"), third, tmp_path).read_now == 0
+    assert third.read == []
+
+
+def test_one_drug_can_be_asked_of_all_conditions(tmp_path: Path) -> None:
+    done = screen(CONDITIONS, open_library("bundled"), read_here, tmp_path, drugs=["Zyban"])
+    assert {row["drug"] for row in rows(tmp_path / "matrix.csv")} == {"bupropion"}
+    assert done.empty == ["blorbosis"]
+    with pytest.raises(UsageError, match="not known as a drug: blorbostatin"):
+        screen(CONDITIONS, open_library("bundled"), read_here, tmp_path, drugs=["blorbostatin"])
+
+
+def test_a_conclusion_takes_its_readings_from_the_table(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[course.KeptReader] = []
+
+    class Watched(course.KeptReader):
+        def __init__(self, kept: Any) -> None:
+            super().__init__(kept)
+            made.append(self)
+
+    monkeypatch.setattr(course, "KeptReader", Watched)
+    screen(CONDITIONS[:1], open_library("bundled"), read_here, undisturbed)
+    assert [each.read_anew for each in made] == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "has to name a column"),
+        ("thing\ngout\n", "has to name a column"),
+        ("condition\n \n", "no name stands under"),
+    ],
+)
+def test_a_file_without_names_gets_one_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    with pytest.raises(UsageError, match=says):
+        read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS)
+
+
+def test_names_are_read_from_any_of_the_columns_once_each(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("\ufeffid;Disease\n1;Gout\n2;gout \n3;Gout\n", encoding="utf-8")
+    assert read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS) == ["Gout", "gout"]
+
+
+def test_a_damaged_part_and_a_missing_extra_get_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "has_parquet", lambda: False)
+    part = Table(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
+    assert list(Table(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
+    part.write_bytes(part.read_bytes()[:-9])
+    with pytest.raises(UsageError, match="is damaged"):
+        list(Table(tmp_path).rows())
+
+
+def test_an_unknown_engine_gets_one_line() -> None:
+    with pytest.raises(UsageError, match="--engine cloud is not known"):
+        engine_of("cloud")
+    assert engine_of("local") is engines.read_here
+
+
+def test_the_command_needs_a_library(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--library bundled"):
+        scale.screen_file(tmp_path / "c.csv", None, None, "local", tmp_path, 300)
+
+
+def test_parquet_parts_are_read_back(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    part = Table(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
+    assert part.suffix == ".parquet"
+    assert list(Table(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
+
+
+@pytest.mark.whole
+def test_on_ray_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    screen(CONDITIONS, open_library("bundled"), engine_of("ray"), tmp_path)
+    assert results(tmp_path) == results(undisturbed)
