@@ -98,7 +98,7 @@ class LibraryIndex:
             index = Index(library_schema())
             self.contents = _write_index(index, files, digest)
         else:
-            index, self.contents = _kept_index(files, digest, cache / digest)
+            index, self.contents = _kept_index(files, digest, cache / f"{digest}-{FORMAT}")
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
         index.reload()
