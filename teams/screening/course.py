@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, studies
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition, wanted_drugs
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.endpoints import Endpoints
@@ -23,6 +23,7 @@ from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.questions.question import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.registry import kind_of, takes_names, title_of
 from willowbark.tools.toolbox import source_class
 from willowbark.tools.works.identity import settle
@@ -200,11 +201,11 @@ def _needed(
     seen = set[str]()
     for name, question in asked.items():
         condition = condition_of(question)
-        for record, drugs in studies(_records(library, keys[name]), question):
-            if kind_of(record) != "publication":
+        for record in map(readable, _records(library, keys[name])):
+            if kind_of(record) != "publication" or not on_condition(record, question):
                 continue
             document = Document.of(record)
-            for drug in drugs:
+            for drug in wanted_drugs(record, question):
                 named = _name_of_reading(document, drug, condition)
                 if named not in seen:
                     seen.add(named)
