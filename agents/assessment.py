@@ -14,7 +14,7 @@ from willowbark.tools.mechanism.hypotheses import HypothesisAssessment
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, short
 
 from .asking.drafts import NextSearch
 from .findings import Specialist
@@ -31,6 +31,7 @@ SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
 SHOWN_PASSAGE = 180  # characters of it
 SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
+SHORT_REASONS = 300  # characters of its reasons on a console
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
 
 StopReason = Literal[
@@ -287,8 +288,8 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
     return counts
 
 
-def as_markdown(verdict: JudgeAssessment) -> str:
-    """A verdict for people."""
+def as_markdown(verdict: JudgeAssessment, in_short: bool = False) -> str:
+    """A verdict for people; in short without gaps and queries, which are counted."""
     details = verdict.details
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())
     lines = [
@@ -301,6 +302,9 @@ def as_markdown(verdict: JudgeAssessment) -> str:
         "",
         verdict.reasoning,
     ]
+    if in_short:
+        lines[-1] = short(verdict.reasoning, SHORT_REASONS)
+        return "\n".join([*lines, f"{counted(len(verdict.gaps), 'gap')}." if verdict.gaps else ""]).strip()
     lines += [f"- Gap: {gap}" for gap in verdict.gaps]
     lines += [f"- Next query: `{query}`" for query in verdict.next_search_queries]
     return "\n".join(lines)

@@ -8,9 +8,10 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from autogen_agentchat import TRACE_LOGGER_NAME
+from autogen_agentchat import messages as stock
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
@@ -23,14 +24,21 @@ from autogen_core import EVENT_LOGGER_NAME, ROOT_LOGGER_NAME, CancellationToken,
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
 from autogen_ext.models.cache import ChatCompletionCache
+from pydantic import Field
+
+from willowbark.tools.enclosure import one_line
 
 __all__ = [
     "AssistantAgentConfig",
     "InputFuncType",
     "PolicyGroupChat",
     "SelectorGroupChatConfig",
+    "TextMessage",
+    "ToolCallExecutionEvent",
+    "ToolCallRequestEvent",
     "UserProxyAgentConfig",
     "close_connections",
+    "in_short",
     "model_name",
     "openai_model_info",
     "openai_server",
@@ -41,6 +49,8 @@ __all__ = [
 ]
 
 
+Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
+SHORT_CALL = 100  # characters of a call or its result on a console
 REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
@@ -53,6 +63,46 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error
+
+
+class TextMessage(stock.TextMessage):
+    """AutoGen's, with other words for consoles; it is saved and loaded as AutoGen's.
+
+    The name is AutoGen's too, here and below: its teams know messages by the names of their classes.
+    """
+
+    in_short: str = Field(default="", exclude=True)
+    """What a console shows; empty shows the content."""
+
+    def to_text(self) -> str:
+        """What a console shows."""
+        return self.in_short or self.content
+
+
+class ToolCallRequestEvent(stock.ToolCallRequestEvent):
+    """AutoGen's, a line a call on consoles."""
+
+    def to_text(self) -> str:
+        """The calls, cut."""
+        return "\n".join(one_line(f"{call.name} {call.arguments}", SHORT_CALL) for call in self.content)
+
+
+class ToolCallExecutionEvent(stock.ToolCallExecutionEvent):
+    """AutoGen's, a line a result on consoles: all records stand in its content."""
+
+    def to_text(self) -> str:
+        """The first line of each result, cut: sources say there how it went."""
+        told = (f"{result.name}: {result.content.partition(chr(10))[0]}" for result in self.content)
+        return "\n".join(one_line(line, SHORT_CALL) for line in told)
+
+
+def in_short(event: Told) -> Told:
+    """An event of AutoGen's as one that is short on consoles; others as they are."""
+    if type(event) is stock.ToolCallRequestEvent:
+        return ToolCallRequestEvent(**dict(event))  # type: ignore[return-value]
+    if type(event) is stock.ToolCallExecutionEvent:
+        return ToolCallExecutionEvent(**dict(event))  # type: ignore[return-value]
+    return event
 
 
 class AbandonableRuntime(SingleThreadedAgentRuntime):

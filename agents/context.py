@@ -17,12 +17,15 @@ from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.search import SourceReply
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import published_articles, resolve, settle
 from willowbark.tools.works.linking import link
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
+from .digest import EvidenceDigest, digest_replies
 from .findings import Dossier
 from .report.content import ModelCalls, TurnUsage
 
@@ -113,6 +116,20 @@ class RunContext:
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
         async with self._reading:  # one reply after another: more threads would only wait for each other
             await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
+
+    async def digest(
+        self, question: Question, replies: Sequence[SourceReply], given: Sequence[Reading]
+    ) -> EvidenceDigest:
+        """What the studies of some replies found, in short; what a model read there goes first.
+
+        Args:
+            question: asked.
+            replies: of one turn.
+            given: the model's readings.
+        """
+        self.readings.take(given)
+        await self._read(question, [record for reply in replies for record in reply.records])
+        return await asyncio.to_thread(digest_replies, question, replies, self.readings)
 
     async def leave(self) -> None:
         """End what is still looked up, read or drafted: the run is over, or was stopped."""

@@ -3,7 +3,6 @@
 All that matters travels in messages, so a team's saved state holds everything, and nothing is read behind its back.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -12,20 +11,17 @@ from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextM
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
-from willowbark.tools.appraisal.candidates import named_drugs
 from willowbark.tools.enclosure import unmarked
-from willowbark.tools.evidence import Evidence, EvidenceStore, merge
+from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.records import Drug
-from willowbark.tools.registry import kind_of
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.toolbox import Asked
 from willowbark.tools.wording import counted
 
-MAX_NAMED = 6  # drugs of a summary
+from .digest import EvidenceDigest
+
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
 
 
@@ -58,9 +54,11 @@ class Findings(BaseModel, extra="forbid"):
     iteration: int = Field(ge=1)
     """The round, from 1."""
     summary: str
-    """What came, counted; of a turn without a search why."""
+    """What came of the searches, in a few sentences; of a turn without a search, why."""
     reflection: str = ""
     """What a language model made of it by the titles: found, missing, doubts; empty where none was asked."""
+    digest: EvidenceDigest | None = None
+    """What the studies found, in short: what other agents' models read; None where nobody made one."""
     replies: list[SourceReply] = []
     """What each source said to each query, failures included."""
     readings: list[Reading] = []
@@ -94,8 +92,10 @@ class FindingsMessage(StructuredMessage[Findings]):
         return f"{found.specialist}, round {found.iteration}: {counts}"
 
     def to_model_text(self) -> str:
-        """The summary and the searches: what other agents' models need; the records stay in the type."""
-        return f"{self.to_text()}\n{unmarked(self.content.summary)}\n{unmarked(self.content.reflection)}".rstrip()
+        """The digest of the evidence: what other agents' models need; the records stay in the type."""
+        digest, said = self.content.digest, unmarked(self.content.reflection)
+        told = digest.as_text() if digest else unmarked(self.content.summary)
+        return f"{self.to_text()}\n{told}\n{said}".rstrip()
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""
@@ -209,29 +209,3 @@ class Dossier(BaseModel, extra="forbid"):
 
     def _statuses(self, iteration: int) -> set[Status]:
         return {reply.status for found in self.findings if found.iteration == iteration for reply in found.replies}
-
-
-def summed_up(replies: Sequence[SourceReply], readings: Sequence[Reading] = ()) -> str:
-    """What sources returned and a model read there, in a few sentences."""
-    records = merge(record for reply in replies for record in reply.records)
-    silent = [
-        f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}."
-        for reply in replies
-        if reply.status in _FAILED
-    ]
-    if not records:
-        return " ".join(["The searches gave no record.", *silent])
-    named = Counter(drug for record in records if kind_of(record) in STUDIES for drug in named_drugs(record))
-    about = [record.record for record in records if isinstance(record.record, Drug)]
-    said = [f"{counted(len(records), 'record')}."]
-    if named:
-        said.append(f"Most speak of {', '.join(f'{drug} ({count})' for drug, count in named.most_common(MAX_NAMED))}.")
-    if about:
-        known = ", ".join(sorted({drug.drug for drug in about if drug.drug})[:20])
-        said.append(f"Mechanisms and indications are given for {known}.")
-    if not named and not about:
-        said.append("None names a drug.")
-    if told := Counter((each.drug, each.verdict) for each in readings if each.verdict in ("supports", "contradicts")):
-        each = (f"{drug} {verdict} {count}" for (drug, verdict), count in told.most_common(2 * MAX_NAMED))
-        said.append(f"Read as results: {', '.join(each)}.")
-    return " ".join([*said, *silent])

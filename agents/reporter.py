@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
@@ -23,6 +23,7 @@ from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, prompt, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
+from .autogen import TextMessage
 from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
@@ -174,7 +175,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         report, usage, events = await self._write(cancellation_token)
         for event in events:
             yield event
-        yield TextMessage(content=report.to_markdown(), source=self.name)
+        in_short = f"# {report.title}\n\n{report.to_digest().as_markdown()}"
+        yield TextMessage(content=report.to_markdown(), in_short=in_short, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
     async def _begin(

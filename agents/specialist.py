@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Self
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -20,7 +19,6 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
-    TextMessage,
     ToolCallExecutionEvent,
     ToolCallSummaryMessage,
 )
@@ -32,21 +30,24 @@ from pydantic import Field
 
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
-from willowbark.tools.questions import follow_up, parse_question
+from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
+from willowbark.tools.wording import short
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import Read, read, to_read
 from .assessment import AssessmentMessage
-from .autogen import REFUSED, AssistantAgentConfig, speaking_through, tools_of
+from .autogen import REFUSED, SHORT_CALL, AssistantAgentConfig, TextMessage, in_short, speaking_through, tools_of
 from .context import RunContext
-from .findings import Findings, FindingsMessage, Specialist, summed_up
+from .digest import EvidenceDigest
+from .findings import Findings, FindingsMessage, Specialist
 from .memory import CondensedContext
 
 MAX_SUMMARY = 4000  # characters of what a model says
 TOOL_ROUNDS = 3  # times that a model may call its tools in a turn, looking at titles between
 MAX_REFLECTION = 120  # words of what it makes of them
+SHORT_LINES, SHORT_QUOTE = 2, 120  # of a turn's digest on a console, and characters of a quote there
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading
 
 _SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format", "max_tool_iterations"})
@@ -154,17 +155,25 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             async for event in self._attempts([_addressed(m, self.name) for m in messages], cancellation_token, turn):
                 turn.note(event)
                 if not isinstance(event, Response):
-                    yield event
+                    yield in_short(event)
+            question = parse_question(follow_up(await self._questions()))
             if not turn.model_failed:
                 if self._run.reads_in_batches and turn.replies:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
-                await self._read(turn, deadline, cancellation_token)
+                await self._read(turn, question, deadline, cancellation_token)
+            if turn.replies:
+                turn.digest = await run.digest(question, turn.replies, turn.read.readings)
         except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
-        yield TextMessage(content=turn.as_markdown(), source=self.name, metadata={"role": "specialist"})
+        yield TextMessage(
+            content=turn.as_markdown(),
+            in_short=turn.as_markdown(in_short=True),
+            source=self.name,
+            metadata={"role": "specialist"},
+        )
         found = turn.findings(await self._declare())
         message = FindingsMessage(content=found, source=self.name, models_usage=turn.usage)
         yield Response(chat_message=message, inner_messages=turn.inner_messages)
@@ -243,12 +252,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         messages = await self._model_context.get_messages()
         return [str(each.content) for each in messages if isinstance(each, UserMessage) and each.source == "user"]
 
-    async def _read(self, turn: "_Turn", deadline: float, cancellation_token: CancellationToken) -> None:
+    async def _read(
+        self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken
+    ) -> None:
         """Have the model read the publications of this turn that it has not read before."""
         client = self._reader or self._model_client
         if reads_requests(client) or not turn.replies:
             return
-        question = parse_question(follow_up(await self._questions()))
         records = merge(record for reply in turn.replies for record in reply.records)
         new = [each for each in to_read(records, question) if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
@@ -318,6 +328,8 @@ class _Turn:
     summary: str = ""
     replies: list[SourceReply] = field(default_factory=list)
     read: Read = field(default_factory=Read)
+    digest: EvidenceDigest | None = None
+    """None where nothing was searched."""
     model_failed: bool = False
     """Whether the model did not choose what to ask: it is not asked to read then."""
     notes: list[str] = field(default_factory=list)
@@ -352,11 +364,11 @@ class _Turn:
         """Whether a turn that should have searched did not; in later rounds a model may find nothing left to ask."""
         return not self.replies and (self.iteration == 1 or bool(self.notes))
 
-    @cached_property
+    @property
     def result(self) -> str:
         """What came of the turn, in a few sentences; of a turn without a search why. Asked for when it is over."""
-        if self.replies:
-            return summed_up(self.replies, self.read.readings)
+        if self.digest is not None:
+            return self.digest.summary
         return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
 
     @property
@@ -372,6 +384,7 @@ class _Turn:
             iteration=self.iteration,
             summary=self.result,
             reflection=self.reflection,
+            digest=self.digest,
             replies=self.replies,
             readings=self.read.readings,
             reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
@@ -380,12 +393,17 @@ class _Turn:
             reading_notes=self.read.notes,
         )
 
-    def as_markdown(self) -> str:
-        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in self.replies]
+    def as_markdown(self, in_short: bool = False) -> str:
+        """The turn for people; in short without the searches, which tool calls showed already."""
         notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
         thoughts = ["", self.reflection] if self.reflection else []
-        head = f"**{self.name}, round {self.iteration}**"
-        return "\n".join([head, "", *searches, *notes, "", self.result, *thoughts]).strip()
+        head = [f"**{self.name}, round {self.iteration}**", ""]
+        if in_short:
+            told = self.digest.as_markdown(SHORT_LINES, SHORT_QUOTE) if self.digest else self.result
+            return "\n".join([*head, *(short(note, SHORT_CALL) for note in notes), told]).strip()
+        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in self.replies]
+        told = self.digest.as_markdown() if self.digest else self.result
+        return "\n".join([*head, *searches, *notes, "", told, *thoughts]).strip()
 
 
 def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:

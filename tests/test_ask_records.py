@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.messages import ToolCallExecutionEvent, ToolCallRequestEvent
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
     CreateResult,
@@ -24,6 +23,7 @@ from test_judge import TRIAL, proposal
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.assessment import AssessmentMessage
+from willowbark.agents.autogen import ToolCallExecutionEvent, ToolCallRequestEvent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.judge import JudgeAgent
@@ -142,7 +142,7 @@ async def test_a_judge_that_may_ask_tells_what_it_asked() -> None:
     events = [event async for event in judge.on_messages_stream(messages, CancellationToken())]
 
     assert [type(event) for event in events[:2]] == [ToolCallRequestEvent, ToolCallExecutionEvent]
-    assert "Propranolol reduced migraine attacks" in events[1].to_text()
+    assert "Propranolol reduced migraine attacks" in events[1].content[0].content
 
 
 async def test_nobody_is_offered_it_unless_that_is_wanted_nor_a_client_that_takes_data() -> None:

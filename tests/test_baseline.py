@@ -88,7 +88,11 @@ async def test_results_are_reflected_on() -> None:
     )
     result = FunctionExecutionResult(content=blocks, name="search_pubmed", call_id="1", is_error=False)
     answer = await BaselineChatCompletionClient().create([*asked(), FunctionExecutionResultMessage(content=[result])])
-    assert answer.content == ("1 record. Most speak of propranolol (1). europepmc gave no answer: no connection.")
+    assert isinstance(answer.content, str)
+    summary, _, lines = answer.content.partition("\n")
+    assert summary == "1 record. 1 result on 1 drug. europepmc gave no answer: no connection."
+    assert "**propranolol**" in lines
+    assert f"supports (blinded RCT, 2001, 500 participants; {TRIAL.key})" in lines
 
 
 def to_assess(

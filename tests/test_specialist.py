@@ -112,7 +112,11 @@ async def test_the_model_reads_what_came_back_people_get_text_and_others_finding
     assert [(each.key, each.drug, each.verdict) for each in findings.readings] == [
         ("pmid:11111111", "propranolol", "supports")
     ]
-    assert findings.summary.endswith("Read as results: propranolol supports 1.")
+    assert findings.summary == "1 record. 1 result on 1 drug."
+    assert findings.digest is not None
+    assert [(each.drug, each.direction, each.id, each.quote) for each in findings.digest.lines] == [
+        ("propranolol", "supports", "pmid:11111111", "Propranolol reduced migraine attacks.")
+    ]
 
 
 async def test_a_record_is_read_once_also_by_an_agent_that_goes_on_elsewhere() -> None:

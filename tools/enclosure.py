@@ -31,6 +31,7 @@ _TITLES, _TITLE = 8, 120  # of the first hits, and characters of each
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
+_MARKUP = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^(?=[#>+-]))")
 _NO_KEPT = str.maketrans("", "", "\n\t")
 _KEPT_CONTROLS = "\n\t"
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
@@ -67,6 +68,15 @@ def one_line(text: str, most: int = LONGEST_LINE) -> str:
     """
     line = " ".join(visible(text.replace("\n", " ")).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def escape(text: str) -> str:
+    """A record's text in one line of Markdown, without live markup.
+
+    >>> escape("p<0.001 | <b>bold</b> [x](y)")
+    'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
+    """
+    return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Generic, TypeVar
 
 from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.messages import BaseAgentEvent, ToolCallExecutionEvent, ToolCallRequestEvent
+from autogen_agentchat.messages import BaseAgentEvent
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
     AssistantMessage,
@@ -33,7 +33,7 @@ from pydantic import BaseModel, ValidationError
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from ..autogen import REFUSED, model_name, openai_server
+from ..autogen import REFUSED, ToolCallExecutionEvent, ToolCallRequestEvent, model_name, openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)

@@ -33,8 +33,9 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import REQUEST
 from willowbark.agents.assessment import AssessmentRequest, NextSearches
-from willowbark.agents.findings import summed_up
+from willowbark.agents.digest import digest_replies
 from willowbark.agents.report.writing import DraftRequest
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import Block, blocks, extract
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
@@ -182,7 +183,8 @@ def answer_of(
     if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
         results = [result.content for result in last.content]
         if not tools or any(next(blocks(each), None) for each in results):  # else none of the calls could be made
-            return summed_up([reply for each in results for reply in replies_in(each)])
+            replies = [reply for each in results for reply in replies_in(each)]
+            return digest_replies(parse_question(_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
         return tool_calls(messages, tools) or "There is nothing to search for with these tools."
     prompt = _text_of(messages[-1]) if messages else ""

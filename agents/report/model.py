@@ -8,7 +8,8 @@ from autogen_core.models import UserMessage
 
 from willowbark.tools.wording import counted
 
-from .content import ReportContent
+from ..digest import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
+from .content import NOT_REPORTED, ReportContent
 from .forms.blocks import Document
 from .forms.html import notebook_html
 from .forms.markdown import appendix_in_markdown, as_markdown
@@ -35,6 +36,23 @@ class ResearchReport(ReportContent):
     def to_brief(self) -> Document:
         """What the report comes to: the tree's first screen and tables of candidates alone."""
         return brief(self)
+
+    def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
+        """What the report comes to in so many bytes: its summary, and studies with their quotes, drug by drug."""
+        lines = [
+            EvidenceLine(
+                drug=candidate.name,
+                direction=row.direction,
+                certainty=NOT_RATED if candidate.certainty == NOT_REPORTED else candidate.certainty,
+                study=describe_study(row.design, row.date, row.sample_size),
+                id=row.key,
+                quote=row.sentence,
+            )
+            for candidate in self.candidates
+            for row in self.evidence_table
+            if row.drug == candidate.name and row.sentence and not row.retracted and row.direction in DIRECTIONS
+        ]
+        return make_digest(self.research_question, self.executive_summary, lines, most_bytes)
 
     def to_markdown(self) -> str:
         """The report as Markdown, without its appendix."""
@@ -81,8 +99,8 @@ class ReportMessage(StructuredMessage[ResearchReport]):
         return self.content.line
 
     def to_model_text(self) -> str:
-        """Summary and candidates."""
-        return f"{self.to_text()}\n{self.content.executive_summary}"
+        """The digest of the evidence: what other agents' models need; the report stays in the type."""
+        return f"{self.to_text()}\n{self.content.to_digest().as_text()}"
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""

@@ -1,9 +1,8 @@
 """A report's tree as Markdown; texts of records are escaped, so none can become markup, a link or a heading."""
 
-import re
 from collections.abc import Iterable, Iterator
 
-from willowbark.tools.enclosure import visible
+from willowbark.tools.enclosure import escape, visible
 
 from .blocks import (
     Block,
@@ -25,18 +24,8 @@ from .blocks import (
 )
 from .links import safe_url
 
-_SPECIAL = re.compile(r"([\\`*\[\]|]|<(?=[A-Za-z/!?])|:(?=//)|(?<!\w)_|_(?!\w)|^(?=[#>+-]))")
 APPENDIX_FILE = "report-appendix.md"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
-
-
-def escape(text: str) -> str:
-    """A record's text in one line, without live markup.
-
-    >>> escape("p<0.001 | <b>bold</b> [x](y)")
-    'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
-    """
-    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def as_markdown(document: Document) -> str:

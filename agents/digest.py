@@ -1,0 +1,218 @@
+"""The evidence in short: what each study found on each drug, with its quote, in so many bytes.
+
+It is what leaves Willowbark where there is no room for a report: specialists hand it to other agents, MCP's `research`
+and `appraise` to other programs, and consoles show it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+
+from pydantic import BaseModel
+
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
+from willowbark.tools.evidence import merge
+from willowbark.tools.questions import Question
+from willowbark.tools.records import Drug
+from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.wording import counted, listed, short
+
+MOST_BYTES = 3_900  # of a digest: as JSON, and as text for a model; with a line above it, 4 kB
+ENOUGH = 12  # studies for which quotes are shortened; with fewer, quotes stay as long as they can
+_QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
+_MOST_NAMED = 10  # drugs of which only the name is left
+_MOST_SUMMARY = 1_000  # characters
+TOLD = ("supports", "contradicts")
+DIRECTIONS = (*TOLD, "inconclusive")
+NOT_RATED = "not rated"
+_HEAD = {"of": "digest"}
+
+
+class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
+    """What one study says of one drug."""
+
+    drug: str
+    direction: str
+    """supports, contradicts or inconclusive."""
+    certainty: str
+    """Of all that was found on the drug, in GRADE's levels; `refuted`; `not rated` where no study decides."""
+    study: str
+    """Design, year and participants; what is not reported is left out."""
+    id: str
+    """The record's key: `pmid:…`, `nct:…`."""
+    quote: str
+    """The passage that the direction was read from, to the letter; cut where it ends in `…`."""
+
+
+class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
+    """The evidence on a question, as far as there was room."""
+
+    question: str
+    summary: str
+    """The answer of a report; of searches, what came."""
+    lines: list[EvidenceLine] = []
+    """By drug, the leading first."""
+    left_off: int = 0
+    """Studies with a quote for which there was no room."""
+    drugs_left_off: list[str] = []
+    """Drugs of which only such studies are known; ten at most are named."""
+
+    @property
+    def rest(self) -> str:
+        """What was left off, in words; empty where nothing was.
+
+        >>> EvidenceDigest(question="", summary="", left_off=3, drugs_left_off=["timolol"]).rest
+        '3 further results are left off, all on timolol among them.'
+        """
+        if not self.left_off:
+            return ""
+        verb = "is" if self.left_off == 1 else "are"
+        on = f", all on {listed(self.drugs_left_off, _MOST_NAMED)} among them" if self.drugs_left_off else ""
+        return f"{counted(self.left_off, 'further result')} {verb} left off{on}."
+
+    def as_text(self, marker: str | None = None) -> str:
+        """The digest for a model: the summary, and the lines as a marked block.
+
+        Args:
+            marker: of the block; None makes one.
+        """
+        told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
+        if self.lines:
+            lines = [line.model_dump() for line in self.lines]
+            told += [GUIDANCE, enclose_lines(lines, marker or new_marker(), head=_HEAD)]
+        return "\n".join(told)
+
+    def as_markdown(self, most: int | None = None, quote: int | None = None) -> str:
+        """The digest for people.
+
+        Args:
+            most: lines; None shows all.
+            quote: characters of each quote; None shows what there is.
+        """
+        told, drug = [escape(self.summary), ""], ""
+        for line in self.lines[:most]:
+            if line.drug != drug:
+                drug = line.drug
+                rated = "" if line.certainty == NOT_RATED else f", {line.certainty} certainty"
+                told.append(f"- **{escape(drug)}**{'' if line.certainty == 'refuted' else rated}")
+            said = escape(line.quote if quote is None else short(line.quote, quote))
+            told.append(f"  - {line.direction} ({escape(line.study)}; {escape(line.id)}): “{said}”")
+        return "\n".join([*told, *(["", self.rest] if self.rest else [])]).strip()
+
+
+def make_digest(
+    question: str, summary: str, lines: Iterable[EvidenceLine], most_bytes: int = MOST_BYTES
+) -> EvidenceDigest:
+    """Take the most telling lines that there is room for: of each drug the first, then of each the second.
+
+    Args:
+        question: as it was asked.
+        summary: cut to a thousand characters.
+        lines: drugs in their order, of each the strongest studies first.
+        most_bytes: of the digest as JSON, and as text.
+    """
+    known, by_drug = list(lines), dict[str, list[EvidenceLine]]()
+    for line in known:
+        by_drug.setdefault(line.drug, []).append(line)
+    turns = [line for turn in zip_longest(*map(_in_turns, by_drug.values())) for line in turn if line is not None]
+    turns.sort(key=lambda line: line.direction not in TOLD)
+    empty = EvidenceDigest(question=short(question, 200), summary=one_line(summary, _MOST_SUMMARY), left_off=len(known))
+    names = sorted(by_drug, key=len, reverse=True)[:_MOST_NAMED]  # the most that can come to be named
+    room = most_bytes - _size(empty.model_copy(update={"drugs_left_off": names}))
+    chosen: list[EvidenceLine] = []
+    for most in _QUOTE_LENGTHS:
+        chosen, left = [], room
+        for line in turns:
+            shown = line.model_copy(update={"quote": one_line(line.quote, most)})
+            if (size := len(shown.model_dump_json().encode()) + 20) <= left:
+                chosen.append(shown)
+                left -= size
+        if len(chosen) == len(turns) or len({line.id for line in chosen}) >= ENOUGH:
+            break
+    drugs = list(by_drug)
+    chosen.sort(key=lambda line: drugs.index(line.drug))
+    shown_drugs = {line.drug for line in chosen}
+    return empty.model_copy(
+        update={
+            "lines": chosen,
+            "left_off": len(known) - len(chosen),
+            "drugs_left_off": [drug for drug in drugs if drug not in shown_drugs][:_MOST_NAMED],
+        }
+    )
+
+
+def _in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
+    """A drug's lines, those for and against in turns, the greater number first; then those that decide nothing."""
+    sides = sorted(([each for each in lines if each.direction == told] for told in TOLD), key=len, reverse=True)
+    decided = [each for turn in zip_longest(*sides) for each in turn if each is not None]
+    return [*decided, *(each for each in lines if each.direction not in TOLD)]
+
+
+def _size(digest: EvidenceDigest) -> int:
+    """Bytes that a digest without lines takes, in the longer of its two forms."""
+    block = enclose_lines([], new_marker(), head=_HEAD)
+    return max(len(digest.model_dump_json().encode()), len(f"{digest.as_text()}\n{GUIDANCE}\n{block}".encode())) + 10
+
+
+def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
+    """The digest of what sources replied, appraised by what readers say of it.
+
+    Args:
+        question: asked.
+        replies: failed ones are named in the summary.
+        readings: of the run.
+    """
+    pool = merge(record for reply in replies for record in reply.records)
+    candidates = appraise_candidates(question, pool, readings)
+    dates = {record.key: record.citation.date for record in pool}
+    told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
+    if judged := [each for each in candidates if each.has_verdict]:
+        results = sum(len(each.appraisal.supporting) + len(each.appraisal.contradicting) for each in judged)
+        told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
+    if undecided := [each.drug for each in candidates if not each.has_verdict]:
+        told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
+    entries = {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}
+    if entries:
+        told.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
+    failed = [reply for reply in replies if reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY)]
+    for reply in failed:
+        told.append(f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}.")
+    return make_digest(question.text, " ".join(told), lines_of(candidates, dates))
+
+
+def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> list[EvidenceLine]:
+    """A line for each study that has a quote on a candidate, retracted ones left out.
+
+    Args:
+        candidates: best first.
+        dates: of publication, by the record's key.
+    """
+    lines = []
+    for each in candidates:
+        certainty = each.appraisal.certainty.level.said if each.has_verdict else NOT_RATED
+        for record in each.records:
+            item = record.item
+            if record.sentence and not item.retracted and item.direction in DIRECTIONS:
+                study = describe_study(item.design.label, dates.get(item.key, ""), item.sample_size)
+                lines.append(
+                    EvidenceLine(
+                        drug=each.drug,
+                        direction=item.direction.value,
+                        certainty="refuted" if each.appraisal.quality == "refuted" else certainty,
+                        study=study,
+                        id=item.key,
+                        quote=record.sentence,
+                    )
+                )
+    return lines
+
+
+def describe_study(design: str, date: str, participants: int | None) -> str:
+    """A study in a few words.
+
+    >>> describe_study("randomised trial", "2003-05-01", 1250), describe_study("case report", "", None)
+    ('randomised trial, 2003, 1,250 participants', 'case report')
+    """
+    size = "" if participants is None else f"{participants:,} participant{'' if participants == 1 else 's'}"
+    return ", ".join(filter(None, (design, date[:4], size)))
