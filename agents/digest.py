@@ -11,17 +11,17 @@ from pydantic import BaseModel
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
+from willowbark.tools.enclosure import enclose_lines, escape, new_marker, one_line, unmarked
 from willowbark.tools.evidence import merge
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.wording import counted, listed, short
 
-MOST_BYTES = 3_900  # of a digest: as JSON, and as text for a model; with a line above it, 4 kB
+MOST_BYTES = 3_650  # of a digest: as JSON, and as text; with a line and the guidance above it, 4 kB
 ENOUGH = 12  # studies for which quotes are shortened; with fewer, quotes stay as long as they can
 _QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
-_MOST_NAMED = 10  # drugs of which only the name is left
+_MOST_NAMED = 8  # drugs of which only the name is left
 _MOST_SUMMARY = 1_000  # characters
 TOLD = ("supports", "contradicts")
 DIRECTIONS = (*TOLD, "inconclusive")
@@ -56,7 +56,7 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
     left_off: int = 0
     """Studies with a quote for which there was no room."""
     drugs_left_off: list[str] = []
-    """Drugs of which only such studies are known; ten at most are named."""
+    """Drugs of which only such studies are known; eight at most are named."""
 
     @property
     def rest(self) -> str:
@@ -80,7 +80,7 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
         if self.lines:
             lines = [line.model_dump() for line in self.lines]
-            told += [GUIDANCE, enclose_lines(lines, marker or new_marker(), head=_HEAD)]
+            told.append(enclose_lines(lines, marker or new_marker(), head=_HEAD))
         return "\n".join(told)
 
     def as_markdown(self, most: int | None = None, quote: int | None = None) -> str:
@@ -152,7 +152,7 @@ def _in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
 def _size(digest: EvidenceDigest) -> int:
     """Bytes that a digest without lines takes, in the longer of its two forms."""
     block = enclose_lines([], new_marker(), head=_HEAD)
-    return max(len(digest.model_dump_json().encode()), len(f"{digest.as_text()}\n{GUIDANCE}\n{block}".encode())) + 10
+    return max(len(digest.model_dump_json().encode()), len(f"{digest.as_text()}\n{block}".encode())) + 10
 
 
 def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:

@@ -11,7 +11,7 @@ from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextM
 from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
-from willowbark.tools.enclosure import unmarked
+from willowbark.tools.enclosure import GUIDANCE, unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.ranking import rank
@@ -94,7 +94,7 @@ class FindingsMessage(StructuredMessage[Findings]):
     def to_model_text(self) -> str:
         """The digest of the evidence: what other agents' models need; the records stay in the type."""
         digest, said = self.content.digest, unmarked(self.content.reflection)
-        told = digest.as_text() if digest else unmarked(self.content.summary)
+        told = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
         return f"{self.to_text()}\n{told}\n{said}".rstrip()
 
     def to_model_message(self) -> UserMessage:

@@ -175,7 +175,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         report, usage, events = await self._write(cancellation_token)
         for event in events:
             yield event
-        in_short = f"# {report.title}\n\n{report.to_digest().as_markdown()}"
+        in_short = f"# {report.title}\n\n{report.executive_summary}\n\n{report.to_digest().as_markdown()}"
         yield TextMessage(content=report.to_markdown(), in_short=in_short, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 

@@ -37,7 +37,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
-from willowbark.teams.faces.mcp import MOST_CHARACTERS, TOKEN_VARIABLE, Server, bounded
+from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_BYTES, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
 from willowbark.teams.page.guard import token_from
 from willowbark.tools.enclosure import blocks
 from willowbark.tools.errors import UsageError
@@ -53,7 +53,8 @@ pytestmark = pytest.mark.whole
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 PROGRAM = [sys.executable, "-m", "willowbark", "mcp", "--offline"]
-LONGEST_LISTS = 20_000  # bytes of tools/list: a client pays for them in every conversation
+LONGEST_LISTS = 20_000  # bytes of tools/list without what tools give: models read that in every conversation
+ONE_ROUND = {"question": QUESTION, "max_iterations": 1}
 SHORT_RUN = {"question": QUESTION, "max_iterations": 1, "depth": "quick"}
 
 
@@ -90,8 +91,16 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
 
     names = {tool.name for tool in listed.tools}
     of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
-    assert names == of_sources | {"get_paper", "get_citations", "get_trial", "get_mechanisms", "appraise", "research"}
-    assert len(listed.model_dump_json(exclude_none=True).encode()) <= LONGEST_LISTS
+    single = {"get_paper", "get_citations", "get_trial", "get_mechanisms"}
+    assert names == of_sources | single | {"search", "fetch", "appraise", "research"}
+    for tool in listed.tools:
+        assert tool.outputSchema is not None
+        assert "Example: {" in (tool.description or "")
+        assert " kB." in (tool.description or "")
+        if tool.name not in ("get_paper", "get_trial", "fetch", "appraise", "research"):
+            assert {"limit", "page"} <= tool.inputSchema["properties"].keys()
+    shown = [tool.model_copy(update={"outputSchema": None}).model_dump_json(exclude_none=True) for tool in listed.tools]
+    assert sum(len(each.encode()) for each in shown) <= LONGEST_LISTS
 
 
 async def test_settings_choose_the_tools(tmp_path: Path) -> None:
@@ -99,7 +108,7 @@ async def test_settings_choose_the_tools(tmp_path: Path) -> None:
     async with Transport(offline()) as transport:
         listed = await Server(settings, transport, tmp_path / "ledger.db").list_tools()
 
-    assert [tool.name for tool in listed] == ["search_chembl", "get_mechanisms", "appraise", "research"]
+    assert [tool.name for tool in listed] == ["search_chembl", "get_mechanisms", "appraise", "research"]  # no studies
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
@@ -133,11 +142,13 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
     long = [record(str(number), f"Trial {number}", "word " * 2_000) for number in range(1, 40)]
     huge = record("1", "Trial", "Propranolol reduced attacks.", mesh_terms=[f"term {n}" for n in range(20_000)])
     for records in (long, [huge]):
-        text = bounded(ToolReply(replies=[reply(*records)]))
+        text, told = bounded(ToolReply(replies=[reply(*records)]))
 
         (found,) = replies_in(text)
-        assert len(text) <= MOST_CHARACTERS
+        assert len(text.encode()) <= MOST_BYTES
         assert found.truncated
+        assert told.replies[0].truncated
+        assert [each.id for each in told.records] == [each.key for each in found.records]
         assert found.records[0].citation.title.startswith("Trial")
     assert "Propranolol reduced attacks." in found.records[0].content
 
@@ -177,30 +188,74 @@ async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) 
 
 
 async def test_records_are_appraised_with_what_became_of_them(tmp_path: Path) -> None:
-    asked = {"question": "Which drugs help in diabetic nephropathy?", "records": ["18716365", "7514874", "999999999"]}
+    asked = {"question": QUESTION, "records": ["9311358", "7644049", "999999999"]}
     async with session(tmp_path) as client:
         result = await client.call_tool("appraise", asked)
+        withdrawn = await client.call_tool(
+            "appraise", {"question": "Which drugs help in diabetic nephropathy?", "records": ["18716365"]}
+        )
 
-    head, _ = block_of(text_of(result))
-    rows = [row for drug in head["drugs"] for row in drug["records"]]
+    head, lines = block_of(text_of(result))
+    told = result.structuredContent
+    assert told is not None
     assert not result.isError
-    assert {row["key"] for row in rows} == {"pmid:18716365", "pmid:7514874"}
-    assert {row["retracted"] for row in rows if row["key"] == "pmid:18716365"} == {True}
-    assert all(drug["certainty"] and drug["steps"] for drug in head["drugs"])
-    assert [line.partition(":")[0] for line in head["missing"]] == ["999999999"]
+    assert head == {"of": "digest"}
+    assert lines == told["lines"]
+    assert {line["id"] for line in lines} == {"pmid:9311358", "pmid:7644049"}
+    assert all(line["quote"] and line["certainty"] and told["certainty_steps"][line["drug"]] for line in lines)
+    assert [line.partition(":")[0] for line in told["not_counted"]] == ["999999999"]
+    assert "Not counted: pmid:18716365: retracted" in text_of(withdrawn)
+
+
+async def test_a_deep_research_client_searches_and_fetches(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
+        found = await client.call_tool("search", {"query": QUESTION, "limit": 5})
+        further = await client.call_tool("search", {"query": QUESTION, "limit": 5, "page": 2})
+        hits = json.loads(text_of(found))["results"]
+        fetched = [await client.call_tool("fetch", {"id": hit["id"]}) for hit in hits]
+        unknown = await client.call_tool("fetch", {"id": "doi:10.1000/none"})
+
+    assert hits
+    assert all(hit.keys() == {"id", "title", "url"} for hit in hits)
+    assert found.structuredContent == json.loads(text_of(found))
+    assert {hit["id"] for hit in json.loads(text_of(further))["results"]}.isdisjoint(hit["id"] for hit in hits)
+    for hit, result in zip(hits, fetched, strict=True):
+        document = json.loads(text_of(result))
+        assert document.keys() == {"id", "title", "text", "url", "metadata"}
+        assert (document["id"], document["url"]) == (hit["id"], hit["url"])
+        assert document["text"]
+        assert len(document["text"].encode()) <= PAGE_BYTES
+    assert unknown.isError
+    assert "take an id from `search`" in text_of(unknown)
+
+
+async def test_pages_follow_each_other_and_sizes_are_kept(tmp_path: Path) -> None:
+    async with session(tmp_path) as client:
+        pages = [
+            await client.call_tool("search_pubmed", {"query": "migraine", "limit": 3, "page": page}) for page in (1, 2)
+        ]
+        drugs = {"drugs": ["propranolol", "topiramate"]}
+        several = [await client.call_tool("get_label", {**drugs, "limit": 1, "page": page}) for page in (1, 2)]
+
+    ids = [[each["id"] for each in (page.structuredContent or {})["records"]] for page in pages]
+    assert [len(each) for each in ids] == [3, 3]
+    assert set(ids[0]).isdisjoint(ids[1])
+    labels = [[each["id"] for each in (page.structuredContent or {})["records"]] for page in several]
+    assert [len(each) for each in labels] == [1, 1]
+    assert labels[0] != labels[1]
 
 
 # --- whole runs ---
 
 
 async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> None:
-    told: list[str] = []
+    heard: list[str] = []
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        heard.append(message or "")
 
     async with session(tmp_path) as client:
-        result = await client.call_tool("research", SHORT_RUN, progress_callback=progress)
+        result = await client.call_tool("research", ONE_ROUND, progress_callback=progress)
         (run,) = json.loads((await client.read_resource(AnyUrl("willowbark://runs"))).contents[0].text)  # type: ignore[union-attr]
         again = await client.call_tool("research", {"run_id": run["run_id"]})
         listed = [str(each.uri) for each in (await client.list_resources()).resources]
@@ -210,12 +265,16 @@ async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> N
             await client.read_resource(AnyUrl("willowbark://runs/none/report.md"))
 
     assert not result.isError, text_of(result)
-    assert told[0] == f"run {run['run_id']}"
-    assert any(line.startswith("pubmed: ok") for line in told)
+    assert heard[0] == f"run {run['run_id']}"
+    assert any(line.startswith("pubmed: ok") for line in heard)
     assert run["status"] == "complete"
-    assert "| drug | certainty |" in text_of(result)
+    told = result.structuredContent
+    assert told is not None
+    assert len({line["id"] for line in told["lines"] if line["id"].startswith("pmid:") and line["quote"]}) >= 10
+    assert len(text_of(result).encode()) + len(json.dumps(told, ensure_ascii=False).encode()) <= RESEARCH_BYTES
+    assert block_of(text_of(result))[1] == told["lines"]
     assert f"willowbark://runs/{run['run_id']}/report.md" in text_of(result)
-    assert text_of(again) == text_of(result)
+    assert again.structuredContent == told
     assert "## References" in whole[0].text  # type: ignore[union-attr]
     assert json.loads(data.contents[0].text)["research_question"] == QUESTION  # type: ignore[union-attr]
 
@@ -240,7 +299,7 @@ async def test_a_run_that_was_cancelled_is_gone_on_with(tmp_path: Path) -> None:
 
     assert stopped["status"] != "complete"
     assert not result.isError, text_of(result)
-    assert "## Candidates" in text_of(result)
+    assert (result.structuredContent or {})["lines"]
     assert "was cancelled" not in text_of(result)
 
 

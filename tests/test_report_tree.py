@@ -44,7 +44,6 @@ from willowbark.agents.report.forms.blocks import (
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.texts import write_blocks, write_lines
 from willowbark.teams.exports import render
-from willowbark.teams.faces.mcp import summarise
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page import views
 from willowbark.tools.registry import linked_hosts
@@ -72,7 +71,6 @@ FORMS: dict[str, Callable[[ResearchReport], str]] = {
 BRIEF: dict[str, Callable[[ResearchReport], str]] = {
     "terminal": lambda report: terminal_text(report, brief=True),
     "studio": ResearchReport.to_markdown,
-    "mcp": lambda report: summarise("20260101-000000-x-0000", report),
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from autogen_agentchat.messages import StructuredMessage
 from autogen_core.models import UserMessage
 
+from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.wording import counted
 
 from ..digest import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
@@ -38,7 +39,8 @@ class ResearchReport(ReportContent):
         return brief(self)
 
     def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
-        """What the report comes to in so many bytes: its summary, and studies with their quotes, drug by drug."""
+        """What the report comes to in so many bytes: its answer, and studies with their quotes, drug by drug."""
+        answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
         lines = [
             EvidenceLine(
                 drug=candidate.name,
@@ -52,7 +54,7 @@ class ResearchReport(ReportContent):
             for row in self.evidence_table
             if row.drug == candidate.name and row.sentence and not row.retracted and row.direction in DIRECTIONS
         ]
-        return make_digest(self.research_question, self.executive_summary, lines, most_bytes)
+        return make_digest(self.research_question, answer, lines, most_bytes)
 
     def to_markdown(self) -> str:
         """The report as Markdown, without its appendix."""
@@ -100,7 +102,7 @@ class ReportMessage(StructuredMessage[ResearchReport]):
 
     def to_model_text(self) -> str:
         """The digest of the evidence: what other agents' models need; the report stays in the type."""
-        return f"{self.to_text()}\n{self.content.to_digest().as_text()}"
+        return f"{self.to_text()}\n{GUIDANCE}\n{self.content.to_digest().as_text()}"
 
     def to_model_message(self) -> UserMessage:
         """What other agents' models get: the text, not the whole content that AutoGen would send."""

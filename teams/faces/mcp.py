@@ -1,14 +1,15 @@
 """Willowbark as a server of the Model Context Protocol: the team's tools, an appraisal, whole runs, and their reports.
 
 The tools are those of the team's specialists, with the same names, arguments and replies: records come in marked
-blocks that `replies_in` reads. A tool that fails answers with an error that says what to do. It is served on standard
-input and output, or over HTTP on the loopback behind a token. https://modelcontextprotocol.io/specification/2025-06-18
+blocks that `replies_in` reads, and once more as a list of what they are. `search` and `fetch` are what deep-research
+clients look for. A tool that fails answers with an error that says what to do. It is served on standard input and
+output, or over HTTP on the loopback behind a token. https://modelcontextprotocol.io/specification/2025-06-18
 """
 
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,27 +22,42 @@ from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import Prompt
 from mcp.server.fastmcp.prompts.base import PromptArgument
-from mcp.types import ContentBlock, TextContent, ToolAnnotations
 from mcp.types import Resource as ListedResource
+from mcp.types import TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, BaseModel, Field, ValidationError
+from pydantic import AnyUrl, BaseModel, Field, ValidationError, create_model
 
 from willowbark import __version__
 from willowbark.agents.autogen import tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
+from willowbark.agents.digest import EvidenceDigest, lines_of, make_digest
 from willowbark.agents.report.content import DISCLAIMER
-from willowbark.agents.report.forms.markdown import as_markdown
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.tools.enclosure import GUIDANCE, enclose, new_marker, one_line
-from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.evidence import merge
+from willowbark.tools.enclosure import GUIDANCE, new_marker, one_line, visible
+from willowbark.tools.errors import SearchError, WillowbarkError
+from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.questions import parse_question
+from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.toolbox import EvidenceTool, GetPaper, GetTrial, PaperArgs, ToolReply, TrialArgs
+from willowbark.tools.ranking import rank
+from willowbark.tools.registry import gives, takes_names
+from willowbark.tools.search import MAX_PAGE, SourceReply, Status
+from willowbark.tools.sources.card import STUDIES
+from willowbark.tools.sources.studies.europepmc import by_numbers
+from willowbark.tools.toolbox import (
+    EvidenceTool,
+    GetPaper,
+    GetTrial,
+    PaperArgs,
+    SourceTool,
+    ToolReply,
+    TrialArgs,
+    search_args,
+)
+from willowbark.tools.wording import counted, listed
+from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings
 from ..ledger import Ledger, LedgerError, Run
@@ -54,17 +70,27 @@ from ..run.workspace import new_run_id
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
-MOST_CHARACTERS = 40_000  # of a tool's answer, some 10,000 tokens: common clients cut or refuse above 25,000
-MOST_TEXT = 4_000  # characters of a record's text; abstracts are shorter
+MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens; a list of what it holds comes beside it
+RESEARCH_BYTES = 8_000  # of all that `research` gives, text and data
+TEXT_LENGTHS = (4_000, 2_000, 1_000, 500)  # characters of each record's text: the first that lets all records in
+PAGE_BYTES = 8_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
 MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` names every one
 _STOP_S = 2  # for requests under way when the server ends
 _SETTLE_S = 10.0  # for runs to keep what they found; they can be resumed
 _RUNS = "willowbark://runs"
+_WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
 _MARKDOWN, _JSON = "text/markdown", "application/json"
 _WAYS_OUT = {
     Status.UNAVAILABLE: "try again later, or search another source",
     Status.BAD_QUERY: "word the query anew: words, with AND, OR, NOT, quotes and parentheses",
+}
+_EXAMPLES: Mapping[str, Any] = {
+    "query": "migraine",
+    "drugs": ["propranolol"],
+    "citations_of": "14570749",
+    "pmid": "14570749",
+    "nct_id": "NCT00131443",
 }
 INSTRUCTIONS = (
     "Willowbark answers which existing drugs might treat a condition, and how good the evidence is. `research` runs "
@@ -77,6 +103,32 @@ Answer with the tool `research`, asked this question. Begin with the answer in a
 their certainty and the records that support and contradict each, by their identifiers. Say what lowered certainty, and
 what could not be found. Add nothing that the report does not hold."""
 _Context = Context[Any, Any, Any]
+
+
+class Paged(BaseModel, extra="forbid"):
+    """How much of what was found is wanted."""
+
+    limit: int = Field(default=10, ge=1, le=50, description="Records of a page, of each source")
+    page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first records, 2 for those after them")
+
+
+class FindArgs(Paged):
+    """What to search for in all sources of studies."""
+
+    query: Annotated[str, Field(min_length=1, max_length=2000, description="A question, words, or a boolean query")]
+
+
+class FetchArgs(BaseModel, extra="forbid"):
+    """A record by its id."""
+
+    id: Annotated[
+        str,
+        Field(
+            pattern=r"^((pmid:)?[1-9][0-9]{0,8}|(nct:)?NCT[0-9]{8}|doi:10\.[^\s\"]+|pmcid:PMC[0-9]+)$",
+            description="As `search` gives it: pmid:…, nct:NCT…, doi:…, pmcid:PMC…",
+        ),
+    ]
+    page: int = Field(default=1, ge=1, le=MAX_PAGE, description="Of a long text, such as a trial's posted results")
 
 
 class AppraiseArgs(BaseModel, extra="forbid"):
@@ -100,6 +152,59 @@ class ResearchArgs(BaseModel, extra="forbid"):
     max_iterations: Annotated[int | None, Field(ge=1, le=20, description="Rounds of search")] = None
 
 
+class Hit(BaseModel):
+    """A record, as deep-research clients list it."""
+
+    id: str
+    title: str
+    url: str
+
+
+class Hits(BaseModel):
+    """What `search` gives."""
+
+    results: list[Hit]
+    failed: list[str] = []
+
+
+class FetchedRecord(Hit):
+    """What `fetch` gives."""
+
+    text: str
+    metadata: dict[str, str]
+
+
+class AnsweredBy(BaseModel):
+    """How one source answered."""
+
+    source: str
+    status: str
+    total: int
+    warnings: list[str]
+    truncated: bool
+
+
+class Records(BaseModel):
+    """What stands in the blocks of a tool's text."""
+
+    replies: list[AnsweredBy]
+    records: list[Hit]
+
+
+class Appraisal(EvidenceDigest, frozen=True):
+    """What `appraise` gives."""
+
+    certainty_steps: dict[str, list[str]]
+    not_counted: list[str]
+
+
+class ResearchAnswer(EvidenceDigest, frozen=True):
+    """What `research` gives."""
+
+    run_id: str
+    report: str
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A tool of the server."""
@@ -107,8 +212,38 @@ class Offer:
     name: str
     description: str
     args: type[BaseModel]
-    answer: Callable[[Any, _Context], Awaitable[str]]
-    """Takes the checked arguments and the request's context."""
+    gives: type[BaseModel]
+    answer: Callable[[Any, _Context], Awaitable[tuple[str, BaseModel]]]
+    """Takes the checked arguments and the request's context; gives text, and the same or a part of it as data."""
+    example: Mapping[str, Any]
+    most: int = MOST_BYTES
+    """Bytes of the text."""
+
+    @property
+    def listed(self) -> ListedTool:
+        """The tool as clients see it."""
+        example, runs = json.dumps(self.example), self.args is ResearchArgs
+        return ListedTool(
+            name=self.name,
+            description=f"{self.description} Example: {example}. At most {self.most // 1000} kB.",
+            inputSchema=_schema_of(self.args),
+            outputSchema=_schema_of(self.gives, ("title", "description")),
+            annotations=ToolAnnotations(readOnlyHint=not runs, destructiveHint=False, openWorldHint=True),
+        )
+
+
+def _schema_of(model: type[BaseModel], left_out: tuple[str, ...] = ("title",)) -> dict[str, Any]:
+    """A model's schema without the titles that repeat its fields' names: clients pay for each byte."""
+
+    def bare(schema: Any) -> Any:
+        if isinstance(schema, list):
+            return [bare(each) for each in schema]
+        if not isinstance(schema, dict):
+            return schema
+        return {name: bare(each) for name, each in schema.items() if name not in left_out or not isinstance(each, str)}
+
+    found: dict[str, Any] = bare(model.model_json_schema())
+    return found
 
 
 class Server(FastMCP[Any]):
@@ -122,16 +257,23 @@ class Server(FastMCP[Any]):
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
-        self._active: dict[str, asyncio.Task[str]] = {}
-        offers = [
-            Offer("appraise", "Verdicts of papers and trials on drugs for a condition.", AppraiseArgs, self._appraise),
-            Offer("research", "A cited report on a question; takes minutes.", ResearchArgs, self._research),
-        ]
-        for member in participants_of(settings, BaselineChatCompletionClient()):
-            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
-                if isinstance(tool, EvidenceTool):
-                    tool.bind(transport, new_marker())
-                    offers.insert(-2, Offer(tool.name, tool.description, tool.args_type(), _answer_with(tool)))
+        self._active: dict[str, asyncio.Task[ResearchAnswer]] = {}
+        members = participants_of(settings, BaselineChatCompletionClient())
+        tools = [tool for each in members if isinstance(each, SpecialistAgent) for tool in tools_of(each)]
+        offers = [self._offer(tool) for tool in tools if isinstance(tool, EvidenceTool)]
+        self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
+        question = "Which existing drugs could prevent migraine attacks?"
+        if self._sources:
+            told = f"Publications and trials of {', '.join(self._sources)}: id, title and address of each."
+            offers.append(Offer("search", told, FindArgs, Hits, self._search, {"query": question}))
+            told = "A publication or trial by its id, with its whole text."
+            offers.append(Offer("fetch", told, FetchArgs, FetchedRecord, self._fetch, {"id": "pmid:14570749"}))
+        told = "What papers and trials say of drugs for a condition, with certainty and quotes."
+        example: dict[str, Any] = {"question": question, "records": ["14570749"]}
+        offers.append(Offer("appraise", told, AppraiseArgs, Appraisal, self._appraise, example, RESEARCH_BYTES // 2))
+        told = "A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."
+        example = {"question": question}
+        offers.append(Offer("research", told, ResearchArgs, ResearchAnswer, self._research, example, RESEARCH_BYTES))
         self._offers = {offer.name: offer for offer in offers}
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
@@ -166,21 +308,13 @@ class Server(FastMCP[Any]):
             )
 
     async def list_tools(self) -> list[ListedTool]:
-        """Every tool, with the schema of its arguments."""
-        return [
-            ListedTool(
-                name=offer.name,
-                description=offer.description,
-                inputSchema=offer.args.model_json_schema(),
-                annotations=ToolAnnotations(
-                    readOnlyHint=offer.args is not ResearchArgs, destructiveHint=False, openWorldHint=True
-                ),
-            )
-            for offer in self._offers.values()
-        ]
+        """Every tool, with the schemas of its arguments and of what it gives."""
+        return [offer.listed for offer in self._offers.values()]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Sequence[ContentBlock]:
-        """Answer a call.
+    async def call_tool(  # type: ignore[override]  # the SDK takes both forms of an answer
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[list[TextContent], dict[str, Any]]:
+        """Answer a call with text and data.
 
         Raises:
             ToolError: the client gets its one line as the tool's error.
@@ -189,7 +323,7 @@ class Server(FastMCP[Any]):
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
         offer = self._offers[name]
         try:
-            text = await offer.answer(offer.args.model_validate(arguments), self.get_context())
+            text, data = await offer.answer(offer.args.model_validate(arguments), self.get_context())
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()]
             known = [f"{field} ({info.description})" for field, info in offer.args.model_fields.items()]
@@ -200,7 +334,7 @@ class Server(FastMCP[Any]):
             raise ToolError(" ".join(str(error).split())) from None
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
-        return [TextContent(type="text", text=text)]
+        return [TextContent(type="text", text=text)], data.model_dump(mode="json")
 
     async def list_resources(self) -> list[ListedResource]:
         """The list of runs, and the latest reports."""
@@ -229,49 +363,119 @@ class Server(FastMCP[Any]):
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
         return ResearchReport.model_validate(content)
 
-    async def _appraise(self, args: AppraiseArgs, _: _Context) -> str:
-        async def fetch(record: str) -> SourceReply:
-            is_trial = record.startswith("NCT")
-            tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
+    def _offer(self, tool: EvidenceTool[Any]) -> Offer:
+        """A specialist's tool, with sizes and pages where it can give more than one record."""
+        own = tool.args_type()
+        args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(Paged, own))
+        name = next(each for each in _EXAMPLES if each in own.model_fields)
+
+        async def answer(given: BaseModel, _: _Context) -> tuple[str, BaseModel]:
+            wanted = own(**given.model_dump(exclude_unset=True, include=set(own.model_fields)))
+            size = given.limit if isinstance(given, Paged) else 1
+            asking = tool
+            if isinstance(tool, SourceTool) and "page" in own.model_fields:
+                asking = SourceTool(tool.dump_component().config["source"], max_results=size)
+            asking.bind(self._transport, new_marker())
+            found = (await asking.run(wanted, CancellationToken())).replies
+            _raise_failed(found)
+            if asking is tool and isinstance(given, Paged):
+                page = slice((given.page - 1) * size, given.page * size)
+                found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
+            return bounded(ToolReply(replies=found))
+
+        return Offer(tool.name, tool.description, args, Records, answer, {name: _EXAMPLES[name]})
+
+    async def _search(self, args: FindArgs, _: _Context) -> tuple[str, BaseModel]:
+        """Search every source of studies, and list what they gave, the most fitting first."""
+        query = preprocess_query(args.query)
+
+        async def ask(source: str) -> SourceReply:
+            tool = SourceTool(source, max_results=args.limit)
             tool.bind(self._transport, new_marker())
-            asked = TrialArgs(nct_id=record) if is_trial else PaperArgs(pmid=record)
+            asked = search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
             return (await tool.run(asked, CancellationToken())).replies[0]
 
-        replies = await asyncio.gather(*map(fetch, args.records))
+        replies = await asyncio.gather(*map(ask, self._sources))
+        _raise_failed(replies)
+        found = rank(query, merge(record for reply in replies for record in reply.records))
+        failed = [f"{reply.source}: {', '.join(reply.warnings)}" for reply in replies if reply.status in _WAYS_OUT]
+        hits = Hits(results=[_hit(record) for record in found], failed=failed)
+        while len(text := hits.model_dump_json().encode()) > MOST_BYTES:
+            hits = hits.model_copy(update={"results": hits.results[:-1]})
+        return text.decode(), hits
+
+    async def _fetch(self, args: FetchArgs, _: _Context) -> tuple[str, BaseModel]:
+        """Give one record with the whole of its text, a page at a time."""
+        record = (await self._record(args.id)).records[:1]
+        if not record:
+            raise ToolError(f"there is no record {args.id}; take an id from `search`")
+        (found,) = record
+        pages = list(_pages_of(found.content))
+        if args.page > len(pages):
+            raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
+        known = {
+            "source": found.citation.source,
+            "date": found.citation.date,
+            "authors": ", ".join(found.citation.authors[:10]),
+            "identifiers": ", ".join(sorted(found.identifiers)),
+            "page": f"{args.page} of {len(pages)}",
+        }
+        marks = [flag.replace("_", " ") for flag in flags_of(found)] + (["preprint"] if found.is_preprint else [])
+        known |= {"flags": ", ".join(marks)} if marks else {}
+        fetched = FetchedRecord(**_hit(found).model_dump(), text=pages[args.page - 1], metadata=known)
+        return fetched.model_dump_json(), fetched
+
+    async def _record(self, name: str) -> SourceReply:
+        """A record by its key, PMID or NCT number.
+
+        Raises:
+            ToolError: its source gave no answer.
+        """
+        kind, _, number = name.rpartition(":")
+        if kind in ("doi", "pmcid"):
+            try:
+                records = await by_numbers([name], self._transport)
+            except SearchError as error:
+                raise ToolError(f"{error}. What to do: {_WAYS_OUT[Status.UNAVAILABLE]}.") from None
+            status = Status.OK if records else Status.EMPTY
+            return SourceReply(source="europepmc", query=name, status=status, records=records)
+        is_trial = number.startswith("NCT")
+        tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
+        tool.bind(self._transport, new_marker())
+        asked = TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number)
+        reply = (await tool.run(asked, CancellationToken())).replies[0]
+        _raise_failed([reply])
+        return reply
+
+    async def _appraise(self, args: AppraiseArgs, _: _Context) -> tuple[str, BaseModel]:
+        replies = await asyncio.gather(*map(self._record, args.records))
         pool = merge(record for reply in replies for record in reply.records)
         missing = [f"{r.query}: {'; '.join(r.warnings) or 'not found'}" for r in replies if not r.records]
         if not pool:
             raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
         pool, candidates = await RunContext(self._transport).checked(parse_question(args.question), pool)
-        titles = {record.key: record.citation.title for record in pool}
-        drugs = [
-            {
-                "drug": each.drug,
-                "verdict": each.line,
-                "certainty": each.appraisal.certainty.level.value,
-                "steps": each.appraisal.certainty.steps,
-                "notes": each.appraisal.notes,
-                "records": [
-                    {
-                        "key": record.key,
-                        "title": titles[record.key],
-                        "direction": record.item.direction.value,
-                        "design": record.item.design.value,
-                        "participants": record.item.sample_size,
-                        "retracted": record.item.retracted,
-                        "sentence": record.sentence,
-                    }
-                    for record in each.records
-                ],
-            }
-            for each in candidates
+        lines = lines_of(candidates, {record.key: record.citation.date for record in pool})
+        told = {line.id for line in lines}
+        on: dict[str, list[str]] = {record.key: [] for record in pool if record.key not in told}
+        retracted = {each.key for drug in candidates for each in drug.records if each.item.retracted}
+        for drug in candidates:
+            for each in drug.records:
+                on.get(each.key, []).append(drug.drug)
+        not_counted = [
+            f"{key}: {'retracted' if key in retracted else 'no result could be read'}"
+            + (f", on {listed(drugs)}" if drugs else "; it names no drug for the condition")
+            for key, drugs in on.items()
         ]
-        head: dict[str, Any] = {"question": args.question, "missing": missing, "drugs": drugs, "truncated": False}
-        while len(text := enclose([], new_marker(), head=head)) > MOST_CHARACTERS and len(head["drugs"]) > 1:
-            head |= {"drugs": head["drugs"][:-1], "truncated": True}
-        return text
+        verdicts = "; ".join(each.line for each in candidates if each.has_verdict) or "No record decides on a drug."
+        digest = make_digest(args.question, verdicts, lines, RESEARCH_BYTES // 4)
+        shown = {line.drug for line in digest.lines}
+        steps = {each.drug: each.appraisal.certainty.steps for each in candidates if each.drug in shown}
+        appraisal = Appraisal(**dict(digest), certainty_steps=steps, not_counted=[*missing, *not_counted])
+        counted_out = [f"Not counted: {line}." for line in appraisal.not_counted]
+        reasons_told = [f"Certainty of {drug}: {' '.join(steps[drug])}" for drug in steps]
+        return "\n".join([digest.as_text(), *reasons_told, *counted_out]), appraisal
 
-    async def _research(self, args: ResearchArgs, context: _Context) -> str:
+    async def _research(self, args: ResearchArgs, context: _Context) -> tuple[str, BaseModel]:
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
         run_id = args.run_id or new_run_id(args.question or "")
@@ -281,18 +485,22 @@ class Server(FastMCP[Any]):
         run = asyncio.create_task(self._follow(args, run_id, token, context))
         self._active[run_id] = run
 
-        def end(run: "asyncio.Task[str]") -> None:
+        def end(run: "asyncio.Task[ResearchAnswer]") -> None:
             del self._active[run_id]
             if not run.cancelled():
                 run.exception()  # retrieved here, as the client may be gone
 
         run.add_done_callback(end)
         try:
-            return await asyncio.shield(run)
+            answer = await asyncio.shield(run)
         finally:
             token.cancel()  # where the client gave up: what was found until then is kept, and can be resumed
+        whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
+        return f"{answer.as_text()}\n{whole}", answer
 
-    async def _follow(self, args: ResearchArgs, run_id: str, token: CancellationToken, context: _Context) -> str:
+    async def _follow(
+        self, args: ResearchArgs, run_id: str, token: CancellationToken, context: _Context
+    ) -> ResearchAnswer:
         """Follow a run, reporting each event as progress while the client listens."""
         problem, step = "it ended without a report", 0
         await context.info(f"run {run_id}")
@@ -321,50 +529,67 @@ class Server(FastMCP[Any]):
             await asyncio.wait(self._active.values(), timeout=seconds)
 
 
-def _answer_with(tool: EvidenceTool[Any]) -> Callable[[Any, _Context], Awaitable[str]]:
-    async def answer(args: BaseModel, _: _Context) -> str:
-        found = await tool.run(args, CancellationToken())
-        failed = [reply for reply in found.replies if reply.status in _WAYS_OUT]
-        if len(failed) == len(found.replies):
-            why = "; ".join(f"{r.source}: {r.status.value.replace('_', ' ')}: {', '.join(r.warnings)}" for r in failed)
-            raise ToolError(f"{why}. What to do: {_WAYS_OUT[failed[0].status]}.")
-        return bounded(found)
-
-    return answer
+def _raise_failed(replies: Sequence[SourceReply]) -> None:
+    """Raise `ToolError` where no source answered."""
+    failed = [reply for reply in replies if reply.status in _WAYS_OUT]
+    if len(failed) == len(replies):
+        why = "; ".join(f"{r.source}: {r.status.value.replace('_', ' ')}: {', '.join(r.warnings)}" for r in failed)
+        raise ToolError(f"{why}. What to do: {_WAYS_OUT[failed[0].status]}.")
 
 
-def bounded(found: ToolReply) -> str:
-    """Replies as text for a model, at most `MOST_CHARACTERS` long; a reply that was cut says `truncated`."""
-    marker, replies = new_marker(), []
-    for reply in found.replies:
-        records = [
-            each.model_copy(update={"content": f"{each.content[:MOST_TEXT]}…"})
-            if len(each.content) > MOST_TEXT
-            else each
-            for each in reply.records
-        ]
-        is_cut = any(short is not record for short, record in zip(records, reply.records, strict=True))
-        replies.append(reply.model_copy(update={"records": records, "truncated": is_cut}))
-    while len(text := ToolReply(replies=replies).as_text(marker)) > MOST_CHARACTERS:
+def _hit(record: Evidence) -> Hit:
+    return Hit(id=record.key, title=one_line(record.citation.title, 200), url=record.citation.url)
+
+
+def _pages_of(text: str) -> Iterator[str]:
+    """A text in pages, each cut between words where it has any."""
+    rest = visible(text)
+    while len(rest.encode()) > PAGE_BYTES:
+        page = rest.encode()[:PAGE_BYTES].decode(errors="ignore")
+        page = page.rpartition(" ")[0] or page
+        yield page
+        rest = rest[len(page) :].lstrip()
+    yield rest
+
+
+def bounded(found: ToolReply) -> tuple[str, Records]:
+    """Replies as text for a model, at most `MOST_BYTES` long, and what it holds; what was cut is `truncated`."""
+    marker, replies = new_marker(), found.replies
+    for most in TEXT_LENGTHS:
+        replies = [_with_texts(reply, most) for reply in found.replies]
+        if len(ToolReply(replies=replies).as_text(marker).encode()) <= MOST_BYTES:
+            break
+    while len((text := ToolReply(replies=replies).as_text(marker)).encode()) > MOST_BYTES:
         at = max(range(len(replies)), key=lambda at: len(replies[at].records))
         records = replies[at].records
         if len(records) > 1:
-            records = records[: min(len(records) - 1, max(1, len(records) * MOST_CHARACTERS // len(text)))]
+            records = records[: min(len(records) - 1, max(1, len(records) * MOST_BYTES // len(text)))]
         elif records and records != (bare := [records[0].model_copy(update={"metadata": {}})]):
             records = bare
         else:
             break
         replies[at] = replies[at].model_copy(update={"records": records, "truncated": True})
-    return text
+    answered = [
+        AnsweredBy(source=r.source, status=r.status, total=r.total, warnings=r.warnings, truncated=r.truncated)
+        for r in replies
+    ]
+    return text, Records(replies=answered, records=[_hit(record) for r in replies for record in r.records])
 
 
-def summarise(run_id: str, report: ResearchReport) -> str:
-    """What a run found, and where its whole report is."""
-    whole = f"Run {run_id}. The whole report: {_RUNS}/{run_id}/report.md (report.json as data)."
-    text = as_markdown(report.to_brief())
-    most = MOST_CHARACTERS - len(whole) - 100
-    cut = "\n\n(truncated)" if len(text) > most else ""
-    return f"{text[:most]}{cut}\n{whole}"
+def _with_texts(reply: SourceReply, most: int) -> SourceReply:
+    """A reply with texts of so many characters at most."""
+    records = [
+        each.model_copy(update={"content": f"{each.content[:most]}…"}) if len(each.content) > most else each
+        for each in reply.records
+    ]
+    is_cut = any(short is not record for short, record in zip(records, reply.records, strict=True))
+    return reply.model_copy(update={"records": records, "truncated": is_cut})
+
+
+def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:
+    """What a run found, and where its whole report is: text and data in `RESEARCH_BYTES` together."""
+    digest = report.to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
+    return ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
 
 
 async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:
