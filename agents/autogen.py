@@ -11,12 +11,17 @@ from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
 
 from autogen_agentchat import TRACE_LOGGER_NAME
-from autogen_agentchat import messages as stock
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    TextMessage,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+)
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
@@ -33,9 +38,9 @@ __all__ = [
     "InputFuncType",
     "PolicyGroupChat",
     "SelectorGroupChatConfig",
-    "TextMessage",
-    "ToolCallExecutionEvent",
-    "ToolCallRequestEvent",
+    "ShortCalls",
+    "ShortResults",
+    "ShortText",
     "UserProxyAgentConfig",
     "close_connections",
     "in_short",
@@ -65,11 +70,8 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error
 
 
-class TextMessage(stock.TextMessage):
-    """AutoGen's, with other words for consoles; it is saved and loaded as AutoGen's.
-
-    The name is AutoGen's too, here and below: its teams know messages by the names of their classes.
-    """
+class ShortText(TextMessage):
+    """A text with other words for consoles; it is saved and loaded as AutoGen's."""
 
     in_short: str = Field(default="", exclude=True)
     """What a console shows; empty shows the content."""
@@ -79,16 +81,16 @@ class TextMessage(stock.TextMessage):
         return self.in_short or self.content
 
 
-class ToolCallRequestEvent(stock.ToolCallRequestEvent):
-    """AutoGen's, a line a call on consoles."""
+class ShortCalls(ToolCallRequestEvent):
+    """Calls of tools, a line each on consoles."""
 
     def to_text(self) -> str:
         """The calls, cut."""
         return "\n".join(one_line(f"{call.name} {call.arguments}", SHORT_CALL) for call in self.content)
 
 
-class ToolCallExecutionEvent(stock.ToolCallExecutionEvent):
-    """AutoGen's, a line a result on consoles: all records stand in its content."""
+class ShortResults(ToolCallExecutionEvent):
+    """Results of tools, a line each on consoles: all records stand in the content."""
 
     def to_text(self) -> str:
         """The first line of each result, cut: sources say there how it went."""
@@ -96,12 +98,17 @@ class ToolCallExecutionEvent(stock.ToolCallExecutionEvent):
         return "\n".join(one_line(line, SHORT_CALL) for line in told)
 
 
-def in_short(event: Told) -> Told:
+ShortText.__name__ = TextMessage.__name__  # AutoGen's teams know messages by the names of their classes
+ShortCalls.__name__ = ToolCallRequestEvent.__name__
+ShortResults.__name__ = ToolCallExecutionEvent.__name__
+
+
+def in_short(event: Told) -> Told | ShortCalls | ShortResults:
     """An event of AutoGen's as one that is short on consoles; others as they are."""
-    if type(event) is stock.ToolCallRequestEvent:
-        return ToolCallRequestEvent(**dict(event))  # type: ignore[return-value]
-    if type(event) is stock.ToolCallExecutionEvent:
-        return ToolCallExecutionEvent(**dict(event))  # type: ignore[return-value]
+    if isinstance(event, ToolCallRequestEvent):
+        return ShortCalls(**dict(event))
+    if isinstance(event, ToolCallExecutionEvent):
+        return ShortResults(**dict(event))
     return event
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Self
 
 from autogen_agentchat.base import Response
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
@@ -40,7 +40,7 @@ from .assessment import (
     shown_records,
     sources_breakdown,
 )
-from .autogen import TextMessage
+from .autogen import ShortText
 from .context import Exhausted
 from .progress import STANDARD, Search, progress, verdicts
 
@@ -133,7 +133,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         self._memory.assessed = verdict.iteration
         self._memory.dossier.tokens_used = verdict.tokens_used
         content, in_short = as_markdown(verdict), as_markdown(verdict, in_short=True)
-        yield TextMessage(content=content, in_short=in_short, source=self.name, metadata={"role": "judge"})
+        yield ShortText(content=content, in_short=in_short, source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=usage))
 
     async def _assess(

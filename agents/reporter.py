@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
 from autogen_core import CancellationToken, Component
 from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
@@ -23,7 +23,7 @@ from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, prompt, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
-from .autogen import TextMessage
+from .autogen import ShortText
 from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
@@ -176,7 +176,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         for event in events:
             yield event
         in_short = f"# {report.title}\n\n{report.executive_summary}\n\n{report.to_digest().as_markdown()}"
-        yield TextMessage(content=report.to_markdown(), in_short=in_short, source=self.name)
+        yield ShortText(content=report.to_markdown(), in_short=in_short, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
     async def _begin(

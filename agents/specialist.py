@@ -19,6 +19,7 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
+    TextMessage,
     ToolCallExecutionEvent,
     ToolCallSummaryMessage,
 )
@@ -38,7 +39,7 @@ from willowbark.tools.wording import short
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import Read, read, to_read
 from .assessment import AssessmentMessage
-from .autogen import REFUSED, SHORT_CALL, AssistantAgentConfig, TextMessage, in_short, speaking_through, tools_of
+from .autogen import REFUSED, SHORT_CALL, AssistantAgentConfig, ShortText, in_short, speaking_through, tools_of
 from .context import RunContext
 from .digest import EvidenceDigest
 from .findings import Findings, FindingsMessage, Specialist
@@ -168,7 +169,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
-        yield TextMessage(
+        yield ShortText(
             content=turn.as_markdown(),
             in_short=turn.as_markdown(in_short=True),
             source=self.name,

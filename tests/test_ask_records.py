@@ -23,7 +23,7 @@ from test_judge import TRIAL, proposal
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.assessment import AssessmentMessage
-from willowbark.agents.autogen import ToolCallExecutionEvent, ToolCallRequestEvent
+from willowbark.agents.autogen import ShortCalls, ShortResults
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.judge import JudgeAgent
@@ -107,7 +107,7 @@ async def test_a_model_asks_and_answers_and_one_that_asks_for_ever_is_made_to(ti
 
     assert found.drug == "timolol"
     assert usage.prompt_tokens >= 10
-    assert [type(event) for event in aids.events] == [ToolCallRequestEvent, ToolCallExecutionEvent] * times
+    assert [type(event) for event in aids.events] == [ShortCalls, ShortResults] * times
     assert len(client.create_calls) == times + 1
     last = next(m for m in client.create_calls[1]["messages"] if isinstance(m, FunctionExecutionResultMessage))
     assert "Timolol lowered attacks" in last.content[0].content
@@ -127,7 +127,7 @@ async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
     )
     _, _, aids, _ = await asked_with(crowd, odd, GOOD)
 
-    results = [each for event in aids.events if isinstance(event, ToolCallExecutionEvent) for each in event.content]
+    results = [each for event in aids.events if isinstance(event, ShortResults) for each in event.content]
     assert [each.is_error for each in results] == [False] * MAX_CALLS + [True] * 4
     assert results[MAX_CALLS].content == f"not made: at most {MAX_CALLS} calls at once"
     assert [each.content for each in results[-3:-1]] == ["there is no such tool", "unusable arguments"]
@@ -141,7 +141,7 @@ async def test_a_judge_that_may_ask_tells_what_it_asked() -> None:
     messages = [asked(), findings("literature", reply(TRIAL))]
     events = [event async for event in judge.on_messages_stream(messages, CancellationToken())]
 
-    assert [type(event) for event in events[:2]] == [ToolCallRequestEvent, ToolCallExecutionEvent]
+    assert [type(event) for event in events[:2]] == [ShortCalls, ShortResults]
     assert "Propranolol reduced migraine attacks" in events[1].content[0].content
 
 

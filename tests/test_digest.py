@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import TextMessage as StockTextMessage
+from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.ui import Console
 from builders import QUESTION, record, reply, scripted
 
-from willowbark.agents.autogen import TextMessage
+from willowbark.agents.autogen import ShortText
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.digest import MOST_BYTES, EvidenceDigest, EvidenceLine, digest_replies, make_digest
 from willowbark.agents.findings import FindingsMessage
@@ -139,8 +139,8 @@ async def test_autogens_console_shows_a_whole_run_in_twenty_kilobytes_and_loses_
 
 
 def test_a_message_that_is_short_on_consoles_is_saved_as_autogens() -> None:
-    message = TextMessage(content="All of it.", in_short="It.", source="judge")
+    message = ShortText(content="All of it.", in_short="It.", source="judge")
 
     assert (message.to_text(), message.to_model_text()) == ("It.", "All of it.")
-    assert StockTextMessage.load(message.dump()).content == "All of it."
+    assert TextMessage.load(message.dump()).content == "All of it."
     assert "in_short" not in message.dump()

@@ -33,7 +33,7 @@ from pydantic import BaseModel, ValidationError
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from ..autogen import REFUSED, ToolCallExecutionEvent, ToolCallRequestEvent, model_name, openai_server
+from ..autogen import REFUSED, ShortCalls, ShortResults, model_name, openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
@@ -137,8 +137,8 @@ class Aids:
                     said = str(error)
             results.append(FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error))
         self.events += [
-            ToolCallRequestEvent(content=calls, source=self._agent),
-            ToolCallExecutionEvent(content=results, source=self._agent),
+            ShortCalls(content=calls, source=self._agent),
+            ShortResults(content=results, source=self._agent),
         ]
         return [AssistantMessage(content=calls, source="assistant"), FunctionExecutionResultMessage(content=results)]
 
