@@ -11,8 +11,7 @@ import requests
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.registry import offered
-from willowbark.tools.search import SearchHandler
-from willowbark.tools.toolbox import source_class
+from willowbark.tools.search import SearchHandler, source_class
 
 from .server import SeenRequest, SourceServer
 from .verdict import Figure, Row, exactly, percentile

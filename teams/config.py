@@ -309,10 +309,13 @@ class Settings(BaseSettings):
             changes: values by dotted name, such as `{"research.max_iterations": 3}`; None changes nothing.
 
         Raises:
-            UsageError: an invalid value.
+            UsageError: no such setting, or an invalid value.
         """
         content = self.model_dump()
+        known = [each.removeprefix(ENV_PREFIX).lower().replace(_DELIMITER, ".") for each in _variables(Settings)]
         for name, value in changes.items():
+            if not any(name == each or name.startswith(f"{each}.") for each in known):
+                raise UsageError(f"options: {name}: no such setting{nearest(name, known)}")
             if value is not None:
                 *sections, last = name.split(".")
                 section = content

@@ -99,7 +99,7 @@ def test_an_assistants_tools_are_found() -> None:
 
 async def test_an_assistants_turn_goes_through_another_model_and_back() -> None:
     agent, other = assistant("one", "its own"), scripted("the other's")
-    with speaking_through(agent, other):
+    with speaking_through(agent, other, 1):
         first = await agent.on_messages([asked()], CancellationToken())
     second = await agent.on_messages([asked()], CancellationToken())
     assert [first.chat_message.to_text(), second.chat_message.to_text()] == ["the other's", "its own"], (

@@ -14,9 +14,9 @@ from recorded import Answer, recorded
 from willowbark.tools.errors import SearchError
 from willowbark.tools.http.wire import WireReply
 from willowbark.tools.registry import cards, searchable
-from willowbark.tools.search import SearchHandler, Status
+from willowbark.tools.search import SearchHandler, Status, source_class
 from willowbark.tools.sources.card import source_modules
-from willowbark.tools.toolbox import SourceTool, source_class
+from willowbark.tools.toolbox import SourceTool
 
 DRUG = "propranolol"
 LOOKUPS = [card.name for card in cards().values() if card.use == "looked_up"]

@@ -16,7 +16,7 @@ pd = pytest.importorskip("pandas")
 def test_each_row_is_a_row_and_what_is_not_reported_is_missing_and_never_zero() -> None:
     size = effect(0.6, 0.4, 0.9, "It fell.")
     rows = [row("url:a", "T", date="2002-05", sample_size=40, effects=[size, size]), row("url:b", "T", date="Unknown")]
-    frame = sample(evidence_table=rows).to_frame()
+    frame = sample(evidence_table=rows).to_dataframe()
 
     assert list(frame["key"]) == ["url:a", "url:b"]
     numbers = frame.loc[0, ["year", "sample_size", "measure", "value", "ci_low", "effects"]].to_list()
@@ -25,7 +25,7 @@ def test_each_row_is_a_row_and_what_is_not_reported_is_missing_and_never_zero() 
     assert str(frame["sample_size"].dtype) == "Int64"
     trials = [TrialRow(key="k1", nct_id="", title="T", enrollment=12), TrialRow(key="k2", nct_id="", title="T")]
     assert trials_frame(sample(trials=trials))["enrollment"].isna().to_list() == [False, True]
-    for nothing in (empty().to_frame(), candidates_frame(empty()), trials_frame(empty())):
+    for nothing in (empty().to_dataframe(), candidates_frame(empty()), trials_frame(empty())):
         assert (len(nothing), len(nothing.columns) > 5) == (0, True)
 
 
@@ -53,7 +53,7 @@ def test_without_pandas_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(builtins, "__import__", no_pandas)
 
     with pytest.raises(UsageError, match=r"willowbark\[notebook\]"):
-        sample().to_frame()
+        sample().to_dataframe()
 
 
 def test_a_report_is_one_line_where_a_notebook_shows_text() -> None:

@@ -16,12 +16,11 @@ from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.registry import cards, offered
-from willowbark.tools.search import Status
+from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies import duckduckgo
 from willowbark.tools.sources.studies.brave import Brave
 from willowbark.tools.sources.studies.duckduckgo import DuckDuckGo
 from willowbark.tools.sources.studies.leads import MOST_CHARACTERS, MOST_WORDS, Lead, WebSearch, for_the_web, numbers_in
-from willowbark.tools.toolbox import source_class
 
 KEY = "BSAs3cr3tk3y0fmine"
 ENGINES = ("brave", "duckduckgo")

@@ -18,8 +18,7 @@ from faults.replies import answer, asked_by
 from recorded import recorded
 
 from willowbark.tools.errors import SearchError
-from willowbark.tools.search import SourceReply
-from willowbark.tools.toolbox import source_class
+from willowbark.tools.search import SourceReply, source_class
 
 pytestmark = pytest.mark.whole
 

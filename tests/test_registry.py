@@ -11,8 +11,9 @@ from recorded import recorded
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, searchable, title_of
+from willowbark.tools.search import source_class
 from willowbark.tools.sources.card import SourceCard
-from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args, source_class
+from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args
 
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 

@@ -1,1 +1,50 @@
-"""What the agents use: the public sources, evidence and its identity, search, appraisal."""
+"""What the agents use: the public sources, evidence and its identity, search, appraisal.
+
+Each source can be asked by itself: `from willowbark.tools import pubmed`, then `await pubmed.search("…")`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .alone import SourceAlone
+
+    brave: SourceAlone
+    chembl: SourceAlone
+    clinicaltrials: SourceAlone
+    drugsfda: SourceAlone
+    duckduckgo: SourceAlone
+    europepmc: SourceAlone
+    mychem: SourceAlone
+    openfda: SourceAlone
+    opentargets: SourceAlone
+    pubmed: SourceAlone
+    reactome: SourceAlone
+    stringdb: SourceAlone
+    uniprot: SourceAlone
+
+__all__ = [
+    "brave",
+    "chembl",
+    "clinicaltrials",
+    "drugsfda",
+    "duckduckgo",
+    "europepmc",
+    "mychem",
+    "openfda",
+    "opentargets",
+    "pubmed",
+    "reactome",
+    "stringdb",
+    "uniprot",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its sources are {', '.join(__all__)}")
+    return import_module(".alone", __name__).SourceAlone(name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,13 +16,14 @@ from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 from pydantic import BaseModel, Field, ValidationError
 
 from .collected import CollectedEvidence
-from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .questions import Question
 from .questions.question import read_query, wider_queries
 from .ranking import rank
-from .sources.card import SourceCard
+from .registry import searchable
+from .sources.card import SourceCard, source_modules
 
 Filters = Mapping[str, Any]
 MAX_PAGE = 100
@@ -349,6 +350,19 @@ class Source:
             rate_limit=self.transport.endpoints[self.name].per_second,
             requires_api_key=self.card is not None and self.card.needs_key,
         )
+
+
+def source_class(name: str) -> type[Source]:
+    """The class of a source that can be searched.
+
+    Raises:
+        UsageError: there is no such source.
+    """
+    if name not in searchable():
+        raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
+    module = source_modules()[name]
+    classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
+    return next(each for each in classes if each.card is module.CARD)
 
 
 class LookUps(Source):

@@ -17,14 +17,13 @@ from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, create_model
 
 from .enclosure import blocks, enclose, new_marker
-from .errors import SearchError, SourceUnavailable, UnreadableReply, UsageError
+from .errors import SearchError, SourceUnavailable, UnreadableReply
 from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
-from .registry import cards, searchable, takes_names
-from .search import Source, SourceReply, Status
-from .sources.card import source_modules
+from .registry import cards, takes_names
+from .search import SourceReply, Status, source_class
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem
 from .sources.drugs.opentargets import OpenTargets
@@ -44,19 +43,6 @@ Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
 whose citations are wanted, numbers of single papers and trials."""
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 """What to ask, by source name."""
-
-
-def source_class(name: str) -> type[Source]:
-    """The class of a source that can be searched.
-
-    Raises:
-        UsageError: there is no such source.
-    """
-    if name not in searchable():
-        raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
-    module = source_modules()[name]
-    classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
-    return next(each for each in classes if each.card is module.CARD)
 
 
 class SearchArgs(BaseModel, extra="forbid"):

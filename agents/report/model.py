@@ -68,13 +68,15 @@ class ResearchReport(ReportContent):
         """The whole report as JSON, indented."""
         return self.model_dump_json(indent=2)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """The evidence table as a pandas frame, one row for each record and drug; `forms.frames` has others.
+    def to_dataframe(self) -> "pd.DataFrame":
+        """The evidence table as a pandas frame, one row for each record and drug; `report.frames` has others.
 
         Raises:
             UsageError: pandas is not installed.
         """
         return evidence_frame(self)
+
+    to_frame = to_dataframe
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Without what it holds: AutoGen writes every message for its log, whether or not anybody reads that."""

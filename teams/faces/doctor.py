@@ -216,8 +216,8 @@ async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
+    from willowbark.tools.search import source_class  # noqa: PLC0415
     from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
-    from willowbark.tools.toolbox import source_class  # noqa: PLC0415
     from willowbark.tools.wording import counted  # noqa: PLC0415
 
     async def ask_source(name: str) -> tuple[bool, str]:
