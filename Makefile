@@ -242,6 +242,24 @@ lock: ## Renew the locked requirements
 	$(LOCK) pyproject.toml requirements-build.in -o requirements.txt
 	$(LOCK) --group dev -c requirements.txt -o requirements-dev.txt
 
+BARE := .venvs/bare
+
+.PHONY: bare-install
+bare-install: dev ## Build the package, install it alone, then at its lowest versions, and run what the documentation types
+	rm -rf $(BARE) build/dist
+	$(UV) build --quiet --wheel --out-dir build/dist
+	$(UV) venv --quiet $(BARE)
+	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet build/dist/*.whl
+	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark
+	$(UV) venv --quiet --clear $(BARE)
+	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --resolution lowest-direct build/dist/*.whl
+	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark
+
+.PHONY: release
+release: bare-install ## Check the version against CHANGELOG.md, build into dist/, and say which tag to set
+	$(BIN)/python .ci/release.py
+	$(UV) build --quiet --out-dir dist
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf $(VENV) .venvs build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """What is installed is what stands in the checkout."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -58,3 +59,25 @@ def test_what_a_run_needs_is_locked_wherever_one_is_installed(locked: str) -> No
     needed = {re.split(r"[\[<>=!~ ]", each)[0].lower() for each in project()["project"]["dependencies"]}  # type: ignore[index]
     pinned = {line.partition("==")[0] for line in (ROOT / locked).read_text(encoding="utf-8").splitlines()}
     assert needed <= pinned
+
+
+def test_licences_of_what_is_not_ours_are_in_the_package() -> None:
+    patterns = project()["project"]["license-files"]  # type: ignore[index]
+    packed = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
+    assert packed == {"LICENSE", "NOTICE", "LICENSES/Apache-2.0.txt"}
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    assert "tools/reading/encoder.onnx" in notice
+    assert (ROOT / "tools/reading/encoder.onnx").is_file()
+    assert "Apache-2.0" in (ROOT / "tools/reading/weights.md").read_text(encoding="utf-8")
+
+
+def test_a_release_needs_a_version_that_the_changelog_dates_and_no_tag_has() -> None:
+    problems = runpy.run_path(str(ROOT / ".ci" / "release.py"))["problems"]
+    ready = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-24\n- Something.\n"
+
+    assert problems("1.2.0", ready, "", ["v1.1.0"]) == []
+    (waiting,) = problems("1.2.0", ready.replace("[Unreleased]\n", "[Unreleased]\n- New.\n"), "", [])
+    assert "[Unreleased] belongs under [1.2.0]" in waiting
+    (undated,) = problems("1.3.0", ready, "", [])
+    assert "no heading `## [1.3.0] - YYYY-MM-DD`" in undated
+    assert len(problems("1.2.0", ready, " M README.md", ["v1.2.0"])) == 2
