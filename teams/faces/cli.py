@@ -44,6 +44,8 @@ studio = typer.Typer(help="AutoGen Studio: export the team for it, run it.", no_
 app.add_typer(studio, name="studio")
 library = typer.Typer(help="All of PubMed on this machine: build, update, look at a library.", no_args_is_help=True)
 app.add_typer(library, name="library")
+watch = typer.Typer(help="Living reviews: ask questions again, and tell what moved.", no_args_is_help=True)
+app.add_typer(watch, name="watch")
 
 
 def _run_ids() -> list[str]:
@@ -422,6 +424,38 @@ def screen(
     from .scale import screen_file  # noqa: PLC0415
 
     screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)
+
+
+@command("library", "model", "settings", "depth", "offline", group=watch, name="add")
+def watch_add(
+    question: Annotated[str, Argument(help="As it is to be asked.")], *, workspace: Path, **given: Any
+) -> None:
+    """Keep a question to be asked again, with its options."""
+    from .watch import add_watch, watch_folder  # noqa: PLC0415
+
+    typer.echo(f"Watched as {add_watch(watch_folder(workspace), question, given)}.")
+
+
+@command(group=watch, name="run")
+def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
+    """Ask again, and print what moved. Exit code 10 where anything did; 4 where a question could not be asked."""
+    import json  # noqa: PLC0415
+
+    from .terminal import write_out  # noqa: PLC0415
+    from .watch import as_markdown, run_watches, watch_folder  # noqa: PLC0415
+
+    moved, code = run_watches(watch_folder(workspace), (lambda _: None) if quiet else _print_err)
+    write_out(json.dumps(moved, indent=2, ensure_ascii=False) if as_json else as_markdown(moved))
+    return code
+
+
+@command(group=watch, name="list")
+def watch_list(*, workspace: Path) -> None:
+    """List the questions that are watched."""
+    from .terminal import write_lines  # noqa: PLC0415
+    from .watch import list_watches, watch_folder  # noqa: PLC0415
+
+    write_lines(list_watches(watch_folder(workspace)), 2)
 
 
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Of the library.")]

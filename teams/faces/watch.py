@@ -1,0 +1,195 @@
+"""`willowbark watch`: questions that are asked again, and what moved since they were asked last.
+
+Each question has a folder in `.willowbark/watch/`: what is asked (`watch.json`), the last report (`report.json`), what
+moved at each time (`changes.json`), and that for people and feed readers (`changes.md`, `changes.atom`). Nothing stays
+in memory between calls: cron or a timer calls `watch run`.
+"""
+
+import asyncio
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from willowbark.tools.errors import UsageError
+from willowbark.tools.library import Library, open_library
+from willowbark.tools.questions.question import understood_question
+
+from ..config import Settings
+from ..ledger import DEFAULT_PATH
+from ..run.options import RunOptions
+from ..run.research import RunFailed, research
+from .runs import differences
+
+MOVED = 10
+"""Exit code of `watch run` where anything moved."""
+FAILED = 4
+"""Exit code where a question could not be asked again, and nothing else moved."""
+_KEPT = ("library", "model", "settings", "depth", "offline")
+_UNANSWERED = ("unavailable", "partial")
+
+
+def watch_folder(workspace: Path) -> Path:
+    """Where the questions of a workspace are kept."""
+    return workspace / DEFAULT_PATH.parent / "watch"
+
+
+def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
+    """Keep a question to be asked again; gives its name.
+
+    Args:
+        folder: see `watch_folder`.
+        question: as it is to be asked.
+        choices: of `RunOptions`, kept with it.
+
+    Raises:
+        UsageError: the question cannot be understood, an option does not hold, or the folder cannot be written.
+    """
+    asked = understood_question(question)
+    kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
+    paths = {
+        name: str(Path(kept[name]).resolve())
+        for name in ("library", "settings")
+        if kept.get(name, "bundled") != "bundled"
+    }
+    kept = {**kept, **paths}
+    RunOptions.of(asked, kept)
+    name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
+    if (folder / name).exists():
+        raise UsageError(f"this question is watched already, as {name}")
+    _write(folder / name / "watch.json", json.dumps({"question": asked, "options": kept, "added": _now()}, indent=2))
+    return name
+
+
+def list_watches(folder: Path) -> list[str]:
+    """The questions, one line each: name, when it was asked last, what moved then."""
+    lines = []
+    for place in _watches(folder):
+        said, changes = _read(place / "watch.json"), _read(place / "changes.json", [])
+        asked = said.get("asked", "never asked")
+        moved = f"; last moved {changes[-1]['at']}" if changes else ""
+        lines.append(f"{place.name}  {said['question']}  ({asked}{moved})")
+    return lines or ['No question is watched; add one: willowbark watch add "QUESTION"']
+
+
+def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> tuple[list[dict[str, Any]], int]:
+    """Ask each question again; gives what moved, and the exit code.
+
+    A question whose library is as it was is not asked. A source that does not answer moves nothing: the last report
+    stays, and the next call compares with it.
+
+    Raises:
+        UsageError: no question is watched, or a folder cannot be read or written.
+    """
+    places = _watches(folder)
+    if not places:
+        raise UsageError('no question is watched; add one: willowbark watch add "QUESTION"')
+    moved, failed = list[dict[str, Any]](), False
+    for place in places:
+        said = _read(place / "watch.json")
+        options = RunOptions.of(said["question"], said["options"])
+        settings = Settings.load(options.settings) if not isinstance(options.settings, Settings) else options.settings
+        library = "bundled" if options.offline else options.library or settings.library.path
+        digest = open_library(library).digest if library else None
+        if digest is not None and digest == said.get("library_digest"):
+            tell(f"{said['question']}: the library holds nothing new")
+            continue
+        try:
+            report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
+        except RunFailed as error:
+            failed = True
+            tell(f"{said['question']}: {error}; compared next time")
+            continue
+        silent = sorted({each["source"] for each in report["search_log"] if each["status"] in _UNANSWERED})
+        if silent or report["stop_reason"] in ("cancelled", "sources_unreachable"):
+            failed = True
+            tell(f"{said['question']}: {', '.join(silent) or 'a source'} did not answer in full; compared next time")
+            continue
+        before = _read(place / "report.json", None)
+        _write(place / "report.json", json.dumps(report))
+        if before is None:
+            tell(f"{said['question']}: {len(report['candidates'])} candidates; from now on what moves is told")
+        elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing moved"):
+            if library:
+                changes = _with_retractions(changes, open_library(library))
+            entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
+            moved.append(entry)
+            _tell_changes(place, said["question"], [*_read(place / "changes.json", []), entry])
+        _write(place / "watch.json", json.dumps({**said, "asked": _now(), "library_digest": digest}, indent=2))
+    return moved, MOVED if moved else FAILED if failed else 0
+
+
+def _with_retractions(changes: Sequence[str], library: Library) -> list[str]:
+    """Lines on what moved, where those on studies that are gone because they were retracted say so."""
+    gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
+    found = library.by_numbers(gone.values(), "pubmed") if gone else []
+    retracted = {each.key for each in found if each.paper and each.paper.retracted}
+    return [f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes]
+
+
+def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
+    """What moved, the last first."""
+    parts = [
+        f"## {each['question']}\n\n{each['at']}\n\n" + "\n".join(f"- {line}" for line in each["changes"])
+        for each in reversed(entries)
+    ]
+    return "\n\n".join(parts) or "Nothing moved."
+
+
+def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """What moved as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
+    told = "".join(
+        f"<entry><id>{_urn(name, each['at'])}</id><title>{len(each['changes'])} changes: {escape(question)}</title>"
+        f'<updated>{each["at"]}</updated><content type="text">{escape(chr(10).join(each["changes"]))}</content></entry>'
+        for each in reversed(entries)
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
+        f"<id>{_urn(name)}</id><title>{escape(question)}</title><updated>{entries[-1]['at']}</updated>"
+        f"<author><name>Willowbark</name></author>{told}</feed>\n"
+    )
+
+
+def _tell_changes(place: Path, question: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    _write(place / "changes.md", as_markdown(entries))
+    _write(place / "changes.atom", as_atom(place.name, question, entries))
+    _write(place / "changes.json", json.dumps(entries, indent=2, ensure_ascii=False))
+
+
+def _watches(folder: Path) -> list[Path]:
+    found = (path.parent for path in folder.glob("*/watch.json"))
+    return sorted(found, key=lambda each: (_read(each / "watch.json")["added"], each.name))
+
+
+def _read(path: Path, default: Any = ...) -> Any:
+    """The JSON of a file; the default where it is missing."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if default is ...:
+            raise UsageError(f"{path}: is missing") from None
+        return default
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        making = path.with_name(f".{path.name}")
+        making.write_text(text, encoding="utf-8")
+        making.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _urn(*parts: str) -> str:
+    return uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("willowbark", *parts))).urn
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

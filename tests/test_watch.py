@@ -1,0 +1,102 @@
+"""Living reviews: what moved is told once, what did not answer moves nothing, and the end is as of one run."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from willowbark.teams.faces import watch
+from willowbark.teams.faces.runs import without_clock
+from willowbark.teams.faces.watch import MOVED, add_watch, list_watches, run_watches
+from willowbark.teams.run.research import SourcesUnreachable, research
+from willowbark.tools.errors import UsageError
+
+QUESTION = "Which existing drugs could prevent migraine attacks?"
+ROW: dict[str, Any] = {
+    "pmid": "1",
+    "title": "Propranolol in the prevention of migraine: a randomized placebo-controlled trial",
+    "abstract": "METHODS: 200 patients with migraine received propranolol or placebo. RESULTS: Propranolol reduced the "
+    "number of attacks significantly compared with placebo (p<0.001). CONCLUSIONS: Propranolol prevents migraine.",
+    "date": "2019",
+    "publication_types": ["Randomized Controlled Trial"],
+}
+LATER: dict[str, Any] = {
+    **ROW,
+    "pmid": "2",
+    "title": ROW["title"].replace("Propranolol", "Timolol"),
+    "abstract": ROW["abstract"]
+    .replace("ropranolol", "imolol")
+    .replace("Pimolol", "Timolol")
+    .replace("pimolol", "timolol"),
+}
+
+
+def write(library: Path, *rows: dict[str, Any]) -> Path:
+    library.mkdir(exist_ok=True)
+    (library / "records.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return library
+
+
+def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(tmp_path: Path) -> None:
+    folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
+    name = add_watch(folder, QUESTION, {"library": library})
+    assert run_watches(folder) == ([], 0)
+    told: list[str] = []
+    assert run_watches(folder, told.append) == ([], 0)
+    assert "nothing new" in told[0]
+    write(library, ROW, LATER)
+    moved, code = run_watches(folder)
+    assert code == MOVED
+    assert any(line.startswith("New: pmid:2") for line in moved[0]["changes"])
+    assert any(line.startswith("timolol: a new candidate") for line in moved[0]["changes"])
+    assert run_watches(folder) == ([], 0)
+    write(library, ROW, {**LATER, "publication_types": ["Retracted Publication"]})
+    moved, code = run_watches(folder)
+    assert code == MOVED
+    assert any(line.startswith("Retracted: pmid:2") for line in moved[0]["changes"])
+    once = asyncio.run(research(QUESTION, library=library)).model_dump(mode="json")
+    kept = json.loads((folder / name / "report.json").read_text())
+    assert without_clock(kept)["candidates"] == without_clock(once)["candidates"]
+    assert len(json.loads((folder / name / "changes.json").read_text())) == 2
+    feed = fromstring((folder / name / "changes.atom").read_text())
+    assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 2
+    assert "New: pmid:2" in (folder / name / "changes.md").read_text()
+    assert QUESTION in list_watches(folder)[0]
+
+
+def test_sources_that_do_not_answer_move_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
+    name = add_watch(folder, QUESTION, {"library": library})
+    run_watches(folder)
+    before = (folder / name / "report.json").read_bytes()
+    write(library, ROW, LATER)
+    real = watch.research
+
+    async def silent(*given: Any, **more: Any) -> Any:
+        report = await real(*given, **more)
+        log = [entry.model_copy(update={"status": "unavailable"}) for entry in report.search_log]
+        return report.model_copy(update={"search_log": log})
+
+    async def unreachable(*given: Any, **more: Any) -> Any:
+        raise SourcesUnreachable(await real(*given, **more))
+
+    for failing in (silent, unreachable):
+        monkeypatch.setattr(watch, "research", failing)
+        assert run_watches(folder) == ([], watch.FAILED)
+        assert (folder / name / "report.json").read_bytes() == before
+    monkeypatch.setattr(watch, "research", real)
+    assert run_watches(folder)[1] == MOVED
+
+
+def test_a_question_twice_and_none_at_all_get_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no question is watched"):
+        run_watches(tmp_path)
+    assert "No question is watched" in list_watches(tmp_path)[0]
+    add_watch(tmp_path, QUESTION, {"offline": True})
+    with pytest.raises(UsageError, match="watched already"):
+        add_watch(tmp_path, QUESTION, {"offline": True})
+    with pytest.raises(UsageError, match="not known"):
+        add_watch(tmp_path, "Which drugs treat migrane?", {})
