@@ -20,7 +20,7 @@ from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.budget import WARN_SHARE, Alarm, Budget, BudgetExceeded, price_of
+from willowbark.teams.run.budget import Alarm, Budget, BudgetExceeded, price_of
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
@@ -237,7 +237,7 @@ async def test_the_clock_warns_before_it_rings() -> None:
         rung.set()
 
     token.add_callback(ring)
-    alarm = Alarm(token, lambda: heard.append("warn"), WARN_SHARE)
+    alarm = Alarm(token, lambda: heard.append("warn"))
     alarm.set(0.05, 0.05)
     await rung.wait()
     assert heard == ["warn", "ring"]
@@ -246,7 +246,7 @@ async def test_the_clock_warns_before_it_rings() -> None:
 
 async def test_a_clock_that_goes_on_after_the_warning_share_warns_at_once() -> None:
     warned = asyncio.Event()
-    alarm = Alarm(CancellationToken(), warned.set, WARN_SHARE)
+    alarm = Alarm(CancellationToken(), warned.set)
     alarm.set(60, 600)
     await warned.wait()
     alarm.clear()

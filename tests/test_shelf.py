@@ -57,10 +57,10 @@ async def test_those_who_queue_go_on_in_the_order_in_which_they_came() -> None:
     shelf, went = Shelf(), []
 
     async def search(name: str, turns: int) -> None:
-        with shelf.queue("pubmed") as place:
+        with shelf.queue("pubmed") as reached:
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await place.reached()
+            await reached()
             went.append(name)
 
     await asyncio.gather(search("slow", 5), search("quick", 0), search("middling", 2))
@@ -71,8 +71,8 @@ async def test_a_place_is_left_by_a_failure_too() -> None:
     shelf = Shelf()
     with pytest.raises(SourceUnavailable), shelf.queue("pubmed"):
         raise SourceUnavailable("pubmed", "is down")
-    with shelf.queue("pubmed") as place:
-        await asyncio.wait_for(place.reached(), 5)
+    with shelf.queue("pubmed") as reached:
+        await asyncio.wait_for(reached(), 5)
 
 
 async def test_clearing_ends_what_is_under_way() -> None:

@@ -143,7 +143,10 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         fields = {str(name): value for name, value in (said or {}).items()}
         older = fields.pop("record_type", None)
         told = fields.pop("kind") if fields.get("kind") in KINDS else older
-        kind = told if told in KINDS else _kind_of_source(data.get("citation"))
+        cited = data.get("citation")  # which fails on its own where it names no source
+        source = cited.get("source") if isinstance(cited, Mapping) else getattr(cited, "source", None)
+        of_source: Kind = given_kind(source) if isinstance(source, str) else "page"
+        kind = told if told in KINDS else of_source
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
         return {**rest, "record": read(kind, fields)}
 
@@ -283,11 +286,11 @@ class _Group:
 
     def unite(self) -> Evidence:
         """The record that they make."""
-        if self.united is None:
-            self.united = self.records[0] if len(self.records) == 1 else self._made()
-        return self.united
-
-    def _made(self) -> Evidence:
+        if self.united is not None:
+            return self.united
+        if len(self.records) == 1:
+            self.united = self.records[0]
+            return self.united
         ordered = _by_authority(self.records)
         first, record = ordered[0], unite([each.record for each in ordered])
         said = {
@@ -297,7 +300,8 @@ class _Group:
             "same_as": sorted(self.names.difference(_names(record, first.citation.url))),
         }
         relevance = max(each.relevance for each in self.records)
-        return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
+        self.united = first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
+        return self.united
 
 
 def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
@@ -312,24 +316,13 @@ def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
     return [each for key in sorted(tied) for each in (sorted(tied[key], key=repr) if tied[key][1:] else tied[key])]
 
 
-def _kind_of_source(citation: Any) -> Kind:
-    """What the cited source gives; a page where the citation, which fails on its own, names no source."""
-    source = citation.get("source") if isinstance(citation, Mapping) else getattr(citation, "source", None)
-    return given_kind(source) if isinstance(source, str) else "page"
-
-
 def _names(record: Record, url: str) -> Iterator[str]:
     """The identifiers of a record at an address, the one that it is named by first."""
     for kind, value in (("pmid", record.pmid), ("nct", record.nct_id), ("doi", record.doi), ("pmcid", record.pmcid)):
         if value:
             yield f"{kind}:{value}"
-    if address := _plain_url(url):
-        yield f"url:{address}"
-
-
-def _plain_url(url: str) -> str:
-    """A URL without scheme, `www.`, trailing slash and fragment, host in lower case."""
-    found = _URL.match(url.strip())
+    found = _URL.match(url.strip())  # without scheme, `www.`, trailing slash and fragment, host in lower case
     assert found  # each part of it may be missing
     host, path, query = found.groups("")
-    return f"{host.lower().removeprefix('www.')}{path.rstrip('/')}{query}"
+    if address := f"{host.lower().removeprefix('www.')}{path.rstrip('/')}{query}":
+        yield f"url:{address}"

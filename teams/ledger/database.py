@@ -89,31 +89,27 @@ class Database:
                 path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
             try:
-                self._create_or_check(busy_timeout_s)
+                if self._is_new():
+                    end = time.monotonic() + busy_timeout_s
+                    while True:
+                        try:
+                            self.connection.execute("PRAGMA journal_mode=WAL")
+                            break
+                        except sqlite3.OperationalError as error:  # SQLite does not wait where another does the same
+                            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                                raise
+                            time.sleep(0.01)
+                self.connection.execute("PRAGMA synchronous=NORMAL")
+                self.connection.execute("PRAGMA foreign_keys=ON")
+                if self._is_new():
+                    with self.transaction():
+                        if self._is_new():  # else another process was first
+                            for statement in _SCHEMA.split(";"):
+                                self.connection.execute(statement)
+                            self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             except BaseException:
                 self.connection.close()
                 raise
-
-    def _create_or_check(self, patience_s: float) -> None:
-        """Make the tables of a new file; refuse a file that is no ledger of this version, and leave it as it is."""
-        if self._is_new():
-            end = time.monotonic() + patience_s
-            while True:
-                try:
-                    self.connection.execute("PRAGMA journal_mode=WAL")
-                    break
-                except sqlite3.OperationalError as error:  # SQLite does not wait where another process does the same
-                    if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
-                        raise
-                    time.sleep(0.01)
-        self.connection.execute("PRAGMA synchronous=NORMAL")
-        self.connection.execute("PRAGMA foreign_keys=ON")
-        if self._is_new():
-            with self.transaction():
-                if self._is_new():  # else another process was first
-                    for statement in _SCHEMA.split(";"):
-                        self.connection.execute(statement)
-                    self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def _is_new(self) -> bool:
         """Whether the file holds nothing yet.

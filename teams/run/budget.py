@@ -265,20 +265,17 @@ class Alarm:
 
     Args:
         token: of the run.
-        warn: called once, when most of the time is used up.
-        warn_share: the part of the limit that is used up then.
+        warn: called once, when `WARN_SHARE` of the time is used up.
 
     Attributes:
         rang: whether the time was used up.
     """
 
-    def __init__(self, token: CancellationToken, warn: Callable[[], None], warn_share: float) -> None:
+    def __init__(self, token: CancellationToken, warn: Callable[[], None]) -> None:
         self._token = token
         self._warn = warn
-        self._warn_share = warn_share
+        self._due: list[tuple[float, Callable[[], None]]] = []
         self._timers: list[asyncio.TimerHandle] = []
-        self._ends: float | None = None
-        self._warns: float | None = None
         self.rang = False
 
     def set(self, seconds: float, limit: float) -> None:
@@ -288,44 +285,29 @@ class Alarm:
             seconds: until it rings.
             limit: of the whole run, earlier lives included; the warning comes at its share of that.
         """
-        self._ends = monotonic() + seconds
-        self._warns = self._ends - (1 - self._warn_share) * limit
-        self._start()
+        ends = monotonic() + seconds
+        self._start([(ends - (1 - WARN_SHARE) * limit, self._warn), (ends, self._ring)])
 
     def clear(self) -> None:
         """Stop the clock for good."""
-        self._stop()
-        self._ends = self._warns = None
+        self._start([])
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the clock while this is open."""
-        self._stop()
-        since = monotonic()
+        since, due = monotonic(), self._due
+        self._start([])
         try:
             yield
         finally:
             waited = monotonic() - since
-            if self._ends is not None:
-                self._ends += waited
-            if self._warns is not None:
-                self._warns += waited
-            self._start()
+            self._start([(when + waited, what) for when, what in due if when > since or what == self._ring])
 
-    def _start(self) -> None:
-        loop, now = asyncio.get_running_loop(), monotonic()
-        for when, what in ((self._warns, self._warn_once), (self._ends, self._ring)):
-            if when is not None:
-                self._timers.append(loop.call_later(max(0.0, when - now), what))
-
-    def _stop(self) -> None:
+    def _start(self, due: list[tuple[float, Callable[[], None]]]) -> None:
         for timer in self._timers:
             timer.cancel()
-        self._timers.clear()
-
-    def _warn_once(self) -> None:
-        self._warns = None
-        self._warn()
+        self._due = due
+        self._timers = [asyncio.get_running_loop().call_later(max(0.0, when - monotonic()), what) for when, what in due]
 
     def _ring(self) -> None:
         self.rang = True

@@ -94,7 +94,7 @@ class Course:
         )
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
         time_warning = f"{WARN_SHARE:.0%} of the run's {limits.max_seconds or 0:g} s are over"
-        self._alarm = Alarm(self._token, lambda: self._warnings.append(time_warning), WARN_SHARE)
+        self._alarm = Alarm(self._token, lambda: self._warnings.append(time_warning))
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Live it: events, the last one `complete` with the report as its data."""

@@ -184,9 +184,17 @@ class RateLimiter:
         """Put a new number in place of another, for all processes; gives the one before, None for none."""
         try:
             if self._database is None:
-                self._database = self._open()
+                where: Path | str = ":memory:"
+                if self.shared and self._path is not None:
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    where = self._path
+                self._database = sqlite3.connect(
+                    where, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                )
+                self._database.execute("PRAGMA synchronous=OFF")  # a lost number costs one interval, nothing else
             with self._database as database:
-                database.execute("BEGIN IMMEDIATE")
+                database.execute("BEGIN IMMEDIATE")  # taken at once, so that processes wait for one another
+                database.execute("CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, number REAL NOT NULL)")
                 row = database.execute("SELECT number FROM limits WHERE name = ?", (name,)).fetchone()
                 before = row[0] if row else None
                 database.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (name, change(before)))
@@ -197,20 +205,3 @@ class RateLimiter:
             self.shared = False
             self.close()
             return self._change(name, change)
-
-    def _open(self) -> sqlite3.Connection:
-        if self.shared and self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        where = self._path if self.shared and self._path is not None else ":memory:"
-        database = sqlite3.connect(where, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-        try:
-            database.execute("PRAGMA synchronous=OFF")  # a lost number costs one interval, nothing else
-            # Taken at once, so that processes that start together wait for one another: to turn a lock for reading into
-            # one for writing, as this statement alone would, is refused unwaited.
-            with database:
-                database.execute("BEGIN IMMEDIATE")
-                database.execute("CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, number REAL NOT NULL)")
-        except sqlite3.Error:
-            database.close()
-            raise
-        return database

@@ -1,7 +1,8 @@
 """What a run has asked for by number or name: each thing once, whoever wants it, in as few requests as it takes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,28 +30,47 @@ class Shelf:
             are then asked for anew by the next who wants them.
         """
         wanted = list(dict.fromkeys(names))
-        if fresh := [name for name in wanted if (kind, name) not in self._asked]:
-            asking = asyncio.ensure_future(_mapping(ask(fresh)))
-            asking.add_done_callback(lambda done: self._forget_failed(kind, fresh, done))
-            self._asked.update(((kind, name), asking) for name in fresh)
-        return self._given(wanted, [self._asked[kind, name] for name in wanted])
+        fresh = [name for name in wanted if (kind, name) not in self._asked]
 
-    async def _given(self, wanted: Sequence[str], asked: Sequence[asyncio.Task[Mapping[str, Any]]]) -> dict[str, Any]:
-        if asked:
-            await asyncio.wait(asked)  # who stops waiting stops nobody else's asking
-        found = zip(wanted, (task.result() for task in asked), strict=True)
-        return {name: things[name] for name, things in found if name in things}
+        async def asked_now() -> Mapping[str, T]:
+            try:
+                return await ask(fresh)
+            except BaseException:
+                for name in fresh:
+                    self._asked.pop((kind, name), None)
+                raise
 
-    def _forget_failed(self, kind: str, names: Sequence[str], done: asyncio.Task[Mapping[str, Any]]) -> None:
-        if done.cancelled() or done.exception() is not None:
-            for name in names:
-                self._asked.pop((kind, name), None)
+        if fresh:
+            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.ensure_future(asked_now())))
+        tasks = [self._asked[kind, name] for name in wanted]
 
-    def queue(self, kind: str) -> "Place":
-        """Take a place behind whoever searches the same source: what is taken then depends on no reply's speed."""
+        async def given() -> dict[str, T]:
+            if tasks:
+                await asyncio.wait(tasks)  # who stops waiting stops nobody else's asking
+            found = zip(wanted, (task.result() for task in tasks), strict=True)
+            return {name: things[name] for name, things in found if name in things}
+
+        return given()
+
+    @contextmanager
+    def queue(self, kind: str) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Hold a place behind whoever searches the same source: what is taken then depends on no reply's speed.
+
+        Returns:
+            Awaited, it waits until everyone before has left.
+        """
         before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
         self._places[kind] = mine
-        return Place(before, mine)
+
+        async def reached() -> None:
+            if before is not None:
+                await asyncio.shield(before)
+
+        try:
+            yield reached
+        finally:
+            if not mine.done():
+                mine.set_result(None)
 
     async def clear(self) -> None:
         """Stop asking, and forget everything."""
@@ -60,26 +80,3 @@ class Shelf:
         await asyncio.gather(*under_way, return_exceptions=True)
         self._asked.clear()
         self._places.clear()
-
-
-class Place:
-    """A place in a queue, to be left in any case: `with shelf.queue(…) as place`."""
-
-    def __init__(self, before: "asyncio.Future[None] | None", mine: "asyncio.Future[None]") -> None:
-        self._before, self._mine = before, mine
-
-    def __enter__(self) -> "Place":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._mine.done():
-            self._mine.set_result(None)
-
-    async def reached(self) -> None:
-        """Wait until everyone before has left."""
-        if self._before is not None:
-            await asyncio.shield(self._before)
-
-
-async def _mapping(asked: Awaitable[Mapping[str, T]]) -> Mapping[str, T]:
-    return await asked

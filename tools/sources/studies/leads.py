@@ -62,10 +62,10 @@ class WebSearch(Source):
         sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:
             return self.reply(sent, [], notes=["leads are taken from the first page alone"], url=url)
-        with self.transport.shelf.queue(self.name) as place:
+        with self.transport.shelf.queue(self.name) as reached:
             pages = (await self.leads(sent))[:MOST_PAGES]
             named = [list(numbers_in(page)) for page in pages]
-            await place.reached()
+            await reached()
             numbers = [number for each in named for number in each]
             found = await self.transport.shelf.take(self.name, numbers, self._fetched)
         problems = dict.fromkeys(line for _, lines in found.values() for line in lines)

@@ -6,7 +6,7 @@ alone get their heading beside them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -54,6 +54,14 @@ _SHORTEST_MAPPED = 6  # letters of a word; shorter ones are abbreviations, which
 _GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
+_LEFT_OUT = {
+    "phrasesnotfound": "has nothing under",
+    "fieldsnotfound": "knows no field",
+    "phrasesignored": "ignored",
+    "quotedphrasesnotfound": "knows no phrase",
+    "outputmessages": "says:",
+}
+"""What PubMed left out of a query, and why, by its own names for that."""
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
@@ -97,17 +105,31 @@ class PubMed(Source):
         Raises:
             SearchError: no answer, or no readable one.
         """
-        asked = PubMedFilters.of(self.name, filters)
-        term = _term(query, asked)
-        with self.transport.shelf.queue(self.name) as place:
-            hits = await self._search(term, max(1, max_results), asked)
-            await place.reached()
+        asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
+        if not query.strip():
+            raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
+        wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
+        term = f"({with_headings(query)}) AND ({wanted})" if wanted else with_headings(query)
+        start = (asked.page - 1) * most
+        params = {"term": term, "retmode": "json", "sort": "relevance", "retmax": most, "retstart": start or None}
+        if asked.mindate or asked.maxdate:
+            first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
+            params |= {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
+        with self.transport.shelf.queue(self.name) as reached:
+            hits = await self.transport.get(
+                self.name,
+                "esearch.fcgi",
+                params={**self._always(), **params},
+                read=partial(_hits, start),
+                post_if_long=True,
+            )
+            await reached()
             fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
         return self._reply(query, term, hits, _together((await fetching).values()))
 
     async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
         """Fetch articles; gives what came by each PMID that was asked for, that of its whole batch."""
-        articles = await self._fetch(pmids, _some_articles)
+        articles = await self._fetch(pmids, partial(_articles, due=True))
         return dict.fromkeys(pmids, articles)
 
     async def paper(self, pmid: str) -> SourceReply:
@@ -139,40 +161,20 @@ class PubMed(Source):
             raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
-        with self.transport.shelf.queue(self.name) as place:
+        with self.transport.shelf.queue(self.name) as reached:
             links = await self.transport.get(
                 self.name,
                 "elink.fcgi",
                 params={**self._always(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
                 read=_links,
             )
-            await place.reached()
+            await reached()
             fetching = self.transport.shelf.take(self.name, links.chosen, self._batches)
         articles = _together((await fetching).values())
         found = links.noted(articles.records, number)
         missing = len(links.chosen) - len(found)
         lacking = [f"no readable record came for {missing} of them"] if missing else []
         return self.reply(f"citations of PMID {number}", found, problems=lacking, notes=links.notes)
-
-    async def _search(self, term: str, max_results: int, asked: PubMedFilters) -> Hits:
-        start = (asked.page - 1) * max_results
-        first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
-        dates = {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
-        return await self.transport.get(
-            self.name,
-            "esearch.fcgi",
-            params={
-                **self._always(),
-                "term": term,
-                "retmode": "json",
-                "sort": "relevance",
-                "retmax": max_results,
-                "retstart": start or None,
-                **(dates if asked.mindate or asked.maxdate else {}),
-            },
-            read=partial(_hits, start),
-            post_if_long=True,
-        )
 
     async def _fetch(self, pmids: Sequence[str], read: Callable[[Reply], Articles]) -> Articles:
         records, unread = [], []
@@ -222,36 +224,27 @@ def with_headings(query: str) -> str:
     >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
     '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
     """
-    return query if "[" in query else _GROUP.sub(_group_with_headings, query)
 
+    def with_its_headings(group: re.Match[str]) -> str:
+        words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
+        told = set(map(_indexed, words))
 
-def _group_with_headings(group: re.Match[str]) -> str:
-    words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
-    told = set(map(_indexed, words))
+        def beside(phrase: re.Match[str]) -> str:
+            name = _indexed(phrase[1])
+            if name is None or name in told:
+                return phrase[0]
+            told.add(name)
+            return f'({phrase[0]} OR "{name}"[mh])'
 
-    def beside(phrase: re.Match[str]) -> str:
-        name = _indexed(phrase[1])
-        if name is None or name in told:
-            return phrase[0]
-        told.add(name)
-        return f'({phrase[0]} OR "{name}"[mh])'
+        return _PHRASE.sub(beside, group[0])
 
-    return _PHRASE.sub(beside, group[0])
+    return query if "[" in query else _GROUP.sub(with_its_headings, query)
 
 
 def _indexed(words: str) -> str | None:
     """The common name of the condition that words name in full; None where MeSH is not known to have it."""
     whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
-
-
-def _term(query: str, asked: PubMedFilters) -> str:
-    """ESearch's term for a query and the types that are wanted."""
-    if not query.strip():
-        raise SourceRefused("pubmed", "cannot search for nothing: the query is empty")
-    wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
-    term = with_headings(query)
-    return f"({term}) AND ({wanted})" if wanted else term
 
 
 def _hits(start: int, reply: Reply) -> Hits:
@@ -276,8 +269,14 @@ def _hits(start: int, reply: Reply) -> Hits:
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
     if total > start and not pmids:
         raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
+    notes = list[str]()
+    for part in (result.get("errorlist"), result.get("warninglist")):
+        for kind, words in part.items() if isinstance(part, dict) else ():
+            for phrase in words if isinstance(words, list) else ():
+                if phrase != "No items found.":  # the count says so
+                    notes.append(f"{_LEFT_OUT.get(kind, kind)} {redacted(phrase)}")
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
-    return Hits(total, pmids, list(_notes(result)), reply.url, translation)
+    return Hits(total, pmids, notes, reply.url, translation)
 
 
 def _refuse_error(data: Any) -> None:
@@ -291,23 +290,6 @@ def _failure(said: str) -> SearchError:
     if any(phrase in said.lower() for phrase in _REFUSED):
         return SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
     return SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
-
-
-def _notes(result: Mapping[str, Any]) -> Iterator[str]:
-    """What PubMed left out of the query, and why."""
-    kinds = {
-        "phrasesnotfound": "has nothing under",
-        "fieldsnotfound": "knows no field",
-        "phrasesignored": "ignored",
-        "quotedphrasesnotfound": "knows no phrase",
-        "outputmessages": "says:",
-    }
-    for part in (result.get("errorlist"), result.get("warninglist")):
-        for kind, words in part.items() if isinstance(part, dict) else ():
-            for phrase in words if isinstance(words, list) else ():
-                if phrase == "No items found.":
-                    continue  # the count says so
-                yield f"{kinds.get(kind, kind)} {redacted(phrase)}"
 
 
 def _links(reply: Reply) -> Citations:
@@ -331,16 +313,11 @@ def _links(reply: Reply) -> Citations:
     return Citations(named.get("pubmed_pubmed_citedin", []), named.get("pubmed_pubmed_refs", []))
 
 
-def _articles(reply: Reply) -> Articles:
-    """Read an EFetch reply; errors as in `_hits`."""
+def _articles(reply: Reply, *, due: bool = False) -> Articles:
+    """Read an EFetch reply, in which articles may be due since a search has just named them; errors as in `_hits`."""
     if reply.body.lstrip().startswith(b"{"):
         _refuse_error(reply.json())
-    return parse_articles(reply.xml())
-
-
-def _some_articles(reply: Reply) -> Articles:
-    """Read a reply that must hold articles, since a search has just named them."""
-    articles = _articles(reply)
-    if not articles.records:
+    articles = parse_articles(reply.xml())
+    if due and not articles.records:
         raise UnreadableReply("pubmed", "gave none of the records that its search named")
     return articles
