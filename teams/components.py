@@ -80,7 +80,17 @@ def load_component(
     Raises:
         UsageError: no component, a provider that is not allowed, or a model server that the user did not name.
     """
-    content = _content(source)
+    if isinstance(source, ComponentModel):
+        source = source.model_dump()
+    try:
+        text = source if isinstance(source, str | bytes) else json.dumps(dict(source))
+        if len(text) > MAX_CHARACTERS:
+            raise UsageError(f"the component is larger than {MAX_CHARACTERS:,} characters")
+        content = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"the component is no JSON ({type(error).__name__})") from None
+    if not isinstance(content, dict):
+        raise UsageError("this is no component: a JSON object is due")
     own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
     providers = [_checked_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
     if not providers or not isinstance(content.get("provider"), str):
@@ -102,22 +112,6 @@ def allow_in_autogen() -> None:
     named = [name.strip() for name in os.environ.get(_AUTOGENS_VARIABLE, "").split(",") if name.strip()]
     if "willowbark" not in named:
         os.environ[_AUTOGENS_VARIABLE] = ",".join([*named, "willowbark"])
-
-
-def _content(source: str | bytes | Mapping[str, Any] | ComponentModel) -> dict[str, Any]:
-    """What a source says, as plain JSON values of its own."""
-    if isinstance(source, ComponentModel):
-        source = source.model_dump()
-    try:
-        text = source if isinstance(source, str | bytes) else json.dumps(dict(source))
-        if len(text) > MAX_CHARACTERS:
-            raise UsageError(f"the component is larger than {MAX_CHARACTERS:,} characters")
-        content = json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"the component is no JSON ({type(error).__name__})") from None
-    if not isinstance(content, dict):
-        raise UsageError("this is no component: a JSON object is due")
-    return content
 
 
 def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -178,15 +172,14 @@ def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> Non
     for found in _mappings(content):
         for name in _ADDRESSES & found.keys():
             value = found[name]
-            if isinstance(value, str) and value.rstrip("/") not in known and not on_this_machine(_as_url(value)):
+            if not isinstance(value, str) or value.rstrip("/") in known:
+                continue
+            url = value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"
+            if not on_this_machine(url):
                 raise UsageError(
                     f"component with {name} {_shown(value)} is refused: it would get your key; name the address in "
                     "WILLOWBARK_LLM__BASE_URL if it is yours"
                 )
-
-
-def _as_url(value: str) -> str:
-    return value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"
 
 
 def _shown(text: str) -> str:

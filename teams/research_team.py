@@ -246,7 +246,8 @@ def next_speakers(
     Returns:
         Names; empty where the policy leaves a choice among the specialists.
     """
-    messages = _since_question(thread)
+    questions = [at for at, said in enumerate(thread) if isinstance(said, TextMessage) and said.source == "user"]
+    messages = thread[questions[-1] + 1 :] if questions else thread  # a team may be asked one after another
     verdicts = [place for place, message in enumerate(messages) if isinstance(message, AssessmentMessage)]
     latest = messages[verdicts[-1]] if verdicts else None
     since = messages[verdicts[-1] + 1 :] if verdicts else messages
@@ -261,12 +262,3 @@ def next_speakers(
     if missing:
         return missing
     return [judge] if answered else []
-
-
-def _since_question(thread: Thread) -> Thread:
-    """The messages after the user's latest one: a team may be asked one question after another."""
-    for place in range(len(thread) - 1, -1, -1):
-        message = thread[place]
-        if isinstance(message, TextMessage) and message.source == "user":
-            return thread[place + 1 :]
-    return thread

@@ -108,7 +108,11 @@ class AnswerWithin(BaseModel):
         if not self.passages:
             lines += ["No passage holds a word of the question."]
         for number, passage in enumerate(self.passages, 1):
-            lines += [f"{number}. “{passage.text}”", f"   {_source(passage)}", ""]
+            flags = ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint
+            address = url_of(passage.key, passage.url) or ""  # where it is a source's page
+            cited = f"{passage.citation.removesuffix(passage.url).strip()} {address}".strip()
+            where = " · ".join([record_name(passage.key), *flags, passage.section, cited])
+            lines += [f"{number}. “{passage.text}”", f"   {where}", ""]
         more = "; there are more (`--max-results`)" if self.truncated else ""
         lines += [f"{counted(self.matching, 'record')} of {self.records:,} hold a word of the question{more}."]
         return "\n".join(lines)
@@ -193,13 +197,3 @@ def _quote(quoted: Quoted) -> str:
     if not quoted.key:
         return f"- {capital(quoted.drug)}, {quoted.says.lower()}: {quoted.sentence}"
     return f"- {record_name(quoted.key)}, {quoted.drug}, {quoted.says}: “{quoted.sentence}”"
-
-
-def _source(passage: Passage) -> str:
-    """Where a passage is from, in a line: key, section, citation; its address where that is a source's page."""
-    link, flags = (
-        url_of(passage.key, passage.url),
-        ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint,
-    )
-    cited = passage.citation.removesuffix(passage.url).strip()
-    return " · ".join([record_name(passage.key), *flags, passage.section, f"{cited} {link or ''}".strip()])

@@ -20,6 +20,7 @@ from ..sources.card import PAPERS
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import by_numbers
 from ..sources.studies.pubmed import PubMed
+from ..wording import listed
 
 MAX_RECORDS = 200  # a call; a report cites a few dozen
 DEADLINE_S = 20.0  # for each source; all are asked at once
@@ -98,7 +99,14 @@ async def check_trust(
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
-    said = await _ask_all(checked, transport, deadline_s) if checked else []
+    asks: dict[str, Ask] = {
+        "pubmed": _ask_pubmed,
+        "europepmc": _ask_europepmc,
+        "crossref": _ask_crossref,
+        "openalex": _ask_openalex,
+    }
+    asked = asks.items() if checked else ()
+    said = await asyncio.gather(*(_ask(ask, checked, Answer(name), transport, deadline_s) for name, ask in asked))
     beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
     return [_judged(record, said, record.key in beyond) if is_paper(record) else record for record in records]
 
@@ -158,7 +166,7 @@ def retraction_note(record: Evidence) -> str:
         for each in notices
         if each.get("doi") or each.get("date")
     ]
-    return f'{record.key} "{record.citation.title}" ({"; ".join([_listed(said_by), *told])})'
+    return f'{record.key} "{record.citation.title}" ({"; ".join([listed(said_by), *told])})'
 
 
 def is_unchecked(record: Evidence) -> bool:
@@ -181,12 +189,12 @@ def trust_summary(records: Iterable[Evidence]) -> str:
     unchecked = [paper for paper in papers if paper.trust_state == TrustState.UNCHECKED]
     sources = [title_of(name) for name in _ASKED if any(name in (paper.trust_checked or ()) for paper in papers)]
     counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
-    flagged = _listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
+    flagged = listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
         f"{len(papers) - len(unchecked)} of {len(papers)} publications behind the candidates were checked for "
         "retraction, expression of concern and correction"
     )
-    line += f" with {_listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
+    line += f" with {listed(sources)}; {flagged or 'none of them is flagged'}." if sources else "."
     if unchecked:
         line += f" {len(unchecked)} could not be checked ({'; '.join(_reasons(unchecked))})."
     partly = [p for p in papers if p.trust_state != TrustState.UNCHECKED and p.trust_unanswered]
@@ -201,23 +209,7 @@ def _reasons(papers: Iterable[Paper]) -> list[str]:
     return told[:_REASONS_SHOWN] or ["no source was asked"]
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
 Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]
-
-
-async def _ask_all(papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> list[Answer]:
-    """Ask every source about publications at once, each within its own time; what it said by then counts."""
-    asks: dict[str, Ask] = {
-        "pubmed": _ask_pubmed,
-        "europepmc": _ask_europepmc,
-        "crossref": _ask_crossref,
-        "openalex": _ask_openalex,
-    }
-    lookups = (_ask(ask, papers, Answer(source), transport, deadline_s) for source, ask in asks.items())
-    return list(await asyncio.gather(*lookups))
 
 
 async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
