@@ -314,7 +314,7 @@ class Settings(BaseSettings):
         content = self.model_dump()
         known = [each.removeprefix(ENV_PREFIX).lower().replace(_DELIMITER, ".") for each in _variables(Settings)]
         for name, value in changes.items():
-            if not any(name == each or name.startswith(f"{each}.") for each in known):
+            if not any(f"{each}.".startswith(f"{name}.") or name.startswith(f"{each}.") for each in known):
                 raise UsageError(f"options: {name}: no such setting{nearest(name, known)}")
             if value is not None:
                 *sections, last = name.split(".")
