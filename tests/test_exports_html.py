@@ -195,7 +195,7 @@ def test_landmarks_headings_tables_and_pictures_are_there_for_those_who_listen(p
     assert all("scope" in attrs for attrs in seen.named("th"))
     assert len(seen.named("caption")) == len(seen.named("table"))
     pictures = [(attrs["alt"] or "").split()[:2] for attrs in seen.named("img")]
-    assert pictures == [["Effect", "estimates"], ["Timeline", "of"]]
+    assert pictures == [["Timeline", "of"], ["Effect", "estimates"]]
 
 
 def test_ids_are_unique_and_every_inner_link_leads_somewhere(page: str) -> None:

@@ -7,6 +7,7 @@ from exports_sample import ONE_YEAR, TRIALS, effect, empty, row, sample
 
 from willowbark.agents.pictures.figures import ForestPlot, Plot, StudyEffect, Timeline, forest_plots
 from willowbark.agents.pictures.plots import NARROW, draw
+from willowbark.agents.report.candidates import certainty_figure
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
 from willowbark.agents.report.model import ResearchReport
@@ -110,6 +111,17 @@ def test_the_timeline_marks_stopped_trials_by_phase_and_leaves_out_those_without
 )
 def test_phases_are_told_as_people_write_them(phases: list[str], said: str) -> None:
     assert TRIALS[0].model_copy(update={"phases": phases}).phase_words == said
+
+
+def test_certainty_is_drawn_by_drug_with_what_its_studies_say() -> None:
+    one = sample().candidates[0]
+    report = sample(candidates=[one, one.model_copy(update={"name": "varenicline", "certainty": "high"})])
+    chart = certainty_figure(report)
+
+    assert chart is not None
+    assert "varenicline (high): 2 supporting, 1 inconclusive, 1 contradicting" in chart.description
+    assert any(line.startswith("varenicline") for line in words(chart.plot))  # type: ignore[arg-type]
+    assert certainty_figure(sample()) is None, "one drug is a sentence, not a picture"
 
 
 def test_nothing_to_draw_is_no_picture() -> None:

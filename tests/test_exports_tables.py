@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 from docx import Document
-from docx.shared import Mm
+from docx.shared import Mm, Pt
 from exports_sample import ONE_YEAR, REFERENCES, ROWS, empty, hostile, row, sample
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,8 +153,21 @@ def test_word_has_headings_lists_tables_and_pictures_that_fit_the_page() -> None
         assert "w:tblHeader" in each.rows[0]._tr.xml
         assert sum(cell.width for cell in each.rows[0].cells) <= TEXT_WIDTH + Mm(1)
     described = [shape._inline.docPr.get("descr") or "" for shape in document.inline_shapes]
-    assert [text.split()[:2] for text in described] == [["Effect", "estimates"], ["Timeline", "of"]]
+    assert [text.split()[:2] for text in described] == [["Timeline", "of"], ["Effect", "estimates"]]
     assert {shape.width for shape in document.inline_shapes} == {TEXT_WIDTH}
+
+
+def test_no_drug_is_broken_in_the_summary_of_findings_in_word() -> None:
+    longest = "onabotulinumtoxina"
+    candidates = [{**each.model_dump(), "name": longest} for each in sample().candidates]
+    document = Document(io.BytesIO(render(sample(candidates=candidates), "docx")))
+    found = document.tables[0]
+    heads = [cell.text for cell in found.rows[0].cells]
+
+    assert heads == ["drug", "outcome", "participants (studies)", "effect", "certainty", "comments"]
+    assert found.autofit is False
+    assert found.rows[1].cells[0].width >= Pt(4.6) * len(longest), "a letter of 8.5 points is that wide on average"
+    assert found.rows[1].cells[4].text.startswith("⊕")
 
 
 def test_records_and_trials_are_lists_in_word() -> None:

@@ -1,4 +1,6 @@
-"""What a report's pictures show, in data and in words: effect estimates of one drug, registered trials over time."""
+"""What a report's pictures show, in data and in words: effect estimates of one drug, certainty by
+drug, registered trials over time.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +14,7 @@ from willowbark.tools.reading.numbers import RATIOS, EffectSize
 
 LEAST_EFFECTS = 2  # one effect estimate is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a forest plot
+MAX_DRUGS = 16  # bars of a chart of certainty; all of them stand in the table below it
 MAX_TRIALS = 24  # on a timeline; all of them stand in the table beside it
 Outcome = Literal["completed", "running", "stopped", "not reported"]
 
@@ -166,4 +169,35 @@ def timeline(trials: Sequence[TrialSpan]) -> Timeline | None:
     return Timeline(tuple(ordered)) if ordered else None
 
 
-Plot = ForestPlot | Timeline
+class DrugBar(NamedTuple):
+    """A drug in a chart of certainty."""
+
+    drug: str
+    level: str
+    """The certainty that it helps, or `refuted`, or `unsupported`."""
+    supporting: int
+    """Studies, as below."""
+    inconclusive: int
+    contradicting: int
+
+
+@dataclass(frozen=True, slots=True)
+class CertaintyChart:
+    """What the studies of each drug say, with the certainty that it helps."""
+
+    drugs: tuple[DrugBar, ...]
+    """At least two, in the order of the tables."""
+    name: str = "certainty"
+    caption: str = "Certainty that each drug helps, and its studies by what they say"
+
+    @property
+    def description(self) -> str:
+        """The picture in words."""
+        said = "; ".join(
+            f"{drug} ({level}): {supporting} supporting, {inconclusive} inconclusive, {contradicting} contradicting"
+            for drug, level, supporting, inconclusive, contradicting in self.drugs
+        )
+        return f"Certainty and studies by drug: {said}."
+
+
+Plot = ForestPlot | Timeline | CertaintyChart

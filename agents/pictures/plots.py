@@ -1,4 +1,4 @@
-"""Draws forest plots and timelines as SVG and PNG. The same plot gives the same bytes: no clock, no random number."""
+"""Draws a report's pictures as SVG and PNG. The same plot gives the same bytes: no clock, no random number."""
 
 import io
 import warnings
@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from .figures import ForestPlot, Plot, Timeline, estimate, label
+from .figures import CertaintyChart, ForestPlot, Plot, Timeline, estimate, label
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px a picture's letters come out at 12 px or more
 DPI = 200  # of PNGs: sharp in print at the width of a page
@@ -50,16 +50,19 @@ def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -
     file = io.BytesIO()
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that the measuring font lacks are the reader's font's to show
-        if isinstance(plot, ForestPlot):
-            height = 0.85 + (0.5 if is_narrow else 0.3) * len(plot.effects)
-        else:
-            height = 0.85 + (0.38 if is_narrow else 0.28) * len(plot.trials)
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(layout="constrained")
         axes = figure.add_subplot()
-        if isinstance(plot, ForestPlot):
-            _draw_forest(plot, axes, is_narrow)
-        else:
-            _draw_timeline(plot, axes, is_narrow)
+        match plot:
+            case ForestPlot():
+                _draw_forest(plot, axes, is_narrow)
+                height = (0.5 if is_narrow else 0.3) * len(plot.effects)
+            case CertaintyChart():
+                _draw_certainty(plot, axes, is_narrow)
+                height = (0.4 if is_narrow else 0.27) * len(plot.drugs)
+            case Timeline():
+                _draw_timeline(plot, axes, is_narrow)
+                height = (0.38 if is_narrow else 0.28) * len(plot.trials)
+        figure.set_size_inches(width, 0.85 + height)
         names = ("Date", "Creator", "Format", "Type") if form == "svg" else ("Software",)
         figure.savefig(file, format=form, dpi=DPI, metadata=dict.fromkeys(names))
     return file.getvalue()
@@ -107,6 +110,26 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     axes.figure.legend(
         handles=handles, loc="outside upper left", ncols=len(handles), handletextpad=0.2, columnspacing=1.2
     )
+
+
+def _draw_certainty(plot: CertaintyChart, axes: Axes, is_narrow: bool) -> None:
+    rows = range(len(plot.drugs))
+    counts = {
+        "supporting": ([bar.supporting for bar in plot.drugs], SUPPORTS),
+        "inconclusive": ([bar.inconclusive for bar in plot.drugs], RULE),
+        "contradicting": ([bar.contradicting for bar in plot.drugs], CONTRADICTS),
+    }
+    ends = [0 for _ in rows]
+    for name, (numbers, colour) in counts.items():
+        axes.barh(rows, numbers, left=ends, height=0.6, color=colour, label=name, edgecolor="white", linewidth=0.8)
+        ends = [end + number for end, number in zip(ends, numbers, strict=True)]
+    joint = "\n" if is_narrow else " · "
+    axes.set_yticks(rows, [f"{bar.drug}{joint}{bar.level}" for bar in plot.drugs])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(plot.drugs) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(5 if is_narrow else 9, integer=True))
+    axes.set_xlabel("studies")
+    axes.figure.legend(loc="outside upper left", ncols=len(counts), handlelength=1, columnspacing=1)
 
 
 def _draw_timeline(plot: Timeline, axes: Axes, is_narrow: bool) -> None:

@@ -7,7 +7,7 @@ from willowbark.tools.evidence import surname
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures.figures import Plot, StudyEffect, estimate, forest_plots, label
+from ..pictures.figures import MAX_DRUGS, CertaintyChart, DrugBar, Plot, StudyEffect, estimate, forest_plots, label
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .forms.blocks import (
     Block,
@@ -47,16 +47,18 @@ def candidate_tables(report: ReportContent) -> Iterator[Block]:
     new = [c for c in report.candidates if c.group != "established"]
     known = [c for c in report.candidates if c.group == "established"]
     unchecked = [c.name for c in new if c.group == "not_checked"]
-    counts = ("supporting", "contradicting", "inconclusive")
-    columns = ("drug", "certainty", *counts, "best estimate", "status and cautions")
+    columns = ("drug", "outcome", "participants (studies)", "effect", "certainty", "comments")
     for caption, group in (
         ("Repurposing candidates" if len(unchecked) < len(new) else "Candidates", new),
         ("Approved or standard of care for this condition", known),
     ):
         if group:
             rows = tuple(_overview_row(report, candidate) for candidate in group)
-            yield Table(caption, columns, (Group(rows),), "overview", counts)
-    note = "Certainty is that the drug helps, by GRADE; see the steps below each drug."
+            yield Table(caption, columns, (Group(rows),), "overview")
+    note = (
+        "Summary of findings. Participants and studies are those that support or contradict; the effect is that of the "
+        "most telling one. Certainty is that the drug helps, by GRADE; see the steps below each drug."
+    )
     if unchecked:
         which = "" if len(unchecked) == len(report.candidates) else f" of {listed(unchecked, most=6)}"
         note = f"{note} Approval{which} not checked: no approval data were found."
@@ -76,22 +78,38 @@ def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
 
 
 def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
+    """A drug as a summary of findings has it: https://book.gradepro.org/guideline/summary-of-findings-tables."""
     best, numbers = candidate.best_estimate, {str(each["key"]): int(each["number"]) for each in report.references}
+    rows = [row for row in report.evidence_table if row.drug == candidate.name]
+    counted_rows = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
+    sizes = [row.sample_size for row in counted_rows if row.sample_size is not None]
+    unsized = f", {len(counted_rows) - len(sizes)} of unreported size" if len(sizes) < len(counted_rows) else ""
+    studies = counted(len(counted_rows), "study")
+    outcome = next((row.pico.outcome for row in rows if best and row.key == best.key and row.pico), None)
     status = "" if candidate.clinical_status in (NOT_REPORTED, REPURPOSING) else candidate.clinical_status
     elsewhere = f"approved for {listed(candidate.current_indications, most=2)}" if candidate.current_indications else ""
-    outside = "not in the class asked about" if candidate.in_asked_class is False else ""
-    partners = f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else ""
-    said = "; ".join(filter(None, (status or elsewhere or _APPROVAL[candidate.group], outside, partners)))
+    directions = {
+        "supporting": candidate.supporting_citations,
+        "contradicting": candidate.contradicting_citations,
+        "inconclusive": candidate.undecided_citations,
+    }
+    lowered = listed([reason.partition(":")[0].lower() for reason in candidate.held_down_by])
+    comments = (
+        ", ".join(f"{len(keys)} {name}" for name, keys in directions.items()),
+        f"certainty lowered for {lowered}" if lowered else "",
+        status or elsewhere or _APPROVAL[candidate.group],
+        "not in the class asked about" if candidate.in_asked_class is False else "",
+        f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else "",
+    )
     flags = [node for mark in candidate.marks for node in flow(" ", Text(mark, "flag"))]
     return Row(
         (
             flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
-            flow(Text(_level(candidate), "level")),
-            flow(str(len(candidate.supporting_citations))),
-            flow(str(len(candidate.contradicting_citations))),
-            flow(str(len(candidate.undecided_citations))),
+            flow(outcome or NOT_REPORTED),
+            flow(f"{sum(sizes):,} ({studies}{unsized})" if sizes else f"{NOT_REPORTED} ({studies})"),
             flow(best.line, Cite((numbers[best.key],)) if best.key in numbers else "") if best else flow("none"),
-            flow(said, *flags),
+            flow(Text(_level(candidate), "level")),
+            flow("; ".join(filter(None, comments)), *flags),
         )
     )
 
@@ -275,6 +293,21 @@ def _forest_plots(report: ReportContent, drug: str, place: int, rows: Sequence[E
         for size in dict.fromkeys(row.effects)
     ]
     return map(figure_of, forest_plots(drug, place, effects))
+
+
+def certainty_figure(report: ReportContent) -> Figure | None:
+    """How certain it is that each drug helps, and how many studies say what; None for fewer than two drugs."""
+    bars = [
+        DrugBar(
+            label(c.name, 24),
+            _level(c),
+            len(c.supporting_citations),
+            len(c.undecided_citations),
+            len(c.contradicting_citations),
+        )
+        for _, c in in_order(report)
+    ]
+    return figure_of(CertaintyChart(tuple(bars[:MAX_DRUGS]))) if len(bars) > 1 else None
 
 
 def figure_of(plot: Plot) -> Figure:

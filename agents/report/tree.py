@@ -10,7 +10,15 @@ from dataclasses import replace
 from willowbark.tools.registry import title_of
 
 from ..pictures.figures import TrialSpan, date_in_years, timeline
-from .candidates import candidate_block, candidate_details, candidate_tables, figure_of, in_order, rows_of_blocks
+from .candidates import (
+    candidate_block,
+    candidate_details,
+    candidate_tables,
+    certainty_figure,
+    figure_of,
+    in_order,
+    rows_of_blocks,
+)
 from .content import EVENTS_NOTE, NOT_REPORTED, RUNNING, PostedResult, ReportContent, ReportSection, TrialRow
 from .forms.blocks import (
     Block,
@@ -46,13 +54,16 @@ def first_screen(report: ReportContent) -> Section:
         parts.append(paragraph(label, part.text, Cite(cited) if cited else "", look="plain" if part.label else "lead"))
     if report.model_failed and report.analyst:
         parts.append(paragraph(f"Written by {report.analyst}.", look="small"))
-    return Section("Answer", "summary", tuple(parts))
+    figure = certainty_figure(report)
+    return Section("Answer", "summary", (*parts, figure) if figure else tuple(parts))
 
 
 def candidates(report: ReportContent) -> Section:
-    """The candidates in two tables."""
+    """The candidates in two tables, and the registered trials over time."""
     if report.candidates:
-        return Section("Candidates", "candidates", tuple(candidate_tables(report)))
+        blocks = list(candidate_tables(report))
+        blocks += [figure_of(plot)] if (plot := timeline(list(_spans(report)))) else []
+        return Section("Candidates", "candidates", tuple(blocks))
     none = "None: no existing drug has verifiable evidence here."
     if report.answer:
         none = "None: the question does not ask what helps, or nothing on that could be verified."
@@ -87,25 +98,25 @@ def stored_section(
 
 
 def trials(report: ReportContent) -> Section:
-    """The registered trials over time and in a table."""
+    """The registered trials in a table."""
     title = "Registered trials"
     if not report.trials:
         return Section(title, "trials", (paragraph("No registered trial on the condition names a drug."),))
     columns = ("trial", "drugs", "phase", "status", "enrolment", "start", "completion", "results")
     caption = "All registered trials on the condition that name a drug"
     every = Table(caption, columns, (Group(tuple(map(_trial, report.trials))),), "trials")
-    spans = []
+    each = Section("Each trial", "trials-each", (every,), str(len(report.trials)), "folded")
+    return Section(title, "trials", (each,))
+
+
+def _spans(report: ReportContent) -> Iterator[TrialSpan]:
     for trial in report.trials:
         start, end = date_in_years(trial.start_date), date_in_years(trial.completion_date)
         if start is not None:
             phases = [int(each) for phase in trial.phases for each in phase if each.isdecimal()]
             ended = end if end is not None and end >= start else None
             highest = max(phases, default=-1)
-            spans.append(TrialSpan(trial.nct_id, trial.phase_words, highest, trial.outcome, start, ended))
-    plot = timeline(spans)
-    drawn: tuple[Block, ...] = (figure_of(plot),) if plot else ()
-    each = Section("Each trial", "trials-each", (*drawn, every), str(len(report.trials)), "folded")
-    return Section(title, "trials", (each,))
+            yield TrialSpan(trial.nct_id, trial.phase_words, highest, trial.outcome, start, ended)
 
 
 def _trial(trial: TrialRow) -> Row:

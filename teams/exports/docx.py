@@ -21,6 +21,8 @@ from . import line
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
 _SMALL = Pt(8.5)
+_LINE = 105  # characters of that size in the width of the text, wide ones
+_MARGIN = 3  # of a cell, in characters
 _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines": "Normal"}
 _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
@@ -108,8 +110,17 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
     lines = [[flow(name) for name in block.columns], *(row.cells for row in block.rows)]
     made = word.add_table(rows=len(lines), cols=len(block.columns), style="Light Grid Accent 1")
     made.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
-    lengths = [sum(len(node.text) for cells in lines for node in spans(cells[at])) for at in range(len(block.columns))]
-    shares = [max(length, sum(lengths) / 12, 1) for length in lengths]
+    made.autofit = False
+    columns = [
+        [" ".join(node.text for node in spans(cells[at])) for cells in lines] for at in range(len(block.columns))
+    ]
+    longest = [max(len(word) for text in texts for word in (*text.split(), "")) for texts in columns]
+    spare = max(_LINE - sum(longest) - _MARGIN * len(longest), 0)
+    lengths = [sum(map(len, texts)) for texts in columns]
+    shares = [
+        word + _MARGIN + spare * length / max(sum(lengths), 1)  # no word is broken where the page has room
+        for word, length in zip(longest, lengths, strict=True)
+    ]
     for row, cells in zip(made.rows, lines, strict=True):
         row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
         for cell, content, share in zip(row.cells, cells, shares, strict=True):

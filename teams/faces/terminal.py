@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..run.workspace import Report
 
 OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
-OVERVIEW_NARROW = 5  # of its columns fit into fewer
+OVERVIEW_NARROW = ("drug", "participants (studies)", "certainty")  # of its columns, in fewer
 COUNT_EVERY_S = 5.0  # between two lines that count what is read, where lines stay
 LINES_AFTER = 6  # of the last screen, for where the report is kept and the prompt
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
@@ -258,7 +258,7 @@ def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -
 def print_report(document: "Document", console: Console) -> None:
     """Print a report as wide as the window; no character of a record can do anything to the terminal.
 
-    In a window too narrow for the tables of candidates they hold drugs, certainty and numbers of studies alone.
+    In a window too narrow for the tables of candidates they hold drugs, participants, studies and certainty alone.
     """
     from willowbark.agents.report.forms import blocks  # noqa: PLC0415  not needed in a pipe
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
@@ -266,8 +266,9 @@ def print_report(document: "Document", console: Console) -> None:
     def fit(block: blocks.Block) -> blocks.Block:
         if not isinstance(block, blocks.Table) or block.look != "overview" or console.width >= OVERVIEW_WIDTH:
             return block
-        rows = tuple(replace(row, cells=row.cells[:OVERVIEW_NARROW]) for row in block.rows)
-        return replace(block, columns=block.columns[:OVERVIEW_NARROW], groups=(blocks.Group(rows),))
+        kept = [place for place, name in enumerate(block.columns) if name in OVERVIEW_NARROW]
+        rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in block.rows)
+        return replace(block, columns=OVERVIEW_NARROW, groups=(blocks.Group(rows),))
 
     sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
     console.print(_laid_out(as_markdown(replace(document, sections=sections))))

@@ -13,6 +13,8 @@ from pydantic import Field
 
 Style = Literal["plain", "strong", "emphasis", "code", "small", "flag", "mark", "level"]
 """`flag`: what a reader must know before trusting a record; `mark`: a stance; `level`: one of certainty."""
+GRADE_SYMBOLS = {"high": "⊕⊕⊕⊕", "moderate": "⊕⊕⊕◯", "low": "⊕⊕◯◯", "very low": "⊕◯◯◯"}
+"""As a summary of findings draws levels of certainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,8 @@ def spans(content: Flow) -> Iterator[Span]:
     """Content in one line, for forms whose cells hold words alone; what can be opened stands open."""
     for node in content:
         match node:
+            case Text(style="level") if node.text in GRADE_SYMBOLS:
+                yield Text(f"{GRADE_SYMBOLS[node.text]} {node.text}", "level")
             case Text() | Link() | Cite():
                 yield node
             case Quote():

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from willowbark.tools.enclosure import visible
 
 from ...pictures.figures import Plot
-from .blocks import Document, Items, Section, Table
+from .blocks import GRADE_SYMBOLS, Document, Items, Section, Table
 from .links import safe_url
 
 
@@ -41,7 +41,7 @@ def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
     made.filters |= {"line": line, "safe_url": lambda url: safe_url(url) or "", "picture": picture}
     made.globals |= {
-        "levels": {"high", "moderate", "low", "very low"},
+        "symbols": GRADE_SYMBOLS,
         "stances": set("supporting contradicting inconclusive supports contradicts excluded".split()),
     }
     return made
