@@ -55,7 +55,7 @@ def study(*outcomes: Facts, arms: Any = (DRUG, PLACEBO), **more: Any) -> Facts:
         "maskingInfo": {"masking": more.get("masking", "QUADRUPLE")},
     }
     events = [
-        {"title": "Topiramate", "seriousNumAffected": 4, "seriousNumAtRisk": 120},
+        {"id": "EG0", "title": "Topiramate", "seriousNumAffected": 4, "seriousNumAtRisk": 120},
         {"title": "Placebo", "seriousNumAffected": 3, "seriousNumAtRisk": 118},
     ]
     return {
@@ -71,7 +71,7 @@ def study(*outcomes: Facts, arms: Any = (DRUG, PLACEBO), **more: Any) -> Facts:
         },
         "resultsSection": {
             "outcomeMeasuresModule": {"outcomeMeasures": list(outcomes)},
-            "adverseEventsModule": {"eventGroups": events},
+            "adverseEventsModule": {"eventGroups": events, "seriousEvents": more.get("events", [])},
         },
         "hasResults": True,
     }

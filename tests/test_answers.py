@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from builders import material
+from posted_study import trial
 
 from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.content import PUBLISHED
@@ -11,13 +12,23 @@ from willowbark.agents.report.material import References, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.questions import parse_question
+from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
+from willowbark.tools.sources.drugs.chembl import ChEMBL
+from willowbark.tools.sources.drugs.mychem import MyChem
+from willowbark.tools.sources.drugs.opentargets import OpenTargets
+from willowbark.tools.sources.labels.openfda import OpenFDA
 
-PARTS = ("work", "kept")
-"""Questions on safety to work on, and those kept apart."""
+_FILE = Path(__file__).resolve().parents[1] / "benchmarks" / "labels" / "safety_questions.tsv"
+SAFETY = [line.split("\t") for line in _FILE.read_text(encoding="utf-8").splitlines() if line[0] != "#"][1:]
+PARTS = {"work": 1, "kept": 1, "second work": 3, "second kept": 2}
+"""Questions on safety to work on, and those kept apart, with how many of the twelve are not answered rightly."""
 
 
 class Told:
@@ -143,12 +154,32 @@ def test_a_withdrawal_or_contraindication_is_the_first_thing_said_of_safety(ques
     assert _first_lines(question, _paper("On rofecoxib. Rofecoxib was given.")).startswith(first)
 
 
-def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
-    file = Path(__file__).resolve().parents[1] / "benchmarks" / "labels" / "safety_questions.tsv"
-    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line[0] != "#"][1:]
-    wrong = {part: [q for q, first, p in rows if p == part and not _first_lines(q).startswith(first)] for part in PARTS}
+async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
+    wrong: dict[str, list[str]] = {part: [] for part in PARTS}
+    async with Transport(Endpoints(library=open_library(BUNDLED))) as transport:
+        for question, first, part in SAFETY:
+            pool, drugs = list[Evidence](), parse_question(question).drugs
+            for source in (ChEMBL, OpenTargets, MyChem, OpenFDA) if part.startswith("second") and drugs else ():
+                pool += (await source(transport).look_up(*drugs)).records
+            if parse_question(question).kind not in ON_HARM or not _first_lines(question, *pool).startswith(first):
+                wrong[part].append(question)
 
-    assert {part: len(questions) <= 1 for part, questions in wrong.items()} == dict.fromkeys(PARTS, True), wrong
+    assert {part: len(questions) <= PARTS[part] for part, questions in wrong.items()} == dict.fromkeys(PARTS, True), (
+        wrong
+    )
+
+
+def test_serious_events_that_trials_posted_stand_by_group_in_the_answer_on_harm() -> None:
+    posted = trial(
+        events=[{"term": "Nephrolithiasis", "stats": [{"groupId": "EG0", "numAffected": 3, "numAtRisk": 120}]}]
+    )
+
+    assert "Posted by NCT99999901, serious adverse events by group: Topiramate 4 of 120 and Placebo 3 of 118" in (
+        _first_lines("What are the side effects of topiramate?", posted)
+    )
+    stones = _first_lines("Does topiramate cause kidney stones?", posted)
+    assert "serious events “Nephrolithiasis” by group: Topiramate 3 of 120" in stones
+    assert "serious" not in _first_lines("Does gabapentin cause kidney stones?", posted)
 
 
 def test_drugs_taken_together_are_answered_from_the_interactions_of_a_label() -> None:

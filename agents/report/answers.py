@@ -21,6 +21,7 @@ from willowbark.tools.appraisal.harms import (
     first_word,
     harms,
     interactions,
+    serious_events,
     signals,
     subject,
     warnings,
@@ -35,6 +36,7 @@ from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .findings import link_to_condition
 from .forms.blocks import Block, Flow, flow, paragraph, table
 from .material import Material, References
+from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
@@ -160,8 +162,15 @@ def _on_harm(material: Material, references: References) -> Answer:
     said += labels
     if said and (word := first_word(asked, known, together, first)):
         said[0] = f"{word}: {said[0][0].lower()}{said[0][1:]}"
-    for drug, events in signals(material.pool, asked):
-        said.append(write_line("answers", "signals", drug=drug, events=listed(events, most=5)))
+    posted = [
+        (key, what, listed([count_events(each) for each in groups], most=MOST_GROUPS))
+        for key, what, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
+    ]
+    said += write_lines("answers", "events", posted=posted) if posted else []
+    said += [
+        write_line("answers", "signals", drug=drug, events=listed(events, most=5))
+        for drug, events in signals(material.pool, asked)
+    ]
     if found and not about:
         caused = Counter(each.of for each in {(h.key, h.of): h for h in found}.values())
         named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)

@@ -10,6 +10,7 @@ from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.approvals import label_sections
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
+from willowbark.tools.appraisal.posted import SeriousEvents
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
@@ -69,8 +70,8 @@ def safety_section(material: Material, references: References) -> ReportSection 
         events = list[tuple[str, str]]()
         posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
         for key, groups in posted[:MOST_TRIALS]:
-            counts = [f"{e.group} {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in groups]
-            events.append((f"{key.removeprefix('nct:')}: {listed(counts, most=MOST_GROUPS)}", key))
+            counts = listed([count_events(each) for each in groups], most=MOST_GROUPS)
+            events.append((f"{key.removeprefix('nct:')}: {counts}", key))
         data |= {"events": events, "events_note": EVENTS_NOTE}
         data["harms"] = {
             "reporting": found.reporting,
@@ -95,6 +96,11 @@ def boxed_caution(drug: str, material: Material) -> list[str]:
             first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
             return [f"Boxed warning: “{short(sentence, LONGEST)}” ({record.key})" for sentence in first]
     return []
+
+
+def count_events(group: SeriousEvents) -> str:
+    """A group with how many of how many had a serious adverse event."""
+    return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:

@@ -10,9 +10,10 @@ from willowbark.tools.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..evidence import Evidence
-from ..lexicon import canonical_drug, contraindicated_in, find_drug_classes, is_class_member
+from ..lexicon import canonical_drug, contraindicated_in, find_conditions, find_drug_classes, is_class_member
 from ..lexicon.conditions import is_generic
 from ..questions import Question
+from ..questions.kinds import asks_yes_or_no
 from ..questions.question import speaks_of
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
@@ -21,7 +22,8 @@ from ..reading.text import sentences
 from ..records import Drug, Label
 from .appraised import Readings
 from .approvals import cautions_of, drug_of, find_namer, is_condition, label_sections
-from .candidates import is_asked_about
+from .candidates import is_asked_about, named_drugs
+from .posted import SeriousEvents, read_events
 
 Stance = Literal["reports", "undecided", "silent"]
 """`reports`: it has the drug as a cause, or as worse than without. `silent`: beyond its title and its aim no sentence
@@ -73,7 +75,15 @@ def subject(asked: Question) -> str:
     >>> subject(parse_question("Is valproate safe in pregnancy for migraine prevention?"))
     'pregnancy'
     """
-    return (asked.population if asked.kind != "harm" else None) or " and ".join(asked.conditions)
+    return (asked.population if asked.kind != "harm" else None) or (
+        " and ".join(asked.conditions or [f"“{word}”" for word in _subjects(asked)])
+    )
+
+
+def _subjects(asked: Question) -> Sequence[str]:
+    """The conditions asked about; else the one word that a question such as "does it damage the lungs?" has beside."""
+    is_closed = asked.kind == "harm" and len(asked.unread) == 1 and asks_yes_or_no(asked.text)
+    return asked.conditions or (asked.unread if is_closed else ())
 
 
 def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list[Harm]:
@@ -189,8 +199,13 @@ def harm_sentences(record: Evidence, drug: str) -> list[str]:
 
 
 def _denies(sentence: Sentence) -> bool:
-    """Whether a sentence says that something became less or did not happen."""
-    return not sentence.signs.isdisjoint(_DENIED)
+    """Whether a sentence says that something became less or did not happen; heart failure is no failure of a drug."""
+    if sentence.signs.isdisjoint(_DENIED):
+        return False
+    text = sentence.text
+    for named in reversed(find_conditions(text)):
+        text = f"{text[: named.start]}it{text[named.end :]}"
+    return any(not each.signs.isdisjoint(_DENIED) for each in Document.cut("", text).sentences)
 
 
 def _is_harm(reading: Reading, kind: str) -> bool:
@@ -203,6 +218,8 @@ def _is_harm(reading: Reading, kind: str) -> bool:
 def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
     """What labels say of the subject, the weightiest section of each first; boxed warnings whatever they are of."""
     names_it = _namer(asked) if subject(asked) else None
+    if names_it is None and len(asked.drugs) + len(asked.drug_classes) > 1:
+        return []  # drugs taken together: `interactions`
     found = []
     for record in pool:
         drug = record.record.drug if isinstance(record.record, Label) else None
@@ -249,13 +266,36 @@ def first_word(asked: Question, known: Iterable[Warning], together: Iterable[War
         together: by `interactions`.
         label: by `warnings`, the weightiest of each drug.
     """
-    headings = {each.heading for each in (*known, *together, *label)}
+    about = subject(asked)
+    headings = {each.heading for each in (*known, *together, *(label if about else ()))}
     if asked.kind == "safety" and headings:
         return "No" if headings & {"Withdrawn", "Contraindicated", "Contraindications"} else "With caution"
     warns = [each for each in label if each.heading in ("Boxed warning", "Warnings")]
-    if asked.kind == "harm" and subject(asked):
-        return "Yes" if any(not _denies(each) for w in warns for each in Document.cut("", w.sentence).sentences) else ""
+    if asked.kind == "harm" and about:
+        names_it = _namer(asked)
+        parts = (part for w in warns for text in w.sentence.split(";") for part in Document.cut("", text).sentences)
+        return "Yes" if any(names_it(part) and not _denies(part) for part in parts) else ""
     return ""
+
+
+def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, str, list[SeriousEvents]]]:
+    """Serious adverse events by group, as trials of a drug asked about posted them, the largest trials first.
+
+    Each with the record's key and what is counted: events of the very harm where one is asked about and the trial
+    posted them, else all serious events.
+    """
+    names_it, found = _namer(asked), list[tuple[int, str, str, list[SeriousEvents]]]()
+    for record in pool:
+        trial = record.trial
+        if trial is None or trial.results is None or not any(is_asked_about(d, asked) for d in named_drugs(record)):
+            continue
+        told = [("serious adverse events", trial.results.get("serious_adverse_events", []))]
+        for each in trial.results.get("serious_event_terms", []) if asked.kind == "harm" and asked.conditions else ():
+            if any(map(names_it, Document.cut("", each["term"]).sentences)):
+                told.insert(0, (f"serious events “{each['term']}”", each["groups"]))
+        if groups := read_events(told[0][1]):
+            found.append((sum(g.at_risk or 0 for g in groups), record.key, told[0][0], groups))
+    return [(key, what, groups) for _, key, what, groups in sorted(found, key=lambda each: -each[0])]
 
 
 def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> Iterator[tuple[str, Sentence]]:
@@ -273,4 +313,4 @@ def _namer(asked: Question) -> Callable[[Sentence], bool]:
     population = asked.population if asked.kind != "harm" else None
     if population:
         return lambda sentence: speaks_of(sentence.text, population)
-    return find_namer(asked.conditions)
+    return find_namer(_subjects(asked))

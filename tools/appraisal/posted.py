@@ -15,7 +15,7 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
 * anything the record leaves open is not assessed, with the reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -87,13 +87,18 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         sentence=reading.sentence if reading else "",
         outcome=decided[0] if decided else None,
         against_nothing=reading.against == "nothing" if reading else None,
-        serious_events=[
-            SeriousEvents(group=str(each.get("group") or "group not named"), affected=affected, at_risk=at_risk)
-            for each in results.get("serious_adverse_events", ())
-            for affected, at_risk in [(_whole(each.get("affected")), _whole(each.get("at_risk")))]
-            if affected is not None
-        ],
+        serious_events=read_events(results.get("serious_adverse_events", ())),
     )
+
+
+def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
+    """Adverse events by group as a record posts them; a group whose number cannot be read is left out."""
+    return [
+        SeriousEvents(group=str(each.get("group") or "group not named"), affected=affected, at_risk=at_risk)
+        for each in groups
+        for affected, at_risk in [(_whole(each.get("affected")), _whole(each.get("at_risk")))]
+        if affected is not None
+    ]
 
 
 def registered_design(trial: Trial) -> StudyDesign:

@@ -175,10 +175,12 @@ def _asked_as() -> tuple[_Patterns, _Patterns]:
     deeds, people = [], []
     for row in read_table("asked_as.tsv"):
         who, verbs, things = (cue_pattern(row[column]) for column in ("people", "verbs", "things"))
-        if row["verbs"]:
-            orders = f"{verbs}{_WITHIN}{things}|{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"
-            deeds.append((row["name"], re.compile(orders, re.IGNORECASE)))
-        people.append((row["name"], re.compile(who, re.IGNORECASE)))
+        orders = [f"{verbs}{_WITHIN}{things}"] if row["verbs"] else []
+        if row["people"]:
+            orders += [f"{who}{_WITHIN}{verbs}(?:{_WITHIN}{things})?"] if orders else []
+            people.append((row["name"], re.compile(who, re.IGNORECASE)))
+        if orders:
+            deeds.append((row["name"], re.compile("|".join(orders), re.IGNORECASE)))
     return tuple(deeds), tuple(people)
 
 

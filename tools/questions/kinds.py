@@ -84,6 +84,11 @@ def question_words(row: str) -> tuple[str, ...]:
     return cue_list(row, __package__)
 
 
+def asks_yes_or_no(text: str) -> bool:
+    """Whether a question begins as those do that want a yes or a no."""
+    return text.lower().split(maxsplit=1)[0] in question_words("yes or no")
+
+
 @cache
 def asking_words(kind: Kind) -> frozenset[str]:
     """Words by which a question of a kind says what kind of answer it wants; few records hold them."""

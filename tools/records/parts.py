@@ -151,6 +151,8 @@ class PostedResults(TypedDict, total=False):
     secondary_outcomes: list[dict[str, Any]]
     """Likewise."""
     serious_adverse_events: list[SeriousEvent]
+    serious_event_terms: list[dict[str, Any]]
+    """term, groups: those that befell most people."""
     deaths: list[SeriousEvent]
     """From any cause, by group."""
 

@@ -21,6 +21,7 @@ UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not know
 _MAX_VALUES = 40  # values of one outcome that a record keeps
 _SHOWN_VALUES = 12  # values of one outcome that the text names
 _MAX_ANALYSES = 30  # of one outcome that a record keeps
+_MAX_EVENTS = 60  # terms of serious adverse events that a record keeps; some trials post hundreds
 _MAX_WORDS = 1000  # characters of a description that a record keeps
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: any ASCII punctuation may stand behind a backslash
 
@@ -115,6 +116,27 @@ def parse_results(section: Any) -> PostedResults:
             for group in groups
             if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
         ]
+    titles = {str(group.get("id")): _at(group, "title") for group in groups}
+    events = [
+        {
+            "term": term,
+            "groups": [
+                {
+                    "group": titles.get(str(each.get("groupId"))),
+                    "affected": affected,
+                    "at_risk": each.get("numAtRisk"),
+                }
+                for each in dicts(event, "stats")
+                if (affected := each.get("numAffected")) is not None
+            ],
+        }
+        for event in dicts(section, "adverseEventsModule", "seriousEvents")
+        if (term := _at(event, "term"))
+    ]
+    events.sort(
+        key=lambda event: -sum(each["affected"] for each in event["groups"] if each["affected"] in range(10**6))
+    )
+    found["serious_event_terms"] = events[:_MAX_EVENTS]
     posted: PostedResults = _reported(found)
     return posted
 
