@@ -125,9 +125,10 @@ def test_a_partner_that_has_a_part_in_the_condition_connects_a_target_at_half_it
 def test_a_missing_step_is_named_and_costs_most_of_the_confidence() -> None:
     found = chain(ACTS, protein("ADRB1", "vasodilation"))
 
-    assert found.missing == ["no record connects vasodilation with migraine"]
+    assert found.missing == ["no record connects ADRB1 with migraine"]
     assert found.steps[-1].is_missing
-    assert found.confidence == pytest.approx(0.9 * 0.8 * GAP, abs=0.006)
+    assert found.node("process") is None  # nothing ties vasodilation with migraine
+    assert found.confidence == pytest.approx(0.9 * GAP, abs=0.006)
     assert f"{GAP:g} for the missing step" in found.arithmetic
 
 
@@ -239,8 +240,12 @@ def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
 
     assert "Propranolol acts on ADRB1" in whole.content
     assert "ChEMBL CHEMBL27 [1]" in whole.content
-    assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in whole.content
-    assert "No record connects vasodilation with migraine: this link is missing" in whole.content
+    assert "No record links a process of ADRB1 with the condition" in whole.content
+    assert "No record connects ADRB1 with migraine: this link is missing" in whole.content
+    tied = [*pool, record("7", "T", "Vasodilation is a hallmark of migraine.")]
+    linked = argument_section(graph(*tied).chain("propranolol"), graph(*tied), References({e.key: e for e in tied}))
+    assert linked is not None
+    assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in linked.content
     assert open_ended is None
 
 
@@ -321,3 +326,18 @@ def test_genetic_support_is_an_argument_of_its_own() -> None:
     section = argument_section(found.chain("propranolol"), found, References({each.key: each for each in pool}))
     assert section is not None
     assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content
+
+
+def test_words_of_a_name_that_stand_apart_are_not_the_name() -> None:
+    bag = record("7", "T", "Response of the skin, in migraine as in buckwheat allergy, was inflammatory.")
+    phrase = record("8", "T", "An inflammatory response is a hallmark of migraine.")
+
+    assert chain(ACTS, protein("ADRB1", "inflammatory response"), bag).missing
+    assert not chain(ACTS, protein("ADRB1", "inflammatory response"), phrase).missing
+
+
+def test_the_graph_of_a_run_is_given_as_data() -> None:
+    data = graph(ACTS, associated(ADRB1=0.8)).as_data()
+
+    assert {"source": "target:ADRB1", "target": "disease:migraine"}.items() <= data["links"][-1].items()
+    assert [node["id"] for node in data["nodes"]] == ["disease:migraine", "drug:propranolol", "target:ADRB1"]

@@ -11,10 +11,12 @@ Baranzini 2015, https://doi.org/10.1371/journal.pcbi.1004259); a target is dampe
 may well hold five. Proteins that carry or break down drugs of every kind count a quarter.
 """
 
+import importlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 from ..appraisal.approvals import APPROVED_PHASE, is_condition, list_developed
 from ..evidence import Evidence
@@ -95,6 +97,37 @@ class MechanismGraph:
         own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
+    def as_data(self) -> dict[str, list[dict[str, Any]]]:
+        """All nodes and steps as JSON has them, in the form that `networkx.node_link_graph(…, edges="links")` reads.
+
+        Each link has the step's relation, its weight and the keys of the records behind it.
+        """
+        ids = {node: ":".join(filter(None, node)) for node in self._after}
+        steps = [self._step(start, end) for start, ends in self._after.items() for end in ends]
+        return {
+            "nodes": [{"id": ids[node], **node._asdict()} for node in self._after],
+            "links": [
+                {
+                    "source": ids[step.start],
+                    "target": ids[step.end],
+                    "relation": step.relation,
+                    "weight": step.weight,
+                    "records": list(dict.fromkeys(each.key for each in step.backings)),
+                }
+                for step in steps
+            ],
+        }
+
+    def as_networkx(self) -> Any:
+        """The graph as a `networkx.DiGraph`, with what `as_data` gives.
+
+        Raises:
+            ImportError: networkx is not installed; it comes with no extra of this package.
+        """
+        networkx = importlib.import_module("networkx")
+        data = {"directed": True, "multigraph": False, "graph": {}, **self.as_data()}
+        return networkx.node_link_graph(data, edges="links")
+
     def about(self, process: Node) -> tuple[str, str] | None:
         """The key of Reactome's record of a process, and its summary's first sentence; None where there is none."""
         for record in self._pool:
@@ -140,7 +173,7 @@ class MechanismGraph:
         genes = self._genes.get(found.node("target") or self.disease, frozenset())
         own = {sign for _, name, _, held, sign in self._signed if name == drug and held & genes}
         others = [each for each in self._signed if each[2] and each[3] & genes]
-        if not found.missing and len(own) == 1 and len(helping := {sign for *_, sign in others}) == 1:
+        if len(own) == 1 and len(helping := {sign for *_, sign in others}) == 1:
             names = list(dict.fromkeys(name for _, name, *_ in others))
             if own == helping:
                 return found.model_copy(update={"direction": "same", "compared": names})
@@ -185,13 +218,11 @@ class MechanismGraph:
         )
 
     def _broken_chain(self, drug: str, start: Node, target: Node) -> Chain:
-        """The way as far as it is known, and what is missing."""
-        processes = [node for node in self._after.get(target, ()) if node.kind == "process"]
-        best = sorted(processes, key=lambda node: (node.number.startswith("GO:"), -self._damping_of(node), node.name))
-        steps = [self._step(*ends) for ends in pairwise([start, target, *best[:1], self.disease])]
+        """The way to the target, and what is missing: of its processes none is tied with the condition."""
+        steps = [self._step(*ends) for ends in pairwise([start, target, self.disease])]
         known = [step for step in steps if not step.is_missing]
         missing = [f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing]
-        if not best:
+        if not any(node.kind == "process" for node in self._after.get(target, ())):
             missing.append(f"no record names a process of {target.name}")
         confidence = math.prod(self._factors(known)) * GAP
         arithmetic = f"{self._product(known)} × {GAP:g} for the missing step = {confidence:.2f}"

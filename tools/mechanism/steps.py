@@ -31,7 +31,7 @@ from willowbark.tools.registry import kind_of
 
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
-from ..lexicon.stemming import content_words, stems, stems_among
+from ..lexicon.stemming import content_words, stem, stems, stems_among
 from ..questions import Question
 from ..reading.document import Document, Sentence
 from ..reading.text import says
@@ -204,7 +204,7 @@ class Names:
             if _SYMBOL.fullmatch(name):
                 self.symbols |= {name} - _ENGLISH
                 continue
-            words = frozenset(stems(name))
+            words = frozenset(stems(name))  # a phrase, in any order: "insulin release", "release of insulin"
             long = [word for word in words if len(word) >= _SHORTEST and not word.isdigit()]
             if long and (len(words) > 1 or len(words) == len(long)):  # else too little to know the thing by
                 self.words.add(words)
@@ -260,6 +260,15 @@ class SentenceIndex:
         return list(found.values())
 
     def _places_of(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
-        """Where all words of any of the names stand, or any of the symbols."""
-        together = (set.intersection(*(self._holding.get(word, set()) for word in words)) for words in names if words)
-        return set[int]().union(*together, *(self._holding.get(symbol, set()) for symbol in symbols))
+        """Where any of the names stands as a phrase, or any of the symbols."""
+        found = set[int]().union(*(self._holding.get(symbol, set()) for symbol in symbols))
+        for words in filter(None, names):
+            together = set.intersection(*(self._holding.get(word, set()) for word in words))
+            found |= {at for at in together - found if len(words) == 1 or self._is_phrase(words, at)}
+        return found
+
+    def _is_phrase(self, words: frozenset[str], at: int) -> bool:
+        """Whether words stand together in a sentence, in any order, with one word between them at most."""
+        said = [stem(word) for word in content_words(self._sentences[at][1].quote)]
+        size = len(words) + 1
+        return any(words <= set(said[place : place + size]) for place in range(max(1, len(said) - size + 1)))

@@ -117,7 +117,7 @@ def parse_results(section: Any) -> PostedResults:
             if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
         ]
     titles = {str(group.get("id")): _at(group, "title") for group in groups}
-    events = [
+    events: list[dict[str, Any]] = [
         {
             "term": term,
             "groups": [
