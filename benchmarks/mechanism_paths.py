@@ -10,6 +10,9 @@ without UniProt's entries, since those of the library know processes from DrugMe
 
 A pair counts as held where the replies name a target and the path a protein. Of pairs that are one drug's many diseases
 the figure a drug says more than the figure a pair: both are printed.
+
+Then for each protein that curators drew one drug as making do more, and another as making do less, both are asked
+about in a disease that the one treats over it and the other does not: how often the two get the same argument.
 """
 
 import argparse
@@ -17,6 +20,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,12 +97,83 @@ def reported(pair: Pair, records: Sequence[Evidence]) -> frozenset[str]:
     return frozenset(known.get(target.name, ()))
 
 
+_ACTIONS = {
+    "increases activity of": "AGONIST",
+    "positively regulates": "AGONIST",
+    "decreases activity of": "ANTAGONIST",
+    "negatively regulates": "ANTAGONIST",
+}
+
+
+class Opposed(NamedTuple):
+    """Two drugs that act on one protein the other way round, by the curators."""
+
+    protein: str
+    disease: str
+    helper: str
+    """The one whose path leads to the disease."""
+    action: str
+    other: str
+
+
+def opposed(lines: Iterable[str]) -> Iterator[Opposed]:
+    """One pair for each protein that has any: the first drug by name that treats a disease over it, and an opposite."""
+    acts: dict[str, dict[str, set[str]]] = {}
+    treats: dict[str, set[str]] = {}
+    over: dict[tuple[str, str], set[str]] = {}
+    for line in lines:
+        path = json.loads(line)
+        drug, disease = str(path["graph"]["drug"]).lower(), str(path["graph"]["disease"])
+        drug = canonical_drug(drug) or drug
+        own = {node["id"] for node in path["nodes"] if node.get("label") == "Drug"}
+        treats.setdefault(drug, set()).add(disease)
+        for link in path["links"]:
+            action = _ACTIONS.get(link["key"])
+            if action and link["source"] in own and link["target"].startswith("UniProt:"):
+                acts.setdefault(link["target"], {}).setdefault(drug, set()).add(action)
+                over.setdefault((link["target"], drug), set()).add(disease)
+    for protein, drugs in sorted(acts.items()):
+        surely = {drug: min(found) for drug, found in sorted(drugs.items()) if len(found) == 1}
+        pairs_of = (
+            Opposed(protein, disease, drug, action, other)
+            for drug, action in surely.items()
+            for other, another in surely.items()
+            if another != action
+            for disease in sorted(over[protein, drug] - treats[other])
+        )
+        yield from islice(pairs_of, 1)
+
+
+def same_argument(pair: Opposed) -> bool:
+    """Whether both drugs of a pair are argued for alike, from what the curators say and no more."""
+    gene, [other_action] = pair.protein.removeprefix("UniProt:"), {"AGONIST", "ANTAGONIST"} - {pair.action}
+    indications = [{"name": pair.disease, "max_phase": 4.0}]
+    known = [
+        {"drug": pair.helper, "mechanisms": [{"action_type": pair.action, "gene_symbols": [gene]}]}
+        | {"indications": indications},
+        {"drug": pair.other, "mechanisms": [{"action_type": other_action, "gene_symbols": [gene]}]},
+    ]
+    pool = []
+    for said in known:
+        cited = Citation(source="chembl", title=str(said["drug"]), url=f"https://www.ebi.ac.uk/chembl/#{said['drug']}")
+        pool.append(Evidence(content=str(said["drug"]), citation=cited, record=Drug.model_validate(said)))
+    asked = parse_question(f"Which drugs treat {pair.disease}?")
+    graph = MechanismGraph(pool, asked, [pair.helper, pair.other])
+    one, other = graph.chain(pair.helper), graph.chain(pair.other)
+    return one.direction == other.direction
+
+
 def main() -> int:
     """Print the figures; 1 where they are below what is due."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", type=Path)
     with gzip.open(parser.parse_args().paths, "rt", encoding="utf-8") as lines:
-        every = list(pairs(lines))
+        drawn = list(lines)
+    every, against = list(pairs(drawn)), list(opposed(drawn))
+    alike = [pair for pair in against if same_argument(pair)]
+    print(f"opposite drugs of one protein given the same argument: {len(alike)} of {len(against)}")
+    for pair in alike:
+        print(f"  {pair.helper} and {pair.other}, {pair.disease}")
     records = more_records() + asyncio.run(records_on(sorted({pair.drug for pair in every})))
     known = {canonical_drug(str(r.metadata["drug"])) or r.metadata["drug"] for r in records if r.metadata.get("drug")}
     asked = [pair for pair in every if pair.drug in known]

@@ -256,6 +256,21 @@ async def test_no_indication_of_a_drug_is_lost_behind_the_third_page() -> None:
     assert found.warnings == []
 
 
+async def test_no_indication_of_twenty_drugs_with_two_hundred_rows_each_is_lost() -> None:
+    parents = [
+        PARENT
+        | {"molecule_chembl_id": f"CHEMBL{number}", "pref_name": f"MEDICINE{number}"}
+        | {"molecule_hierarchy": {"parent_chembl_id": f"CHEMBL{number}"}}
+        for number in range(1000, 1020)
+    ]
+    rows = [indication(p["molecule_chembl_id"], f"Condition {n}", "2.0") for p in parents for n in range(199)]
+    rows += [indication(p["molecule_chembl_id"], "Last", "4.0") for p in parents]
+    found = await Server(parents, rows).source().look_up(*(str(p["pref_name"]).lower() for p in parents))
+
+    kept = [record.metadata["drug"] for record in found.records if record.metadata["indications"][0]["name"] == "Last"]
+    assert (len(kept), found.warnings) == (20, [])
+
+
 async def test_mechanisms_that_cannot_be_had_make_the_reply_partial() -> None:
     server = Server([PARENT], mechanism=httpx.Response(500, text="<!DOCTYPE html><title>EBI</title>"))
     reply = await server.source().look_up("propranolol")

@@ -130,9 +130,12 @@ class Contraindication(NamedTuple):
     """The condition as the source narrows it, or what happens."""
     source: str
     """The guideline, or the part of the label. None has been compared with its text."""
+    borne_out: str
+    """A curated list that holds it too; empty where none was found to."""
 
     def __str__(self) -> str:
-        return f"{self.told}; {self.source}, not yet compared with its text"
+        also = f"also in the list of {self.borne_out}, " if self.borne_out else ""
+        return f"{self.told}; {self.source}, {also}not yet compared with its text"
 
 
 def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraindication]:
@@ -152,7 +155,7 @@ def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraind
         for row in _contraindications()
         if drug not in split_names(row["except"])
         and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
-        for each in [Contraindication(row["kind"], row["told"], row["source"])]
+        for each in [Contraindication(row["kind"], row["told"], row["source"], row["borne_out"])]
     ]
     named = [canonical_condition(each) or each for each in conditions]
     met = [next((each for each, held in rows if condition in held), None) for condition in named]
@@ -167,7 +170,7 @@ def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindic
     """
     named = {canonical_condition(each) or each for each in conditions}
     return [
-        (name, Contraindication(row["kind"], row["told"], row["source"]))
+        (name, Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]))
         for row in _contraindications()
         if not named.isdisjoint(split_names(row["conditions"]))
         for name in split_names(row["names"])
