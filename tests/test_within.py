@@ -134,6 +134,8 @@ async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_n
     kept(ledger, "harm", record("8", "Timolol in migraine", "Timolol caused weight gain in 3 of 40."), label)
 
     said = await ask_within("Does timolol cause weight gain?", "harm", ledger)
+    assert said.answer[0] in said.to_markdown()
+    assert any("timolol" in line.lower() for line in said.answer)
 
     assert said.drugs == []
     assert [(each.key, each.drug, each.sentence) for each in said.harms if each.says == "Boxed warning"] == [

@@ -82,7 +82,7 @@ def answer_of(material: Material, mechanisms: MechanismFindings, references: Ref
 def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
     match kind:
         case "harm" | "avoid" | "safety":
-            return _on_harm(material, references)
+            return answer_on_harm(material, references)
         case "compare":
             return _on_comparison(material, references)
         case "mechanism":
@@ -133,7 +133,7 @@ def _drugs_asked(material: Material) -> list[Candidate]:
     return [c for c in material.candidates if not _asked_names(material) or is_asked_about(c.drug, material.asked)]
 
 
-def _on_harm(material: Material, references: References) -> Answer:
+def answer_on_harm(material: Material, references: References) -> Answer:
     """The answer on harm, safety or what to avoid: what is known, then labels, then what publications say."""
     asked, about = material.asked, short(subject(material.asked))
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
@@ -186,11 +186,11 @@ def _on_harm(material: Material, references: References) -> Answer:
     is_known = bool(known or together or labelled)
     if said and not is_known and not reported:
         whose = "" if asked.kind == "avoid" else f"{_asked_names(material)} and "
-        said.insert(0, _nothing_on_harm(material, f" on {whose}{about}", "clearly"))
+        said.insert(0, _nothinganswer_on_harm(material, f" on {whose}{about}", "clearly"))
     elif missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
         what = f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}"
-        said.append(_nothing_on_harm(material, what))
+        said.append(_nothinganswer_on_harm(material, what))
     shown_above = [each.drug for each in first if each.heading == "Boxed warning"]
     for any_warning in boxed(material.pool, [drug for drug in drugs if drug not in shown_above]):
         of_drug = (w for w in labelled if w.drug == any_warning.drug and w.heading == "Boxed warning")
@@ -200,7 +200,7 @@ def _on_harm(material: Material, references: References) -> Answer:
     return Answer(said, _harm_quotes(found, [*together, *labelled], about, references), sure)
 
 
-def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
+def _nothinganswer_on_harm(material: Material, what: str, how: str = "") -> str:
     if material.asked.kind == "avoid":
         what = f" on which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     return write_line(

@@ -5,8 +5,11 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from willowbark.agents.findings import Findings
+from willowbark.agents.asking.claims import Verdicts
+from willowbark.agents.findings import Dossier, Findings
+from willowbark.agents.report.answers import answer_on_harm
 from willowbark.agents.report.forms.links import record_name, url_of
+from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import cautions, harms, interactions, warnings
@@ -89,6 +92,8 @@ class AnswerWithin(BaseModel):
     """Of the run, each once."""
     drugs: list[DrugRead] = Field(default_factory=list)
     """The drugs that the question names; empty where it names none, asks for harm, or no condition is known."""
+    answer: list[str] = Field(default_factory=list)
+    """Where the question asks for harm or safety: what a report on it would say first."""
     harms: list[Quoted] = Field(default_factory=list)
     """Where the question asks for harm or safety: what records and labels say of it."""
     passages: list[Passage] = Field(default_factory=list)
@@ -103,6 +108,7 @@ class AnswerWithin(BaseModel):
         lines = [f"# {self.question}", "", f"Asked of run {self.run_id}: {self.run_question}", ""]
         for drug in self.drugs:
             lines += [f"**{drug.said}**", "", *map(_quote, drug.quoted), *([""] if drug.quoted else [])]
+        lines += [" ".join(self.answer), ""] if self.answer else []
         if self.harms:
             lines += ["**What records and labels say of harm:**", "", *map(_quote, self.harms), ""]
         if not self.passages:
@@ -149,8 +155,11 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     is_own = meant.conditions == parse_question(run.question).conditions
     readings = Readings(given=(reading for one in found for reading in one.readings if is_own))
 
-    drugs, harmful = list[DrugRead](), list[Quoted]()
+    drugs, harmful, answer = list[DrugRead](), list[Quoted](), list[str]()
     if meant.kind in _OF_HARM:
+        dossier = Dossier(question=meant.text)
+        material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
+        answer = answer_on_harm(material, References(material.records)).sentences
         known = [*cautions(pool, meant), *interactions(pool, meant), *warnings(pool, meant)]
         labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
         said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
@@ -165,6 +174,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         run_question=" ".join(run.question.split()),
         records=len(pool),
         drugs=drugs,
+        answer=answer,
         harms=harmful,
         passages=best.passages,
         matching=best.matching,
