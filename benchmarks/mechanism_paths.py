@@ -170,10 +170,10 @@ def main() -> int:
     with gzip.open(parser.parse_args().paths, "rt", encoding="utf-8") as lines:
         drawn = list(lines)
     every, against = list(pairs(drawn)), list(opposed(drawn))
-    alike = [pair for pair in against if same_argument(pair)]
+    alike = [two for two in against if same_argument(two)]
     print(f"opposite drugs of one protein given the same argument: {len(alike)} of {len(against)}")
-    for pair in alike:
-        print(f"  {pair.helper} and {pair.other}, {pair.disease}")
+    for two in alike:
+        print(f"  {two.helper} and {two.other}, {two.disease}")
     records = more_records() + asyncio.run(records_on(sorted({pair.drug for pair in every})))
     known = {canonical_drug(str(r.metadata["drug"])) or r.metadata["drug"] for r in records if r.metadata.get("drug")}
     asked = [pair for pair in every if pair.drug in known]
