@@ -1,4 +1,4 @@
-"""Preprints and their articles: identifiers prove, likeness only proposes."""
+"""Preprints and their articles: identifiers prove, likeness only says who is asked about first."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.identity import propose, published_articles, resolve, settle, title_score
+from willowbark.tools.works.identity import published_articles, resolve, settle
 
 TITLE = "Placebinol for the prevention of test fever: a randomised trial"
 
@@ -57,7 +57,6 @@ def test_the_published_version_wins_and_the_preprint_stays_linked(version: str) 
 def test_likeness_alone_unites_nothing() -> None:
     pool = [preprint(), article()]
 
-    assert [proposal.other for proposal in propose(pool)] == ["pmid:99999901"]
     assert settle(pool) == pool
 
 
@@ -65,20 +64,6 @@ def test_a_preprint_whose_article_is_not_in_the_pool_stays() -> None:
     pool = [preprint(published_version="99999902"), article()]
 
     assert settle(pool) == pool
-
-
-@pytest.mark.parametrize(
-    ("title", "authors", "proposed"),
-    [
-        (TITLE.upper() + ".", ("Nobody AB", "Nemo C"), True),
-        (TITLE, ("Other C",), False),
-        (TITLE, (), True),
-        ("Placebinol for the treatment of test headache in mice", ("Nobody AB",), False),
-    ],
-    ids=["other case", "other authors", "no authors", "other title"],
-)
-def test_a_proposal_needs_title_and_author(title: str, authors: tuple[str, ...], proposed: bool) -> None:
-    assert bool(propose([preprint(), article(title=title, authors=authors)])) is proposed
 
 
 async def test_what_biorxiv_says_settles_it() -> None:
@@ -92,7 +77,7 @@ async def test_what_biorxiv_says_settles_it() -> None:
 
 async def test_likely_preprints_are_asked_about_first_and_no_more_than_the_limit() -> None:
     other = preprint(2, "On something else", doi="10.1101/2021.03.23.21254186")
-    pool = [other, preprint(doi=PREPRINT_DOI), article()]
+    pool = [other, preprint(doi=PREPRINT_DOI), article(title=f"{TITLE.upper()}.")]
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
         resolved = await resolve(pool, way, 1)
@@ -108,20 +93,6 @@ async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
 
     assert "no answer" in resolved[0].metadata["published_version_unknown"]
     assert settle(resolved) == resolved
-
-
-def test_two_articles_with_nearly_one_title_are_proposed_and_stay_apart() -> None:
-    """An interim and a final report of one trial look like this."""
-    rest = "effect of placebinol and nothing on kidney function in hypertensive subjects with fever and cough"
-    one, other = article(1, f"Early {rest}"), article(2, f"Long-term {rest}")
-    [proposal] = propose([one, other])
-
-    assert (proposal.one, proposal.other, proposal.shared_authors) == (one.key, other.key, ("nobody",))
-    assert settle([one, other]) == [one, other]
-
-
-def test_notices_and_trials_are_proposed_with_nothing() -> None:
-    assert propose([article(1), article(2, kind="notice"), article(3, nct_id="NCT00000001")]) == []
 
 
 async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it(tmp_path: Path) -> None:
@@ -167,8 +138,3 @@ def test_every_preprint_stays_or_is_linked(pool: list[Evidence]) -> None:
     known |= {linked["key"] for each in once for linked in each.metadata.get("preprint_versions", [])}
 
     assert known == {each.key for each in pool}
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_likeness_is_the_same_both_ways(one: str, other: str) -> None:
-    assert title_score(one, other) == title_score(other, one)

@@ -1,17 +1,15 @@
 """Which records are one work: later versions speak for earlier ones, an article for its preprint.
 
-Identifiers are the proof, as PubMed, Europe PMC, bioRxiv and medRxiv give them. Titles and authors that are nearly the
-same only say which preprints are worth asking about, and which records a reader should compare. What a notice of
-retraction, concern or correction says of another record is noted on that record.
+Identifiers are the proof, as PubMed, Europe PMC, bioRxiv and medRxiv give them. Titles that are nearly the same only
+say which preprints are asked about first. What a notice of retraction, concern or correction says of another record is
+noted on that record.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from ..errors import SearchError
-from ..evidence import Evidence, checked_identifier, surname
+from ..evidence import Evidence, checked_identifier
 from ..http.transport import Transport
 from ..lexicon.stemming import words
 from ..records import Noted
@@ -22,62 +20,11 @@ from ..sources.publications import PREPRINT_MARK
 from ..sources.studies.biorxiv import is_theirs, published_version
 from ..sources.studies.europepmc import by_numbers
 
-TITLE_SCORE = 88.0  # of 100: titles gain and lose a subtitle on their way to print
-_SHARED_WORDS = 0.5  # of the longer title: none of 60 million pairs of real titles that are so alike shared fewer
+_SHARED_WORDS = 0.7  # of the longer title: titles gain and lose a subtitle on their way to print
 RESOLVE_LIMIT = 6  # preprints a call, one or two requests each, one a second
 DEADLINE_S = 12.0  # for all of them
 _AT_ONCE = 3
 _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """Two publications that may be one work; no proof."""
-
-    one: str
-    """The key of one, of the preprint where there is one."""
-    other: str
-    """The key of the other."""
-    title_score: float
-    """0 to 100."""
-    shared_authors: tuple[str, ...]
-    """Surnames, in lower case; empty where either record names no authors."""
-
-
-def propose(pool: Sequence[Evidence]) -> list[Proposal]:
-    """Publications of a pool that look like one work, the most alike first.
-
-    Titles must be nearly the same; where both name authors, at least one surname must be shared. Versions that
-    identifiers join are no proposal once `settle` has united them.
-    """
-    studies = filter(_is_study, pool)
-    publications = [(record, {*_words(record.citation.title)}, _surnames(record)) for record in studies]
-    found = []
-    for place, (one, title, authors) in enumerate(publications):
-        for other, other_title, other_authors in publications[place + 1 :]:
-            shared = authors & other_authors
-            if (one.is_preprint and other.is_preprint) or (authors and other_authors and not shared):
-                continue
-            if len(title & other_title) < _SHARED_WORDS * max(len(title), len(other_title)):
-                continue
-            if (score := title_score(one.citation.title, other.citation.title)) >= TITLE_SCORE:
-                first, second = sorted((one, other), key=lambda record: (not record.is_preprint, record.key))
-                found.append(Proposal(first.key, second.key, score, tuple(sorted(shared))))
-    return sorted(found, key=lambda each: (-each.title_score, -len(each.shared_authors), each.one, each.other))
-
-
-def title_score(one: str, other: str) -> float:
-    """How alike two titles are, 0 to 100; case, punctuation, the preprint mark and the order of words do not count.
-
-    >>> title_score("Statins in Fever: A Trial", "statins in fever - a trial.")
-    100.0
-    """
-    first, second = sorted(" ".join(_words(title)) for title in (one, other))  # the same, whichever comes first
-    return round(100 * SequenceMatcher(None, first, second, autojunk=False).ratio(), 1)
-
-
-def _words(title: str) -> list[str]:
-    return sorted(words(title.removeprefix(PREPRINT_MARK)))
 
 
 async def resolve(
@@ -95,9 +42,18 @@ async def resolve(
         The pool; preprints that were published have `published_version`. One that could not be asked about has
         `published_version_unknown`: why.
     """
-    likely = {proposal.one for proposal in propose(pool)}
-    open_ones = [record for record in pool if _is_open(record)]
-    asked = sorted(open_ones, key=lambda record: record.key not in likely)[: max(0, limit)]
+
+    def title_words(record: Evidence) -> set[str]:
+        return {*words(record.citation.title.removeprefix(PREPRINT_MARK))}
+
+    def lacks_twin(record: Evidence) -> bool:
+        own = title_words(record)
+        return not any(len(own & other) >= _SHARED_WORDS * max(len(own), len(other), 1) for other in printed)
+
+    printed = [title_words(each) for each in pool if kind_of(each) in PAPERS and not each.is_preprint]
+    unsettled = [record for record in pool if record.is_preprint and is_theirs(record.record.doi)]
+    unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
+    asked = sorted(unsettled, key=lacks_twin)[: max(0, limit)]
     turns = asyncio.Semaphore(_AT_ONCE)
     found: dict[str, Noted] = {}
 
@@ -153,22 +109,6 @@ async def published_articles(
             noted = record.noting(fetched_as="published version")
             found.append(noted.model_copy(update={"relevance": wanted[name]}))
     return found
-
-
-def _is_open(record: Evidence) -> bool:
-    resolved = record.paper is not None and record.paper.published_version is not None
-    return record.is_preprint and not resolved and is_theirs(record.record.doi)
-
-
-def _is_study(record: Evidence) -> bool:
-    """Whether it is a publication of its own: no trial's, drug's or disease's record, and no notice."""
-    return kind_of(record) in PAPERS and not record.record.nct_id
-
-
-def _surnames(record: Evidence) -> frozenset[str]:
-    """`Surname AB` without its initials, in lower case."""
-    names = map(surname, record.citation.authors)
-    return frozenset(name.strip().lower() for name in names if name.strip())
 
 
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:
