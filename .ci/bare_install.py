@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FENCE = re.compile(r"```(?:console|sh|bash)?\n(.*?)\n```", re.DOTALL)
+FENCE = re.compile(r"```(\w*)[^\n]*\n(.*?)\n```", re.DOTALL)
 QUESTION = "Which drugs help people stop smoking?"
 NOT_RUN = (
     "serve",
@@ -38,10 +38,8 @@ def commands() -> list[list[str]]:
     """The command lines of blocks, each once; RUN is the last one, and a question that is left out is asked."""
     found = dict[str, list[str]]()
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]:
-        for block in FENCE.findall(page.read_text(encoding="utf-8")):
-            for line in block.splitlines():
-                if "willowbark" not in line:
-                    continue
+        for kind, block in FENCE.findall(page.read_text(encoding="utf-8")):
+            for line in block.splitlines() if kind in ("", "console", "sh", "bash") else ():
                 words = shlex.split(line.replace("…", QUESTION).partition("2>")[0])
                 places = [at for at, word in enumerate(words) if word.rpartition("/")[2] == "willowbark"]
                 if places and "pip" not in words:

@@ -18,6 +18,7 @@ ATTACKS = (
     "stored state",
     "components from JSON",
     "web page",
+    "servers under strain",
     "MCP",
     "consumption",
     "supply chain",

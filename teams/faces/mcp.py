@@ -61,7 +61,7 @@ from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings
 from ..ledger import Ledger, LedgerError, Run
-from ..page.guard import Guarded, Tokened, listening_at, tell_token, token_from
+from ..page.guard import BoundedConnection, Guarded, Tokened, listening_at, tell_token, token_from
 from ..research_team import participants_of
 from ..run.options import RunOptions
 from ..run.research import research_stream
@@ -616,6 +616,8 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
                 say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
                 token = tell_token(named, TOKEN_VARIABLE, say)
                 app = Guarded(Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE))
-                config = uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=_STOP_S)
+                config = uvicorn.Config(
+                    app, http=BoundedConnection, log_config=None, ws="none", timeout_graceful_shutdown=_STOP_S
+                )
                 await uvicorn.Server(config).serve([listening])
             await server.settle(_SETTLE_S)
