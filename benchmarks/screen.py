@@ -101,7 +101,7 @@ def main() -> None:
         first.append(precision(mine, used))
         floor_first.append(precision(npmi, used))
     print(f"    {len(first)} conditions with a drug in use among those that their records name")
-    print(f"    screening: AUROC {mean(ours):.3f}, P@10 {mean(first):.3f}")
+    print(f"    screening: AUROC {mean(ours):.3f}, P@10 {mean(first):.3f}; drugs without a verdict tie at its end")
     print(f"    co-mention (NPMI): AUROC {mean(floor):.3f}, P@10 {mean(floor_first):.3f}")
 
 
