@@ -43,6 +43,7 @@ __all__ = [
     "ShortText",
     "UserProxyAgentConfig",
     "close_connections",
+    "http_client",
     "in_short",
     "model_name",
     "openai_model_info",
@@ -341,7 +342,12 @@ def _of_anthropic(create: Call) -> Call:
     return patched
 
 
+def http_client(client: ChatCompletionClient) -> Any:
+    """The httpx client through which a provider's client asks."""
+    return client._client._client  # type: ignore[attr-defined]
+
+
 async def close_connections(client: ChatCompletionClient) -> None:
     """Close what AutoGen's client for Ollama leaves open."""
     if type(client).__module__.startswith("autogen_ext.models.ollama"):
-        await client._client._client.aclose()  # type: ignore[attr-defined]
+        await http_client(client).aclose()

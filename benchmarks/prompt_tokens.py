@@ -128,7 +128,17 @@ class StandIn(ChatCompletionCache):
 
 
 def _drafted(reading: Reading) -> dict[str, Any]:
-    fields = ("drug", "role", "match", "kind", "comparator", "effect", "primary", "indication", "alone")
+    fields: tuple[str, ...] = (
+        "drug",
+        "role",
+        "match",
+        "kind",
+        "comparator",
+        "effect",
+        "primary",
+        "indication",
+        "alone",
+    )
     fields += ("hedged", "non_inferior")
     quote = " ".join(passage.text for passage in reading.passages)
     against = {"evidence_key": reading.key, "quote": quote, "against": reading.against or ""}

@@ -4,6 +4,7 @@ The providers' libraries are extras (`pip install 'willowbark[openai]'`), import
 from the environment. https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/components/model-clients.html
 """
 
+import asyncio
 import difflib
 import importlib
 import json
@@ -84,14 +85,18 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     client_class = _client_class(prefix, provider)
     arguments = provider.arguments(model, settings.llm, environ)
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
-    from willowbark.agents.autogen import patch_provider_client  # noqa: PLC0415
+    from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
+
+    from .model_transport import cap_answers  # noqa: PLC0415
 
     try:
-        return patch_provider_client(client_class(**arguments), through_batches)
+        client = patch_provider_client(client_class(**arguments), through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
         ) from error
+    cap_answers(http_client(client), settings.llm.timeout_s)
+    return client
 
 
 def clients_of_roles(
@@ -121,7 +126,9 @@ async def close(client: "ChatCompletionClient") -> None:
     await close_connections(client)
 
 
-async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool = False) -> bool:
+async def preflight(
+    client: "ChatCompletionClient", name: str, *, probes: bool = False, timeout_s: float | None = None
+) -> bool:
     """Ask a provider's model for one word, so that a run that could not reach it does not begin.
 
     What may pass (a full server, a slow one) does not stop it: the run meets that itself.
@@ -131,6 +138,7 @@ async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool =
         name: as `model_of` names it; models of no known provider are not asked.
         probes: whether to see, by the same call, if a server that speaks OpenAI's protocol holds answers to a schema
             where it is not known to; a client whose server does is told so.
+        timeout_s: seconds for it; the run ends by its own limit then. None leaves it to the client.
 
     Returns:
         Whether that was seen.
@@ -148,7 +156,10 @@ async def preflight(client: "ChatCompletionClient", name: str, *, probes: bool =
     looks = probes and openai_server(client) is not None and not client.model_info.get("structured_output")
     form: dict[str, Any] = {"extra_create_args": {"response_format": _PROBE}} if looks else {}
     try:
-        answer = await client.create([UserMessage(content="Answer with the one word: ready", source="user")], **form)
+        async with asyncio.timeout(timeout_s):
+            answer = await client.create(
+                [UserMessage(content="Answer with the one word: ready", source="user")], **form
+            )
     except Exception as error:  # clients raise whatever their libraries raise
         said = provider_error_line(error)
         if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):

@@ -1,9 +1,13 @@
 """Model clients by name; each provider's client runs against a small server that speaks its protocol."""
 
+import asyncio
+import gzip
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -339,3 +343,63 @@ def test_a_missing_extra_is_one_line_with_the_command(provider: str, module: str
 
     with pytest.raises(UsageError, match=rf"pip install 'willowbark\[{provider}\]'"):
         model_client(f"{provider}/x", settings(), environment())
+
+
+BODIES: dict[str, tuple[bytes, bytes, float]] = {
+    "endless": (b"application/json", b" " * 65536, 0.0),
+    "an endless stream": (b"text/event-stream", b": nothing to say\n\n" * 4000, 0.0),
+    "a drop at a time": (b"application/json", b" ", 0.05),
+    "a stream of drops": (b"text/event-stream", b":\n", 0.05),
+    "packed": (b"application/json\r\ncontent-encoding: gzip", gzip.compress(b" " * 1_000_000), 0.0),
+    "silent": (b"", b"", 0.0),
+}
+"""What a hostile server says over and over: its type, a piece, seconds between two."""
+
+
+@asynccontextmanager
+async def hostile(kind: str) -> AsyncIterator[tuple[str, Counter[str]]]:
+    """A server on loopback that never ends an answer, and counts the bytes that were taken from it."""
+    form, piece, pause_s = BODIES[kind]
+    sent, over, ended = Counter[str](), asyncio.Event(), list[asyncio.Future[None]]()
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        done = asyncio.get_running_loop().create_future()
+        ended.append(done)
+        with suppress(ConnectionError):
+            if form:
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: " + form + b"\r\ntransfer-encoding: chunked\r\n\r\n")
+            while form and not over.is_set():
+                writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                await writer.drain()
+                sent["bytes"] += len(piece)
+                await asyncio.sleep(pause_s)
+            await over.wait()
+        writer.transport.abort()
+        done.set_result(None)
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", sent
+    finally:
+        over.set()
+        server.close()
+        await asyncio.wait_for(asyncio.gather(*ended), 10)
+
+
+@each_provider
+@pytest.mark.parametrize("kind", BODIES)
+async def test_an_answer_without_an_end_is_ended_by_its_bytes_or_its_time(
+    monkeypatch: pytest.MonkeyPatch, kind: str, provider: str, path: str
+) -> None:
+    monkeypatch.setattr("willowbark.teams.model_transport.ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr("willowbark.teams.model_transport.STREAM_BYTES", 2_000_000)
+    async with hostile(kind) as (url, sent):
+        client = model_client(f"{provider}/m", settings(base_url=url + path, timeout_s=0.5), environment(url=url))
+        async with asyncio.timeout(30):
+            with pytest.raises(Exception, match=r"(?i)time|within|large|packed|connection"):
+                await client.create(ASKED)
+            if "stream" in kind and provider != "ollama":
+                with pytest.raises(Exception, match=r"(?i)time|within|large|packed|connection"):
+                    [piece async for piece in client.create_stream(ASKED)]
+        await close(client)
+    assert sent["bytes"] < 24_000_000  # a few attempts, and what the system holds ready

@@ -272,11 +272,19 @@ async def test_no_evidence_makes_an_honest_report() -> None:
     assert 100 <= len(report.executive_summary) <= 1000
 
 
-async def test_a_silent_source_lowers_confidence() -> None:
+async def test_the_judging_models_confidence_is_the_reports_and_of_rules_a_silent_source_lowers_it() -> None:
     down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"])
-    whole = await written(asked(), findings("literature", reply(TRIAL)), answers=(drafted(CLAIM),))
-    part = await written(asked(), findings("literature", reply(TRIAL), down), answers=(drafted(CLAIM),))
+    by_rule = [ReportAgent("report", BaselineChatCompletionClient()) for _ in range(2)]
+    whole = await written(asked(), findings("literature", reply(TRIAL)), agent=by_rule[0])
+    part = await written(asked(), findings("literature", reply(TRIAL), down), agent=by_rule[1])
     assert part.confidence_score == pytest.approx(whole.confidence_score - 0.1)
+    seen = findings("literature", reply(TRIAL), reflection="One trial was found. More of them may be had.")
+    judged = verdict("synthesize", stop_reason="sufficient_evidence").model_copy()
+    judged.content.confidence = 0.73
+    report = await written(asked(), seen, judged, answers=(drafted(CLAIM),))
+    assert report.confidence_score == 0.73
+    assert "Literature, round 1: One trial was found. More of them may be had." in report.judged
+    assert any(each.startswith("Mechanisms, 5 of 10: ") for each in report.judged)
 
 
 PREPRINT = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)

@@ -224,8 +224,18 @@ def judged_words(material: Material) -> JudgedWords:
 
     details = last.details
     findings = [text for text in map(shown, details.key_findings[:MAX_GAPS]) if text]
-    reasons = (last.reasoning, details.mechanism_reasoning, details.clinical_reasoning)
-    judged = [text for text in map(shown, reasons) if text]
+    reasons = {
+        "": last.reasoning,
+        f"Mechanisms, {details.mechanism_score} of 10": details.mechanism_reasoning,
+        f"Clinical evidence, {details.clinical_evidence_score} of 10": details.clinical_reasoning,
+    }
+    told = {each.specialist: each for each in material.dossier.in_order if each.reflection}
+    reasons |= {f"{name.capitalize()}, round {each.iteration}": each.reflection for name, each in told.items()}
+    judged = [
+        f"{head}: {text}" if head and material.by_model else text
+        for head, said in reasons.items()
+        if (text := shown(said))
+    ]
     by_rule = not material.by_model  # rules name the drugs that they miss records on
     gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := shown(gap, by_rule))]
     return JudgedWords(findings, judged, gaps, len(held_back) if material.by_model else 0)

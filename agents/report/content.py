@@ -430,9 +430,9 @@ class ReportContent(BaseModel, extra="forbid"):
     gaps: list[str] = []
     """What the judge found missing when the search ended."""
     judged: list[str] = []
-    """Its reasons then, on the whole, on mechanisms and on clinical evidence, in its own words: no record was
-    checked for them. None names a drug or holds a figure unless the quote of a claim says it; that stands with the
-    record's name. So with the next."""
+    """Its reasons then, on the whole, on mechanisms and on clinical evidence, with a model's scores, and what each
+    specialist's model made of its last round, in their own words: no record was checked for them. None names a drug or
+    holds a figure unless the quote of a claim says it; that stands with the record's name. So with the next."""
     key_findings: list[str] = []
     """What it found most telling then."""
     conclusion: str
@@ -456,7 +456,7 @@ class ReportContent(BaseModel, extra="forbid"):
     unread: int = Field(default=0, ge=0)
     """Records that were found and not read, since the run was stopped before their turn came."""
     confidence_score: float = Field(ge=0.0, le=1.0)
-    """0 to 1, computed from the candidates' certainty."""
+    """0 to 1: as the judging model gave it; where none judged, computed from the candidates' certainty."""
     claims_kept: int = Field(default=0, ge=0)
     claims_repaired: int = Field(default=0, ge=0)
     """Of those kept, how many were mended before they stood."""

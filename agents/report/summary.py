@@ -228,12 +228,14 @@ def _people_studied(material: Material, candidates: Sequence[DrugCandidate]) -> 
 
 
 def confidence(material: Material, answered: Answer | None = None) -> float:
-    """Confidence in the answer, 0 to 1: the best candidate's certainty, less what silent sources cost.
+    """Confidence in the answer, 0 to 1: a judging model's own; of rules the best certainty, less for silent sources.
 
     Where the question names drugs or a class, others answer it as little as none.
     """
     named = material.asked.drugs
     answering = [c for c in material.shown if c.in_asked_class is not False and (not named or c.drug in named)]
+    if material.by_model and material.assessments and (answering or answered):
+        return material.assessments[-1].confidence
     best = max((CONFIDENCE[c.appraisal.certainty.level.value] for c in answering), default=0.0)
     if answered and answered.confidence is not None:
         best = answered.confidence

@@ -176,7 +176,10 @@ def judged(report: ReportContent) -> Section | None:
         *(f"Found: {finding}" for finding in report.key_findings),
         *(f"At the end: {reason}" for reason in report.judged),
     ]
-    note = paragraph("The judge's words; only sentences with a record's name were checked against it.", look="small")
+    note = paragraph(
+        "The words of judge and specialists; only sentences with a record's name were checked against it.",
+        look="small",
+    )
     return Section("In the judge's own words", "judged", (note, points(said))) if said else None
 
 

@@ -91,7 +91,7 @@ class Journal:
         return time.monotonic() - self._started
 
     def leave_out(self, seconds: float) -> None:
-        """Leave time out of the run's: it waited for a person."""
+        """Leave time out of the run's: it waited for a person. Less than 0 counts what was spent before it began."""
         self._started += seconds
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:

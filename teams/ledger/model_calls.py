@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from autogen_core import CancellationToken, InMemoryStore
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
+from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, RequestUsage, UserMessage
 from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel, ValidationError
@@ -36,6 +36,9 @@ from .journal import Journal
 
 _CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
 ANSWERS = 4  # part of a context that is left to the answer, as a divisor
+TOKENS_A_LETTER = 2  # of any script, at most on the average of a text
+MOST_UNSEEN_SENT = 2_000  # tokens that a server's template puts around a prompt
+MOST_THOUGHTS = 131_072  # tokens of an answer that nobody sees, and that are billed
 MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
@@ -131,6 +134,7 @@ class JournaledClient(ChatCompletionCache):
                 journal.keep_model_failure(key, provider_error_line(error))
             raise
         answer = _with_calls(result, arguments)
+        answer.usage = _bounded(answer, messages, arguments)
         in_batch = place is not None and is_first and place.was_answered
         if place is not None and in_batch:
             answer = BatchedResult(**dict(answer))
@@ -193,6 +197,17 @@ def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateRes
     if isinstance(called, str) or not called:
         return result
     return result.model_copy(update={"content": called[:MAX_CALLS], "finish_reason": "function_calls"})
+
+
+def _bounded(answer: CreateResult, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> RequestUsage:
+    """The tokens that a server tells, as far as what was sent and received can have so many, thoughts included."""
+    sent = _estimate_tokens(messages, arguments) * CHARACTERS_PER_TOKEN
+    received = len(answer.content if isinstance(answer.content, str) else str(answer.content))
+    told = answer.usage
+    return RequestUsage(
+        prompt_tokens=min(max(told.prompt_tokens, 0), TOKENS_A_LETTER * sent + MOST_UNSEEN_SENT),
+        completion_tokens=min(max(told.completion_tokens, 0), TOKENS_A_LETTER * received + MOST_THOUGHTS),
+    )
 
 
 def _estimate_tokens(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:

@@ -55,6 +55,7 @@ class Course:
         others: the clients of the models that the settings name for roles, by their names; left open.
         approver: asks a person before the report; None asks nobody.
         journal: keeps the run, and answers what it did before; None keeps nothing.
+        waited_s: seconds of the run's time that went before it: the model was asked whether it answers.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Course:
         others: Mapping[str, ChatCompletionClient] | None = None,
         approver: ApproverAgent | None = None,
         journal: Journal | None = None,
+        waited_s: float = 0.0,
     ) -> None:
         self._question = question
         self._settings = settings
@@ -80,7 +82,9 @@ class Course:
         self._approver = approver
         self._journal = journal
         self._earlier = journal.earlier_turns if journal is not None else []
-        self._began = time.monotonic()
+        self._began = time.monotonic() - waited_s
+        if journal is not None:
+            journal.leave_out(-waited_s)
         self._readings = Readings()
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []

@@ -4,6 +4,7 @@ The team and its agents are loaded with the first run, not with this module.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
@@ -115,7 +116,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
 
     options = RunOptions.of(question, choices)
     asked = validate_question(options.question or "")
-    settings = options.chosen()
+    settings, began = options.chosen(), time.monotonic()
     async with AsyncExitStack() as stack:
         client = options.model_client or client_by_name(settings.llm.model, settings)
         if options.model_client is None:
@@ -125,7 +126,10 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
         probes = options.model_client is None and settings.llm.structured_output is None
-        if await preflight(client, model_of(client).name, probes=probes):  # kept with the run, which may be resumed
+        limit = settings.research.limits.max_seconds
+        if await preflight(
+            client, model_of(client).name, probes=probes, timeout_s=limit
+        ):  # kept with the run, which may be resumed
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked = await understand(asked, client)
         model, journal = model_of(client), None
@@ -135,7 +139,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)
-            await preflight(other, name)
+            await preflight(other, name, timeout_s=limit)
         if options.ledger is not None:
             book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
             begun = book.start(
@@ -149,7 +153,16 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             journal = stack.enter_context(begun)
         approver = approver_for(options.approve, settings)
         course = Course(
-            asked, settings, client, where, options, model=model, others=others, approver=approver, journal=journal
+            asked,
+            settings,
+            client,
+            where,
+            options,
+            model=model,
+            others=others,
+            approver=approver,
+            journal=journal,
+            waited_s=time.monotonic() - began,
         )
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
