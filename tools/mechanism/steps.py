@@ -9,7 +9,7 @@ How sure a step is follows from what says it, by these figures; none of them is 
 | a curated entry that a protein has a part in the disease | 0.8 |
 | an association score of Open Targets | the score, 0.8 at most |
 | sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
-| a protein of the disease that takes part in the same process | half the weight of its own step to the disease |
+| proteins of the disease that take part in the same process | 1 - Π(1 - w/2), w their own steps; 0.7 at most |
 | proteins that work together by STRING | half the score |
 
 Of several kinds the heaviest counts, since databases copy each other; each record that denies the step halves it.
@@ -20,6 +20,7 @@ the target has a part in the condition, and does not count for that. Whether a s
 do with each other, or only supposes it, is told by a few words; everything else counts as said.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -146,7 +147,9 @@ def weight_of(backings: Iterable[Backing]) -> float:
     }
     found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
     found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
-    found += [_SHARED * (each.score or 0.0) for each in given if each.basis in ("shared protein", "interaction")]
+    found += [_SHARED * (each.score or 0.0) for each in given if each.basis == "interaction"]
+    shared = {each.number: 1 - _SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"}
+    found.append(min(MOST_BY_SENTENCES, 1 - math.prod(shared.values())))
     found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
     denying = len({each.key for each in given if each.denies})
     return round(max(found) * _DENIED**denying, 4)
