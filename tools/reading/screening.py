@@ -1,8 +1,9 @@
 """Text that is addressed to machines is no evidence: what a record says to its reader's model is set aside.
 
 A sentence counts as addressed to machines when it speaks to a model, gives it orders, or imitates what models and tools
-are told apart by: roles, delimiters, answers in JSON, encoded or hidden text. Such sentences are blanked before the
-rules read a record; orders to anybody and questions report nothing either, and are blanked without a word. A lie that
+are told apart by: roles, delimiters, answers in JSON, encoded or hidden text. Such sentences are blanked before a
+record is read; orders to anybody, questions, and sentences in another script than their record report nothing either,
+and are blanked without a word. A lie that
 is written as a result cannot be told from one.
 """
 
@@ -26,6 +27,7 @@ _ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _OVERRIDES = re.compile("[\u202d\u202e]|[\U000e0020-\U000e007f]{4}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}")
 """Direction overrides, tag characters, variation selectors in a row: nothing that a publisher prints needs them."""
 _WORD = re.compile("[a-z]+")
+_LAST_LATIN, _FEWEST_OTHERS = "\u024f", 5  # of letters; a sentence of another script has so many at least
 _SPACED_LETTERS = 9  # single letters in a sentence: more than statistics have
 _DIGITS_WITHIN = re.compile(r"(?<=[a-z])[431705]+(?=[a-z])", re.IGNORECASE)
 _DISGUISED_LETTERS = 3  # digits within words: more than names of genes have
@@ -178,10 +180,12 @@ def screen(title: str, content: str) -> tuple[str, str]:
 def _set_apart(text: str) -> tuple[list[_Span], list[_Span]]:
     """Where sentences stand that are addressed to machines, and others that report nothing."""
     addressed, others = list[_Span](), list[_Span]()
+    in_latin = not text.isascii() and not _is_in_another_script(text)
     for start, end in pieces(text):
-        if _is_addressed(text[start:end]):
+        piece = text[start:end]
+        if _is_addressed(piece):
             addressed.append((start, end))
-        elif _reports_nothing(text[start:end], first=start == 0):
+        elif _reports_nothing(piece, first=start == 0) or (in_latin and _is_in_another_script(piece)):
             others.append((start, end))
     return addressed, others
 
@@ -191,6 +195,13 @@ def _reports_nothing(piece: str, *, first: bool) -> bool:
     return bool(
         patterns().imperative.match(piece) or _ADDRESS.match(piece) or (not first and patterns().question.match(piece))
     )
+
+
+def _is_in_another_script(text: str) -> bool:
+    """Whether most letters of a text are of another script than Latin; symbols such as those of receptors are few."""
+    letters = [letter for letter in text if letter.isalpha()]
+    others = sum(letter > _LAST_LATIN for letter in letters)
+    return others >= _FEWEST_OTHERS and 2 * others > len(letters)
 
 
 def pieces(text: str) -> Iterator[_Span]:
