@@ -63,7 +63,18 @@ async def read_full_texts(
     """
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     turns = asyncio.Semaphore(_AT_ONCE)
-    tasks = {i: asyncio.create_task(_extended(records[i], transport, turns)) for i in wanted}
+
+    async def with_text(record: Evidence) -> Evidence:
+        async with turns:
+            try:
+                found = await full_text(record.record.pmcid or "", transport)
+            except (SourceRefused, UnreadableReply) as error:
+                return _unread(record, f"Europe PMC {error.reason}")
+            except SearchError:
+                return _unread(record, _NO_ANSWER)
+        return extended(record, found) if found else _unread(record, "Europe PMC has no open full text")
+
+    tasks = {i: asyncio.create_task(with_text(records[i])) for i in wanted}
     try:
         if tasks:
             await asyncio.wait(tasks.values(), timeout=deadline_s)
@@ -86,19 +97,6 @@ def may_be_open(record: Evidence) -> bool:
     if known is None or known.is_open_access is False or known.retracted or known.full_text_unread:
         return False
     return known.pmcid is not None and known.full_text is None
-
-
-async def _extended(record: Evidence, transport: Transport, turns: asyncio.Semaphore) -> Evidence:
-    async with turns:
-        try:
-            found = await full_text(record.record.pmcid or "", transport)
-        except (SourceRefused, UnreadableReply) as error:
-            return _unread(record, f"Europe PMC {error.reason}")
-        except SearchError:
-            return _unread(record, _NO_ANSWER)
-    if found is None:
-        return _unread(record, "Europe PMC has no open full text")
-    return extended(record, found)
 
 
 def _unread(record: Evidence, reason: str) -> Evidence:

@@ -111,13 +111,14 @@ def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
     for sec in parent.findall("sec"):
         title = _title(sec)
         path = (*above, title) if title else above
-        heading = " > ".join(path) or "untitled"
+        heading, kinds = " > ".join(path) or "untitled", sec.get("sec-type", "").lower()
+        is_discussion = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
         if says("heading of limits", title):
             yield Section("limitations", heading, tuple(_paragraphs(sec)))
-        elif _is_results(sec, title):
+        elif "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
             yield Section("results", heading, tuple(_paragraphs(sec, without_limits=True)))
             yield from _limits_below(sec, path)
-        elif _is_discussion(sec, title):
+        elif is_discussion or "discussion" in kinds or "conclusion" in kinds:
             yield from _limits_below(sec, path)
             said = tuple(text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text))
             yield Section("limitations", heading, said)
@@ -133,18 +134,6 @@ def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
             yield Section("limitations", " > ".join(path), tuple(_paragraphs(each)))
         else:
             yield from _limits_below(each, path)
-
-
-def _is_results(sec: Element, title: str) -> bool:
-    return "results" in sec.get("sec-type", "").lower() or bool(
-        says("heading of results", title.lstrip("0123456789ivxIVX. "))
-    )
-
-
-def _is_discussion(sec: Element, title: str) -> bool:
-    kinds = sec.get("sec-type", "").lower()
-    heads = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
-    return heads or "discussion" in kinds or "conclusion" in kinds
 
 
 def _title(sec: Element) -> str:
@@ -177,20 +166,15 @@ def _capped(sections: Iterable[Section]) -> Iterator[Section]:
             if text in seen or room[section.kind] <= 0:
                 continue
             seen.add(text)
-            short = _cut(text, room[section.kind])
-            room[section.kind] = room[section.kind] - len(short) if short == text else 0
-            kept += [short] if short else []
+            most = room[section.kind]
+            room[section.kind] = max(0, most - len(text))
+            if len(text) > most:
+                text = text[:most]  # noqa: PLW2901
+                ends = [at for at in range(1, most + 1) if text[at - 1] in ".!?" and not text[at : at + 1].strip()]
+                text = text[: ends[-1]] if ends else ""  # noqa: PLW2901
+            kept += [text] if text else []
         if kept:
             yield Section(section.kind, section.title, tuple(kept))
-
-
-def _cut(text: str, room: int) -> str:
-    """The text, or as many of its sentences as there is room for."""
-    if len(text) <= room:
-        return text
-    text = text[:room]
-    ends = [at for at in range(1, room + 1) if text[at - 1] in ".!?" and not text[at : at + 1].strip()]
-    return text[: ends[-1]] if ends else ""
 
 
 def _licence(article: Element) -> str | None:
@@ -270,21 +254,19 @@ class Table:
         >>> table.lines()
         ('Attacks', 'Week 4; Drug: 3.1; Placebo: 4.4')
         """
-        room, found = MAX_TABLE_CHARS, list[str]()
-        for line in filter(None, (self.caption, *self._told(), *self.notes)):
-            if (room := room - len(line)) >= 0:
-                found.append(line)
-        return tuple(found)
-
-    def _told(self) -> Iterator[str]:
-        columns, group = self.columns, ""
+        columns, group, told = self.columns, "", list[str]()
         for row in self.rows:
             if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
                 group = row[0]  # a heading of the rows below
                 continue
             cells = dict.fromkeys((columns[at], cell) for at, cell in enumerate(row) if cell and at)
             named = [f"{name}: {cell}" if name else cell for name, cell in cells]
-            yield "; ".join(filter(None, (group, row[0], *named)))
+            told.append("; ".join(filter(None, (group, row[0], *named))))
+        room, found = MAX_TABLE_CHARS, list[str]()
+        for line in filter(None, (self.caption, *told, *self.notes)):
+            if (room := room - len(line)) >= 0:
+                found.append(line)
+        return tuple(found)
 
 
 def read_tables(article: Element) -> list[Table]:
