@@ -197,7 +197,7 @@ class LLMSettings(_Section):
     """Tokens that a prompt and its answer may have together: what would be longer is asked in parts. None leaves it to
     the server to refuse; Ollama, which cuts prompts instead, has `num_ctx`."""
     streaming: bool = False
-    """Whether answers are taken piece by piece; `timeout_s` then bounds the wait for a piece, as slow models need."""
+    """Whether answers are taken piece by piece; each may then take five times `timeout_s`, as slow models need."""
     batch: bool = False
     """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
     minutes or a day."""
