@@ -1,6 +1,8 @@
 """A small report that has everything an export can show, and the same one with hostile text in every place."""
 
 import json
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,12 @@ from typing import Any
 from willowbark.agents.report.content import EvidenceRow, ReportSection, TrialRow
 from willowbark.agents.report.forms.blocks import Details, Link, Quote, Section, Text, flow, paragraph, points, table
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.exports import FORMATS
 from willowbark.tools.reading.numbers import EffectSize
 
+HAS_CHROMIUM = bool(os.environ.get("CHROMIUM") or shutil.which("chromium"))
+WITHOUT_BROWSER = [known for known in FORMATS if known.name != "pdf"]
+"""The forms that any machine can make."""
 SAMPLE: dict[str, Any] = json.loads((Path(__file__).parent / "cases" / "report.json").read_text("utf-8"))
 """A report on bupropion for smoking cessation, two randomised trials for it and one against."""
 WHEN = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)

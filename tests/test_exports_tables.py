@@ -8,15 +8,16 @@ import zipfile
 import pytest
 from docx import Document
 from docx.shared import Mm, Pt
-from exports_sample import ONE_YEAR, REFERENCES, ROWS, empty, hostile, row, sample
+from exports_sample import HAS_CHROMIUM, ONE_YEAR, REFERENCES, ROWS, WITHOUT_BROWSER, empty, hostile, row, sample
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports import FORMATS, render
+from willowbark.teams.exports import render
 from willowbark.teams.exports.docx import TEXT_WIDTH
 from willowbark.teams.exports.evidence import COLUMNS, REVIEWER, VERDICTS, safe_cell
+from willowbark.tools.errors import UsageError
 
 FORMULAS = [
     "=1+1",
@@ -127,12 +128,12 @@ def test_the_json_follows_its_schema() -> None:
     assert ResearchReport.model_validate(report) == sample()
 
 
-@pytest.mark.parametrize("name", [known.name for known in FORMATS])
+@pytest.mark.parametrize("name", [known.name for known in WITHOUT_BROWSER])
 def test_the_same_report_gives_the_same_bytes(name: str) -> None:
     assert render(sample(), name) == render(ResearchReport.model_validate_json(sample().to_json()), name)
 
 
-@pytest.mark.parametrize("name", [known.name for known in FORMATS])
+@pytest.mark.parametrize("name", [known.name for known in WITHOUT_BROWSER])
 def test_a_report_that_found_nothing_has_every_form(name: str) -> None:
     assert isinstance(render(empty(), name), bytes)
 
@@ -182,3 +183,19 @@ def test_records_and_trials_are_lists_in_word() -> None:
     head, known, quote = cards[decisive + 1]
     assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen 2003 · PMID 12859700")
     assert quote.startswith(f"“{ONE_YEAR}” (Results, full text)")
+
+
+@pytest.mark.skipif(not HAS_CHROMIUM, reason="no Chromium")
+def test_the_pdf_is_the_page_as_printed_with_the_time_of_the_report() -> None:
+    content = render(sample(), "pdf")
+
+    assert content.startswith(b"%PDF-")
+    assert b"/CreationDate (D:20250601120000" in content
+    assert b"/StructTreeRoot" in content, "screen readers find its headings and tables"
+
+
+def test_without_a_browser_the_pdf_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    with pytest.raises(UsageError, match="pdf needs Chromium"):
+        render(sample(), "pdf")

@@ -35,6 +35,7 @@ FORMATS = (
     Format("bib", "references.bib", "citations"),
     Format("ris", "references.ris", "citations"),
     Format("csl", "references.csl.json", "citations"),
+    Format("pdf", "report.pdf", "pdf"),
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),

@@ -77,7 +77,7 @@ def _value(kind: Any, metavar: str | None, help_text: str, *names: str, **more: 
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
-_FORMATS = "Of html, bib, ris, csl, docx, csv, xlsx, md, appendix, json, schema."
+_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, md, appendix, json, schema."
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "offline": _flag("Search the bundled library, without network.", "--offline"),
     "library": _value(str, "FOLDER", "Search a folder of records, without network; or `bundled`."),

@@ -8,7 +8,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,19 +32,23 @@ from ..run.workspace import RunFolder
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
     from willowbark.agents.approver import ApproverAgent
+    from willowbark.agents.digest import EvidenceLine
 
 MOST_AT_ONCE = 6  # runs under way; each keeps a core busy while it reads
+_MOST_LINES = 6  # of what a specialist found
 _MOST_KEPT = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
 _Events = AsyncGenerator[AgentEvent, None]
 
 
 class Found(NamedTuple):
-    """What one specialist found in a round, in words."""
+    """What one specialist found in a round."""
 
     round: int
     agent: str
-    text: str
+    summary: str
+    lines: "Sequence[EvidenceLine]"
+    """The most telling results, with their quotes."""
 
 
 class LiveRun:
@@ -159,10 +163,11 @@ class LiveRun:
         elif event.agent is not None and event.verdict is not None:
             self.agents[event.agent] = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
         elif event.agent is not None and event.type == "progress":
-            first, _, rest = event.message.removeprefix(f"{event.agent}, ").partition("\n")
-            self.agents[event.agent] = "asking you" if event.data is None else first
+            said = event.message.removeprefix(f"{event.agent}, ")
+            self.agents[event.agent] = "asking you" if event.data is None else said
             if (summary := getattr(event.data, "summary", None)) is not None:
-                self.found.append(Found(event.iteration, event.agent, rest or summary))
+                lines = digest.lines[:_MOST_LINES] if (digest := getattr(event.data, "digest", None)) else ()
+                self.found.append(Found(event.iteration, event.agent, summary, lines))
         if event.verdict is not None:
             self.rounds.append(event.verdict.model_dump(mode="json"))
         if event.type != "streaming":

@@ -13,7 +13,7 @@ from pydantic import Field
 
 Style = Literal["plain", "strong", "emphasis", "code", "small", "flag", "mark", "level"]
 """`flag`: what a reader must know before trusting a record; `mark`: a stance; `level`: one of certainty."""
-GRADE_SYMBOLS = {"high": "⊕⊕⊕⊕", "moderate": "⊕⊕⊕◯", "low": "⊕⊕◯◯", "very low": "⊕◯◯◯"}
+GRADE_SYMBOLS = {"high": "⊕⊕⊕⊕", "moderate": "⊕⊕⊕○", "low": "⊕⊕○○", "very low": "⊕○○○"}
 """As a summary of findings draws levels of certainty."""
 
 
