@@ -142,7 +142,7 @@ def test_a_run_is_told_until_its_end(client: httpx.Client) -> None:
     assert all(agent in boards[-1] for agent in ("literature", "trials", "mechanism", "judge", "report"))
     assert "PubMed" in boards[-1]
     assert "Round 1" in boards[-1]
-    assert "records. Most speak of" in boards[-1], "findings stand with their round"
+    assert re.search('class="mark supports">supports</span> <q>', boards[-1]), "findings stand with their round"
     assert "clinical evidence" in boards[-1], "and the judge's verdict"
     assert any("waiting for your approval" in board for board in boards)
     assert "judging" not in next(board for board in boards if "waiting for your approval" in board)

@@ -20,8 +20,8 @@ function follow(place) {
     line: ({ html }) => one("#log").insertAdjacentHTML("beforeend", html),
     board: ({ html }) => {
       one("#board").innerHTML = html;
-      const said = one("#due").dataset.say;
-      if (said !== due) one("#said").textContent = due = said; // readers of screens hear changes, not each second
+      const said = one("#due").dataset.say.replace(/\d+/g, "…");
+      if (said !== due) one("#said").textContent = due = said; // readers of screens hear changes, not each record
     },
     asked: ({ html }) => {
       if (one("#approval").childElementCount && html) return; // somebody may be filling it in
