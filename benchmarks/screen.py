@@ -4,8 +4,8 @@
 
 FOLDER holds `indications*.tsv` (columns `disease` and `drug`; Every Cure's list, see `benchmarks.conditions`). Of its
 diseases those are drawn by seed whose names the library's titles hold often enough. For each, all drugs that its
-records name are ranked: by the screening, and by NPMI of drug and condition over all records of the screening, the
-co-mention floor. AUROC and P@10 are means over conditions; no list is complete, so P@10 is a lower bound.
+records name are ranked: by the screening, where drugs without a verdict tie at the end, or go by NPMI there; and by
+NPMI of drug and condition over all records of the screening, the co-mention floor. AUROC and P@10 are means over conditions; no list is complete, so P@10 is a lower bound.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def main() -> None:
         )
     total = sum((Counter(each) for each in named.values()), Counter[str]())
     rows = sum(total.values())
-    ours, floor, first, floor_first = list[float | None](), list[float | None](), list[float](), list[float]()
+    ranked: dict[str, list[tuple[float | None, float]]] = {"screening": [], "screening, then NPMI": [], "NPMI": []}
     for condition in conditions:
         used, held = tables.curated[condition], named[condition]
         if not used.intersection(held):
@@ -96,13 +96,15 @@ def main() -> None:
             drug: math.log(count * rows / (size * total[drug])) / -math.log(count / rows) if count < rows else 1.0
             for drug, count in held.items()
         }
-        ours.append(auroc(mine, used))
-        floor.append(auroc(npmi, used))
-        first.append(precision(mine, used))
-        floor_first.append(precision(npmi, used))
-    print(f"    {len(first)} conditions with a drug in use among those that their records name")
-    print(f"    screening: AUROC {mean(ours):.3f}, P@10 {mean(first):.3f}; drugs without a verdict tie at its end")
-    print(f"    co-mention (NPMI): AUROC {mean(floor):.3f}, P@10 {mean(floor_first):.3f}")
+        both = {drug: (mine[drug], npmi[drug]) for drug in held}
+        places_of_both = {drug: float(place) for place, drug in enumerate(sorted(held, key=lambda drug: both[drug]))}
+        for scores, name in zip((mine, places_of_both, npmi), ranked, strict=True):
+            ranked[name].append((auroc(scores, used), precision(scores, used)))
+    print(f"    {len(ranked['NPMI'])} conditions with a drug in use among those that their records name")
+    for name, told in ranked.items():
+        print(
+            f"    {name}: AUROC {mean([area for area, _ in told]):.3f}, P@10 {mean([share for _, share in told]):.3f}"
+        )
 
 
 if __name__ == "__main__":
