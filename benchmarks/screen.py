@@ -5,7 +5,8 @@
 FOLDER holds `indications*.tsv` (columns `disease` and `drug`; Every Cure's list, see `benchmarks.conditions`). Of its
 diseases those are drawn by seed whose names the library's titles hold often enough. For each, all drugs that its
 records name are ranked: by the screening, where drugs without a verdict tie at the end, or go by NPMI there; and by
-NPMI of drug and condition over all records of the screening, the co-mention floor. AUROC and P@10 are means over conditions; no list is complete, so P@10 is a lower bound.
+NPMI of drug and condition over all records of the screening, the co-mention floor. AUROC and P@10 are means over
+conditions; no list is complete, so P@10 is a lower bound.
 """
 
 import argparse
