@@ -25,7 +25,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.registry import kind_of, takes_names, title_of
-from willowbark.tools.toolbox import source_class
+from willowbark.tools.search import source_class
 from willowbark.tools.works.identity import settle
 from willowbark.tools.works.linking import link
 
