@@ -1,7 +1,9 @@
 """What Willowbark uses of AutoGen beyond its public names still holds; a failure says what a newer AutoGen changed."""
 
 import asyncio
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -161,3 +163,16 @@ async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_co
     assert messages.asked["messages"] == said
     assert "cache_control" in messages.asked["system"][0]
     assert answered.usage.input_tokens == 2001
+
+
+def test_what_autogen_keeps_to_itself_is_used_in_one_module_alone() -> None:
+    root = Path(__file__).parent.parent
+    private = re.compile(r"^\s*from autogen_[\w.]*\._|^\s*from autogen_[\w.]+ import _", re.MULTILINE)
+    users = [
+        path.relative_to(root).as_posix()
+        for floor in ("agents", "tools", "teams")
+        for path in (root / floor).rglob("*.py")
+        if private.search(path.read_text(encoding="utf-8"))
+    ]
+
+    assert users == ["agents/autogen.py"]

@@ -415,3 +415,21 @@ async def test_a_stock_assistant_of_autogen_uses_the_tools_through_its_workbench
     assert found.source == "chembl"
     assert found.records
     assert result.messages[-1].to_text() == "Seen."
+
+
+async def test_the_documentations_example_for_autogen_answers_with_evidence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "how-to" / "use-over-mcp.md").read_text(encoding="utf-8")
+    code = page.partition("## From AutoGen")[2].partition("```python\n")[2].partition("\n```")[0]
+    here = f"command={sys.executable!r}, env={dict(os.environ)!r}, cwd={str(tmp_path)!r}, args=['-m', 'willowbark', "
+    assert 'command="willowbark", args=[' in code
+    lines = code.replace('command="willowbark", args=[', here).splitlines()
+    example: dict[str, Any] = {}
+    exec("\n".join(["async def run():", *(f"    {line}" for line in lines)]), example)
+    await example["run"]()
+
+    shown = capsys.readouterr().out
+    assert "**candesartan**" in shown
+    assert "pmid:" in shown
+    assert "no record" not in shown
