@@ -60,7 +60,10 @@ def searching(body: Body) -> Answer | Response:
     """Searches with each tool that takes a query; the judge asks for more of it."""
     if kind_of(body) == "choice" and body["messages"][-1]["role"] == "user":
         names = [tool.get("name") or tool["function"]["name"] for tool in body["tools"]]
-        return {name: {"query": "migraine"} for name in names if name.startswith("search_")}
+        called = {name: {"query": "migraine"} for name in names if name.startswith("search_")}
+        return called or "Nothing was found by these titles."
+    if kind_of(body) == "choice":
+        return "Some trials were found."
     if kind_of(body) == "JudgeDraft":
         more = [{"closes": "x", "specialist": who, "query": "propranolol"} for who in ("literature", "mechanism")]
         return json.dumps({**VERDICT, "next_searches": more})
