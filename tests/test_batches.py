@@ -210,7 +210,7 @@ async def test_a_model_without_batches_is_refused_in_a_line() -> None:
 async def test_a_prompt_that_needs_no_asking_holds_up_no_batch() -> None:
     sent: list[Any] = []
 
-    class Echo(batches.Interface):
+    class Echo(batches.OpenAIBatches):
         async def send(self, prompts: Any) -> str:
             sent.append(prompts)
             return "one"

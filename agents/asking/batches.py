@@ -41,19 +41,11 @@ _RAW = {"X-Stainless-Raw-Response": "stream"}  # has either library hand over a 
 Create = Callable[..., Awaitable[Any]]
 
 
-class Interface:
+class _Batches:
     """A provider's batches, by its library's client."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
-
-    async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
-        """Send prompts, by their keys; gives the batch's name."""
-        raise NotImplementedError
-
-    async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
-        """What came of a batch, None while it works: by key an answer of the library's type, or why there is none."""
-        raise NotImplementedError
 
     async def _state(self, path: str, posted: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         said = _object(await self._read(path, STATE_BYTES, posted, **more))
@@ -85,11 +77,11 @@ class Interface:
         return ((str(line["custom_id"]), line) for line in lines if line and "custom_id" in line)
 
 
-class OpenAIBatches(Interface):
+class OpenAIBatches(_Batches):
     """Batches of chat completions, as files of JSON lines."""
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
-        """As `Interface`."""
+        """Send prompts, by their keys; gives the batch's name."""
         to = "/v1/chat/completions"
         lines = [
             json.dumps({"custom_id": key, "method": "POST", "url": to, "body": body}) for key, body in prompts.items()
@@ -101,7 +93,7 @@ class OpenAIBatches(Interface):
         return _name(await self._state("/batches", begun), "id")
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
-        """As `Interface`."""
+        """What came of a batch, None while it works: by key an answer of the library's type, or why there is none."""
         state, found = await self._state(f"/batches/{batch}"), dict[str, Any]()
         if state.get("status") not in ("completed", "failed", "expired", "cancelled"):
             return None
@@ -116,16 +108,16 @@ class OpenAIBatches(Interface):
         return found
 
 
-class AnthropicBatches(Interface):
+class AnthropicBatches(_Batches):
     """Batches of messages."""
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
-        """As `Interface`."""
+        """As `OpenAIBatches`."""
         asked = [{"custom_id": key, "params": body} for key, body in prompts.items()]
         return _name(await self._state("/v1/messages/batches", {"requests": asked}), "id")
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
-        """As `Interface`."""
+        """As `OpenAIBatches`."""
         state, found = await self._state(f"/v1/messages/batches/{batch}"), dict[str, Any]()
         if state.get("processing_status") != "ended":
             return None
@@ -136,8 +128,7 @@ class AnthropicBatches(Interface):
         return found
 
 
-INTERFACES: Mapping[str, type[Interface]] = {"openai": OpenAIBatches, "anthropic": AnthropicBatches}
-"""By the provider's name."""
+Interface = OpenAIBatches | AnthropicBatches
 
 
 @dataclass
@@ -160,20 +151,16 @@ class Place:
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
-
-
-def present_place() -> Place | None:
-    """The place for which a prompt is asked just now; None outside of batches."""
-    return _PLACE.get()
+present_place: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
+"""For which a prompt is asked just now; None outside of batches."""
 
 
 def through_batches(provider: str, library: Any, create: Create) -> Create:
     """A provider's call as it is, but in a place of a batch: there it waits for the batch."""
-    interface = INTERFACES[provider](library)
+    interface: Interface = OpenAIBatches(library) if provider == "openai" else AnthropicBatches(library)
 
     async def asked(**arguments: Any) -> Any:
-        place = _PLACE.get()
+        place = present_place.get()
         if place is None or not place.is_open:
             return await create(**arguments)
         place.asked = {
@@ -203,17 +190,17 @@ class Gathered:
         self.notes: list[str] = []
         self._due = prompts
         self._waiting: list[tuple[Place, Interface]] = []
-        self._work: asyncio.Task[None] | None = None
+        self._work: list[asyncio.Task[None]] = []
 
     @contextmanager
     def place(self) -> Iterator[Place]:
         """Open the place of a prompt; whoever asks within waits for the others."""
         place = Place(self)
-        before = _PLACE.set(place)
+        before = present_place.set(place)
         try:
             yield place
         finally:
-            _PLACE.reset(before)
+            present_place.reset(before)
             self._close(place)
 
     async def answer(self, place: Place, interface: Interface) -> Any:
@@ -223,8 +210,8 @@ class Gathered:
         try:
             answer = await place.answer
         except asyncio.CancelledError:
-            if self._work is not None:
-                self._work.cancel()
+            for work in self._work:
+                work.cancel()
             raise
         place.was_answered = answer is not None
         return answer
@@ -238,10 +225,8 @@ class Gathered:
         if self._due == 0 and self._waiting:
             batches = dict.fromkeys(each.batch for each, _ in self._waiting)
             groups = [(batch, [each for each, _ in self._waiting if each.batch == batch]) for batch in batches]
-            self._work = asyncio.create_task(self._have_answered(self._waiting[0][1], groups))
-
-    async def _have_answered(self, interface: Interface, groups: Sequence[tuple[str | None, Sequence[Place]]]) -> None:
-        await asyncio.gather(*(self._through(interface, *each) for each in groups))
+            interface = self._waiting[0][1]
+            self._work = [asyncio.create_task(self._through(interface, *each)) for each in groups]
 
     async def _through(self, interface: Interface, batch: str | None, places: Sequence[Place]) -> None:
         """Have a batch answer what waits for it; None is one that is not sent yet."""

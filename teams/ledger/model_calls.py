@@ -102,7 +102,7 @@ class JournaledClient(ChatCompletionCache):
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        journal, extra, place = self._journal, extra_create_args or {}, present_place()
+        journal, extra, place = self._journal, extra_create_args or {}, present_place.get()
         key = request_key(messages, tools, json_output, extra)
         if journal is not None and (known := _answer_in(journal, key)) is not None:
             known.cached = True
