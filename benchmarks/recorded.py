@@ -9,8 +9,11 @@
 
 `recorded/NAME.jsonl` opens with the question and its choices, and has a line for each prompt: hashes of it and of its
 parts, what it is about, and the answer. The answers were given by reading what the prompts show, without looking at
-what the code makes of them. What is made false are the sentences that the model quoted: as wordings of claims, by
-`forgery.py`, and as quotes of readings; and its readings are turned round.
+what the code makes of them. `recorded/NAME.tsv` holds what the same reader took the records to say of each drug, in a
+word, written down before a report was looked at; in how many of them the report says the same is printed.
+
+What is made false are the sentences that the model quoted: as wordings of claims, by `forgery.py`, and as quotes of
+readings.
 """
 
 import argparse
@@ -66,7 +69,7 @@ class Answered:
     form: str
     """Hash of the tools or the schema that it offers."""
     answer: Any
-    """A draft, or searches by tool."""
+    """A draft, searches by tool, or what a specialist says of them."""
 
 
 class RecordedClient(ReplayChatCompletionClient):
@@ -115,7 +118,8 @@ class RecordedClient(ReplayChatCompletionClient):
         usage = RequestUsage(
             prompt_tokens=len(prompt) // CHARACTERS_PER_TOKEN, completion_tokens=len(said) // CHARACTERS_PER_TOKEN
         )
-        if not asked.kind.startswith("searches"):
+        if isinstance(known.answer, str) or not asked.kind.startswith("searches"):
+            said = known.answer if isinstance(known.answer, str) else said
             return CreateResult(finish_reason="stop", content=said, usage=usage, cached=False)
         calls = [
             FunctionCall(id=f"call_{at}", name=name, arguments=json.dumps(given))
@@ -230,6 +234,37 @@ def ask(name: str, folder: Path, keep: bool) -> None:
         _write(name, head, client.used)
 
 
+FITTING = {
+    "helps": ("for", "both"),
+    "suggested": ("for", "open"),
+    "mixed": ("both", "open"),
+    "failed": ("against",),
+    "harms": ("against",),
+    "unclear": ("open", "nothing"),
+    "elsewhere": ("open", "nothing"),
+}
+"""What a report may say of a drug for each word of a truth table: by which kinds of records it cites for it."""
+
+
+def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
+    """Where a report and the truth table differ, and how many drugs were compared: those whose records were found."""
+    rows = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    found = {row.key for row in report.evidence_table} | {row.key for row in report.trials}
+    candidates = {each.name.casefold(): each for each in report.candidates}
+    told, compared = list[str](), 0
+    for drug, verdict, keys, why in (row.split("\t") for row in rows):
+        if not found & set(keys.split(" ")):
+            continue
+        compared += 1
+        says = "nothing"
+        if (candidate := candidates.get(drug)) is not None:
+            sides = bool(candidate.supporting_citations), bool(candidate.contradicting_citations)
+            says = {(True, True): "both", (True, False): "for", (False, True): "against"}.get(sides, "open")
+        if says not in FITTING[verdict]:
+            told.append(f"{drug}: {verdict} ({why}), the report cites {says}")
+    return told, compared
+
+
 def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered]) -> None:
     once = {each.prompt: each for each in answered}
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *map(asdict, once.values())))
@@ -277,6 +312,8 @@ def main() -> None:
         if changed := changes(client):
             raise SystemExit(f"{name}:\n{changed}")
         print_stood(name, client, report)
+        told, compared = disagreements(name, report)
+        print(f"  {compared - len(told)} of {compared} drugs as the truth table has them", *told, sep="\n    ")
         quoted += print_readings(client, report)
     print(f"forged, of {len(quoted)} sentences that the model quoted:")
     print_forged(forged(quoted, given.verbose))
