@@ -26,7 +26,7 @@ from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
 from .digest import EvidenceDigest, digest_replies
-from .findings import Dossier
+from .findings import Dossier, Findings
 from .report.content import ModelCalls, TurnUsage
 
 TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
@@ -81,6 +81,8 @@ class RunContext:
         self.drafts: Drafts | None = None
         """Has a report drafted from a question and the records found until a round; None where none is before a judge's
         last word, or a person's."""
+        self.in_hand: dict[str, Findings] = {}
+        """By specialist: what it found in a turn that is not over; a report of a run that was stopped counts it."""
         self.asked: Question | None = None
         """None until a specialist has heard it."""
         self._ahead: list[asyncio.Future[Any]] = []

@@ -157,7 +157,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 turn.note(event)
                 if not isinstance(event, Response):
                     yield in_short(event)
-            question = parse_question(follow_up(await self._questions()))
+            question, declared = parse_question(follow_up(await self._questions())), await self._declare()
+            run.in_hand[self.name] = turn.findings(declared)
             if not turn.model_failed:
                 if self._run.reads_in_batches and turn.replies:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -175,7 +176,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             source=self.name,
             metadata={"role": "specialist"},
         )
-        found = turn.findings(await self._declare())
+        del run.in_hand[self.name]
+        found = turn.findings(declared)
         message = FindingsMessage(content=found, source=self.name, models_usage=turn.usage)
         yield Response(chat_message=message, inner_messages=turn.inner_messages)
 

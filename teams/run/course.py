@@ -17,7 +17,7 @@ from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
-from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import turns_of
@@ -86,6 +86,7 @@ class Course:
         if journal is not None:
             journal.leave_out(-waited_s)
         self._readings = Readings()
+        self._in_hand: Mapping[str, Findings] = {}
         self._narrator = Narrator(asks=approver is not None)
         self._warnings: list[str] = []
         self._told_read = 0
@@ -188,6 +189,7 @@ class Course:
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = merge_earlier_messages(self._earlier, narrator.messages or [question])
+            said += [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
             report = await partial_report(
                 said, reason, self._settings, self._model.name, self._budget.account, self._readings
             )
@@ -228,6 +230,7 @@ class Course:
             readings=self._readings,
             reads_in_batches=self._settings.llm.batch,
         )
+        self._in_hand = run.in_hand
         return ResearchTeam(participants_of(self._settings, client, self._approver, roles), client, run=run)
 
     def _has_read_on(self) -> bool:
