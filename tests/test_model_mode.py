@@ -167,9 +167,9 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
 async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record_twice() -> None:
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
-    assert client.tokens.total() <= 75_000
+    assert client.tokens.total() <= 85_000
     assert client.cacheable >= 0.35 * client.tokens.total()
-    assert client.calls["choice of searches"] == 3
+    assert client.calls["choice of searches"] == 9  # of three specialists: one, a look at titles; in round 2 a look
     assert len(client.steps) <= 6
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
     (most,) = (int(each.replace(",", "")) for each in re.findall(r"(\d+,\d+)", told))

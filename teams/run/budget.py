@@ -28,7 +28,8 @@ BATCH_SHARE = 0.5  # what a token costs in a batch, of its list price: both prov
 PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
 BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
 RECORD_TOKENS = 800  # of a publication, and of what is read in it
-CHOICE_TOKENS, JUDGE_TOKENS, REPORT_TOKENS = 3_300, 5_600, 13_000  # of the searches, a round's verdict, the report
+CHOICE_TOKENS, JUDGE_TOKENS = 9_000, 5_600  # of a round: its searches with what is made of them, and its verdict
+REPORT_TOKENS = 13_000
 
 
 PRICES: Mapping[str, Price] = {
@@ -239,16 +240,16 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """One line on what a run takes on a common disease, if it takes all of its rounds; on a rare one it takes less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 87,000 tokens, $0.06'
+    'up to about 101,000 tokens, $0.06'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 87,000 tokens, at a price that is not known'
+    'up to about 101,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
         BATCHED if llm.batch else READING: BATCH_TOKENS * prompts_for(publications) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,
-        "literature": CHOICE_TOKENS,
+        "literature": CHOICE_TOKENS * max_iterations,
     }
     cost = Prices.of_run(model, llm).cost_of(
         [
