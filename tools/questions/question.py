@@ -230,11 +230,11 @@ def parse_question(question: str) -> Question:
 
     words = [word for word in re.finditer(r"\S+", text) if any(map(str.isalnum, word[0]))]
     spans = [each[1:] for each in excluded] + [name[1:3] for name in (*names, *routes)]
-    told = [*_known_phrases(text), *spans]
+    told = _covered(text, [*_known_phrases(text), *spans])
     unread = [
         plain
         for word in words
-        if not any(start < word.end() and word.start() < end for start, end in told)
+        if True not in told[slice(*word.span())]
         for plain in bare_words(word[0])
         if not is_noise(plain) and plain.lower() not in (*asking_words(kind), "tried")
     ]
@@ -522,6 +522,14 @@ def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
     return found if {each.name for each in found} != {each.name for each in conditions} else []
 
 
+def _covered(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
+    """Of each character of a text, whether a span covers it: asked of many words, so that no word meets every span."""
+    covered = [False] * len(text)
+    for start, end in spans:
+        covered[start:end] = [True] * (min(end, len(text)) - start)
+    return covered
+
+
 def _known_phrases(text: str) -> list[tuple[int, int]]:
     """Where words stand that mean something without naming a drug or a condition: who, to prevent, gene therapy."""
     bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
@@ -557,8 +565,9 @@ def _searched(
 
     kept: list[str] = [" or ".join(arm.text for arm in arms)] if arms else []
     follows = False  # a name, from which "or" may lead to another
+    covers = [_covered(text, spans) for spans in (hidden, shown)]
     for word in re.finditer(r"\S+", text):
-        is_in = [any(s < word.end() and word.start() < e for s, e in spans) for spans in (hidden, shown)]
+        is_in = [True in covered[slice(*word.span())] for covered in covers]
         plain = word[0].strip(",;:?!.") if has_condition else word[0]
         is_in[1] = is_in[1] or (bool(kept) and follows and tells_kinds_apart(plain))
         if is_in[0]:
