@@ -228,7 +228,7 @@ def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
 def test_a_ctrl_c_while_records_are_read_costs_two_seconds_of_work_at_most_and_tells_what_was_read() -> None:
     process = start("ask", "--offline", "Which existing drugs could prevent migraine attacks?", script=None)
     assert process.stderr is not None
-    while "literature, round 1: " not in process.stderr.readline():
+    while "search complete: europepmc" not in process.stderr.readline():  # now it is read
         assert process.poll() is None
 
     others = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -51,6 +51,8 @@ def address() -> Iterator[str]:
 def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) -> None:
     if "frames" in code:
         pytest.importorskip("pandas", reason=f"{where} needs the extra `notebook`")
+    if "agent_framework" in code:
+        pytest.importorskip("agent_framework", reason=f"{where} is for users of Agent Framework")
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),

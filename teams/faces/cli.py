@@ -308,7 +308,10 @@ def doctor(*, settings: Path | None, live: bool) -> int:
 
 @command()
 def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
-    """List earlier runs, the newest first: a table on a terminal, with tabs between the columns in a pipe."""
+    """List earlier runs, newest first.
+
+    A table on a terminal, with tabs between the columns in a pipe.
+    """
     from .runs import print_runs  # noqa: PLC0415
 
     print_runs(_runs_folder(runs, settings), as_json=as_json)
@@ -362,7 +365,10 @@ def diff(
         ),
     ] = None,
 ) -> None:
-    """Show what changed from one run to another: certainty and evidence of each drug, new, lost and changed studies."""
+    """Show what changed from one run to another.
+
+    Certainty and evidence of each drug; new, lost and changed studies.
+    """
     from .runs import compare_runs  # noqa: PLC0415
     from .terminal import write_lines  # noqa: PLC0415
 
