@@ -190,8 +190,10 @@ class Course:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             said = merge_earlier_messages(self._earlier, narrator.messages or [question])
             said += [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
+            lived_before = bool(self._earlier) and not self._readings.done  # what was read then is read again
+            readings = Readings() if lived_before else self._readings
             report = await partial_report(
-                said, reason, self._settings, self._model.name, self._budget.account, self._readings
+                said, reason, self._settings, self._model.name, self._budget.account, readings
             )
 
         # 4. The end is kept; a ledger that cannot take it is told once.
