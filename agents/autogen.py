@@ -26,6 +26,7 @@ from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
 from autogen_core import EVENT_LOGGER_NAME, ROOT_LOGGER_NAME, CancellationToken, SingleThreadedAgentRuntime
+from autogen_core._queue import QueueShutDown
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_core.tools import BaseTool, StaticWorkbench
 from autogen_ext.models.cache import ChatCompletionCache
@@ -65,7 +66,7 @@ _events = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError | QueueShutDown))
 
 
 logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error

@@ -14,6 +14,7 @@ from autogen_core import CancellationToken
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
 from willowbark.tools.enclosure import new_marker
+from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
@@ -131,7 +132,10 @@ class RunContext:
         """
         self.readings.take(given)
         await self._read(question, [record for reply in replies for record in reply.records])
-        return await asyncio.to_thread(digest_replies, question, replies, self.readings)
+        try:
+            return await asyncio.to_thread(digest_replies, question, replies, self.readings)
+        except ReadingStopped:
+            raise asyncio.CancelledError from None  # whose turn it was is no failed agent
 
     async def leave(self) -> None:
         """End what is still looked up, read or drafted: the run is over, or was stopped."""

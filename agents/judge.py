@@ -23,9 +23,11 @@ from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import MAX_DRUGS
+from willowbark.tools.wording import counted
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask, prompt
+from .asking.claims import said_freely
 from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -193,7 +195,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         draft = answer.given or _UNASSESSED
         draft, memory.refused = _sorted_out(draft, request)
         memory.wanted = draft.next_searches
-        notes += [f"{self.name}: not searched: {line}" for line in (*not_run, *memory.refused)]
+        left = [*not_run, *memory.refused]
+        plain = [line for line in left if said_freely(line, [], may_name_drugs=True)]
+        notes += [f"{self.name}: not searched: {line}" for line in plain]
+        if len(left) > len(plain):  # addresses and markup of a model stand in no report
+            notes.append(f"{self.name}: not searched, and not shown: {counted(len(left) - len(plain), 'query')}")
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates left out, since no record was read on them")
