@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -142,7 +142,7 @@ class Course:
                 self._alarm.set(max(0.0, left), asked.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
-                    async for message in _with_pulse(messages):
+                    async for message in _with_pulse(messages, self._readings.stop):
                         if message is None and self._has_read_on():
                             yield narrator.event("streaming", f"read {self._readings.done} of {self._readings.found}")
                         if message is None or isinstance(message, TaskResult):
@@ -270,8 +270,13 @@ class Course:
                     self._journal.leave_out(time.monotonic() - since)
 
 
-async def _with_pulse(messages: AsyncGenerator[_Message, None]) -> AsyncGenerator[_Message | None, None]:
-    """Messages as they come, and None whenever none came for a moment."""
+async def _with_pulse(
+    messages: AsyncGenerator[_Message, None], stop: Callable[[], None]
+) -> AsyncGenerator[_Message | None, None]:
+    """Messages as they come, and None whenever none came for a moment.
+
+    Whoever leaves while one is waited for has `stop` called first: the team ends its turn before it ends.
+    """
     while True:
         coming = asyncio.ensure_future(anext(messages, None))
         try:
@@ -279,6 +284,7 @@ async def _with_pulse(messages: AsyncGenerator[_Message, None]) -> AsyncGenerato
                 yield None
         finally:
             if not coming.done():
+                stop()
                 coming.cancel()
                 await asyncio.gather(coming, return_exceptions=True)
         if (message := coming.result()) is None:

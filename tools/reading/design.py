@@ -168,7 +168,7 @@ def purpose_at(document: Document, quote: str) -> Purpose:
     'relief'
     """
     at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
-    for text in (document.lines[at], document.title, *document.lines[1:at][::-1]):
+    for text in (document.lines[at], document.title, *reversed(document.lines[:at])):
         prevents, relieves = _used_for("prevention", text), _used_for("relief", text)
         if prevents != relieves:
             return "prevention" if prevents else "relief"
