@@ -145,11 +145,6 @@ class Question:
         return tuple(filter(None, (self.population, self.sex)))
 
     @property
-    def all_people(self) -> tuple[str, ...]:
-        """Likewise, those with conditions of the background too, in words."""
-        return (*self.people, *(f"people with {name}" for name in self.background))
-
-    @property
     def asks_what_helps(self) -> bool:
         """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
         return self.kind not in (*ON_HARM, "uses") and bool(self.kind != "mechanism" or self.conditions)
