@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import multiprocessing
+import shutil
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import building, open_library
 from willowbark.tools.library.building import Manifest, build_library, verify_library
+from willowbark.tools.library.index import BUILT_INDEX
 from willowbark.tools.library.medline import Article, read_medline
 from willowbark.tools.sources.studies.pubmed import PubMed
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
@@ -92,6 +94,19 @@ def test_a_file_twice_changes_nothing(baseline: Path, tmp_path: Path) -> None:
     assert steps == []
     assert records(library) == before
     assert json.loads((library / "library.json").read_bytes())["files"] == json.loads(manifest)["files"]
+
+
+@pytest.mark.parametrize("damage", ["gone", "damaged"])
+def test_an_index_that_was_lost_is_made_anew(baseline: Path, tmp_path: Path, damage: str) -> None:
+    library = tmp_path / "library"
+    held = build_library(library, baseline).records
+    if damage == "gone":
+        shutil.rmtree(library / BUILT_INDEX)
+    else:
+        (library / BUILT_INDEX / "meta.json").write_text("{")
+
+    assert build_library(library, baseline).records == held
+    assert open_library(library).contents.publications == held
 
 
 def test_a_cut_a_foreign_and_a_changed_file_cost_themselves_alone(baseline: Path, tmp_path: Path) -> None:

@@ -120,6 +120,12 @@ def test_a_file_without_names_gets_one_line(tmp_path: Path, text: str, says: str
         read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS)
 
 
+def test_a_name_with_a_comma_that_is_not_quoted_is_refused_and_never_cut(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("condition\nDiabetes mellitus, type 2\n")
+    with pytest.raises(UsageError, match="in quotes"):
+        read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS)
+
+
 def test_names_are_read_from_any_of_the_columns_once_each(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("\ufeffid;Disease\n1;Gout\n2;gout \n3;Gout\n", encoding="utf-8")
     assert read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS) == ["Gout", "gout"]

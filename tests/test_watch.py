@@ -100,3 +100,34 @@ def test_a_question_twice_and_none_at_all_get_one_line(tmp_path: Path) -> None:
         add_watch(tmp_path, QUESTION, {"offline": True})
     with pytest.raises(UsageError, match="not known"):
         add_watch(tmp_path, "Which drugs treat migrane?", {})
+
+
+def test_a_question_that_cannot_be_asked_costs_itself_alone(tmp_path: Path) -> None:
+    folder, library, lost = tmp_path / "watch", write(tmp_path / "library", ROW), write(tmp_path / "lost", ROW)
+    add_watch(folder, QUESTION, {"library": library})
+    add_watch(folder, "Which existing drugs could treat asthma?", {"library": lost})
+    run_watches(folder)
+    write(library, ROW, LATER)
+    (lost / "records.jsonl").unlink()
+
+    told = list[str]()
+    moved, code = run_watches(folder, told.append)
+
+    assert (len(moved), code) == (1, MOVED)
+    assert any(str(lost) in line for line in told)
+
+
+def test_what_moved_is_told_again_where_it_could_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise UsageError("the disk is full")
+
+    folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
+    add_watch(folder, QUESTION, {"library": library})
+    run_watches(folder)
+    write(library, ROW, LATER)
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "_tell_changes", full)
+        with pytest.raises(UsageError):
+            run_watches(folder)
+
+    assert run_watches(folder)[1] == MOVED

@@ -186,11 +186,11 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     is_known = bool(known or together or labelled)
     if said and not is_known and not reported:
         whose = "" if asked.kind == "avoid" else f"{_asked_names(material)} and "
-        said.insert(0, _nothinganswer_on_harm(material, f" on {whose}{about}", "clearly"))
+        said.insert(0, _nothing_on_harm(material, f" on {whose}{about}", "clearly"))
     elif missing or not said:
         whose = f" on {short(listed(missing))}" if missing else ""
         what = f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}"
-        said.append(_nothinganswer_on_harm(material, what))
+        said.append(_nothing_on_harm(material, what))
     shown_above = [each.drug for each in first if each.heading == "Boxed warning"]
     for any_warning in boxed(material.pool, [drug for drug in drugs if drug not in shown_above]):
         of_drug = (w for w in labelled if w.drug == any_warning.drug and w.heading == "Boxed warning")
@@ -200,7 +200,7 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     return Answer(said, _harm_quotes(found, [*together, *labelled], about, references), sure)
 
 
-def _nothinganswer_on_harm(material: Material, what: str, how: str = "") -> str:
+def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
     if material.asked.kind == "avoid":
         what = f" on which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     return write_line(

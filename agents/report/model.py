@@ -76,8 +76,6 @@ class ResearchReport(ReportContent):
         """
         return evidence_frame(self)
 
-    to_frame = to_dataframe
-
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Without what it holds: AutoGen writes every message for its log, whether or not anybody reads that."""
         yield from (

@@ -194,7 +194,9 @@ def _reporting_errors() -> Iterator[None]:
 
 
 def _end(message: str, code: int) -> None:
-    print(f"willowbark: {' '.join(message.split())}", file=sys.stderr)
+    from .terminal import complain  # noqa: PLC0415
+
+    complain(message)
     raise typer.Exit(code)
 
 
@@ -299,10 +301,11 @@ def serve(*, host: str, port: int = 8767, **given: Any) -> None:
 def doctor(*, settings: Path | None, live: bool) -> int:
     """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
     from .doctor import examine  # noqa: PLC0415
+    from .terminal import complain  # noqa: PLC0415
 
     if (advice := examine(settings, live=live)) is None:
         return 0
-    _print_err(f"willowbark: {advice}")
+    complain(advice)
     return 3
 
 
@@ -326,6 +329,8 @@ def show(
     from .runs import find_report, find_run, load_report  # noqa: PLC0415
     from .terminal import show_report  # noqa: PLC0415
 
+    if as_json + costs + (iteration is not None) > 1:
+        raise UsageError("--json, --costs, --iteration: only one of them")
     if iteration is None and not costs:
         root = _runs_folder(runs, settings)
         show_report(load_report(root, find_report(root, run)), as_json=as_json)

@@ -12,13 +12,16 @@ from ..exports import FORMATS, format_of, write
 from ..ledger import Ledger, LedgerError, Run, Turn
 from ..model_clients import BASELINE
 from ..run.workspace import RunFolder
-from .runs import find_report, load_report
+from .runs import find_report, format_cost, load_report
 from .terminal import write_lines, write_out
 
 if TYPE_CHECKING:
     from willowbark.agents.report.content import TurnUsage
 
     from ..run.budget import Prices
+
+
+_UNKNOWN = "price not known"
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
@@ -60,7 +63,7 @@ def show_round(run_id: str, iteration: int) -> None:
     prices = _prices_of(run)
     for turn in chosen:
         usage = prices.account(_usage_of(turn))
-        cost = format_price([each.cost_usd for each in usage])
+        cost = format_cost([each.cost_usd for each in usage], digits=4, unknown=_UNKNOWN)
         lines += ["", f"## {turn.source} ({sum(each.tokens for each in usage):,} tokens, {cost})", ""]
         content = turn.message["content"]
         match turn.type:
@@ -94,7 +97,12 @@ def show_costs(run_id: str) -> None:
 
     def row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:
         counts = (sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns))
-        return agent, iteration, *(f"{count:,}" for count in counts), format_price([turn.cost_usd for turn in turns])
+        return (
+            agent,
+            iteration,
+            *(f"{count:,}" for count in counts),
+            format_cost([turn.cost_usd for turn in turns], digits=4, unknown=_UNKNOWN),
+        )
 
     rows: list[tuple[str, ...]] = [("agent", "round", "tokens in", "tokens out", "cost")]
     for agent in dict.fromkeys(turn.agent for turn in turns):
@@ -110,16 +118,6 @@ def show_costs(run_id: str) -> None:
     if run.model == BASELINE:
         lines += ["", "The baseline analyst is free of charge; its tokens are what a language model would have used."]
     write_lines(lines)
-
-
-def format_price(costs: Sequence[float | None]) -> str:
-    """US dollars for people.
-
-    >>> format_price([0.01, 0.00234]), format_price([0.01, None])
-    ('$0.0123', 'price not known')
-    """
-    known = [cost for cost in costs if cost is not None]
-    return f"${sum(known):.4f}" if len(known) == len(costs) else "price not known"
 
 
 def _prices_of(run: Run) -> "Prices":

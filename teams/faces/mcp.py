@@ -67,6 +67,7 @@ from ..run.options import RunOptions
 from ..run.research import research_stream
 from ..run.resume import resume_stream
 from ..run.workspace import new_run_id
+from .runs import parse_report
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
@@ -323,11 +324,13 @@ class Server(FastMCP[Any]):
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
         offer = self._offers[name]
         try:
-            text, data = await offer.answer(offer.args.model_validate(arguments), self.get_context())
+            given = offer.args.model_validate(arguments)
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()]
             known = [f"{field} ({info.description})" for field, info in offer.args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(known)}.") from None
+        try:
+            text, data = await offer.answer(given, self.get_context())
         except ToolError:
             raise
         except WillowbarkError as error:
@@ -361,7 +364,7 @@ class Server(FastMCP[Any]):
             content = ledger.report(run_id)
         if content is None:
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
-        return ResearchReport.model_validate(content)
+        return parse_report(json.dumps(content).encode(), f"{self._ledger}: run {run_id}")
 
     def _offer(self, tool: EvidenceTool[Any]) -> Offer:
         """A specialist's tool, with sizes and pages where it can give more than one record."""
@@ -479,7 +482,7 @@ class Server(FastMCP[Any]):
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
         run_id = args.run_id or new_run_id(args.question or "")
-        if earlier := self._active.get(run_id):
+        while earlier := self._active.get(run_id):  # of several that wait, the first to wake begins the next
             await asyncio.wait({earlier})
         token = CancellationToken()
         run = asyncio.create_task(self._follow(args, run_id, token, context))

@@ -127,7 +127,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
         try:
-            return _parse_report(_read_report(path), str(path))
+            return parse_report(_read_report(path), str(path))
         except FileNotFoundError:
             raise UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats') from None
         except OSError as error:
@@ -165,14 +165,19 @@ def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
         content, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
     if content is None:
         return None
-    report = _parse_report(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
+    report = parse_report(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
     with suppress(UsageError):  # a folder that cannot be written to does not prevent reading
         folder = RunFolder.at(root, run_id)
         folder.write_report(report, [f for f in settings.output.formats if not (folder.path / f"report.{f}").exists()])
     return report
 
 
-def _parse_report(content: bytes, place: str) -> "ResearchReport":
+def parse_report(content: bytes, place: str) -> "ResearchReport":
+    """A report from its JSON.
+
+    Raises:
+        UsageError: it is none of this version; `place` names it.
+    """
     from pydantic import ValidationError  # noqa: PLC0415  bad input is reported before this is loaded
 
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
@@ -232,14 +237,14 @@ def list_runs(root: Path) -> list[RunRow]:
     return rows
 
 
-def format_cost(turns: Sequence[float | None]) -> str:
-    """What a run's language model cost in US dollars.
+def format_cost(turns: Sequence[float | None], *, digits: int = 2, unknown: str = "?") -> str:
+    """What a language model cost in US dollars.
 
     >>> format_cost([]), format_cost([0.004, 0.1]), format_cost([0.1, None])
     ('–', '$0.10', '?')
     """
     priced = [cost for cost in turns if cost is not None]
-    return "–" if not turns else f"${sum(priced):.2f}" if len(priced) == len(turns) else "?"
+    return "–" if not turns else f"${sum(priced):.{digits}f}" if len(priced) == len(turns) else unknown
 
 
 def print_runs(root: Path, *, as_json: bool = False) -> None:
@@ -248,7 +253,7 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
     if as_json:
         write_out(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
         return
-    if not rows:
+    if not rows and sys.stdout.isatty():
         write_out(f"No runs in {root}.")
         return
     if not sys.stdout.isatty():

@@ -35,7 +35,7 @@ def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet:
 
     held = build_library(folder, source, tell, must_exist=must_exist)
     for name, why in held.refused.items():
-        complain(f"{source / name}: {why}; left out, and tried again by the next update")
+        complain(f"{source / name}: {why}; left out")
     write_lines([f"{held.records:,} records of {len(held.files):,} files in {folder}"])
     return LEFT_OUT if held.refused else 0
 

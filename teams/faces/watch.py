@@ -18,8 +18,8 @@ from xml.sax.saxutils import escape
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library import Library, open_library
 from willowbark.tools.questions.question import understood_question
+from willowbark.tools.whole_file import write_whole
 
-from ..config import Settings
 from ..ledger import DEFAULT_PATH
 from ..run.options import RunOptions
 from ..run.research import RunFailed, research
@@ -30,7 +30,8 @@ MOVED = 10
 FAILED = 4
 """Exit code where a question could not be asked again, and nothing else moved."""
 _KEPT = ("library", "model", "settings", "depth", "offline")
-_UNANSWERED = ("unavailable", "partial")
+_UNANSWERED = ("unavailable", "partial", "bad_query")
+_CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")
 
 
 def watch_folder(workspace: Path) -> Path:
@@ -91,26 +92,25 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
     moved, failed = list[dict[str, Any]](), False
     for place in places:
         said = _read(place / "watch.json")
-        options = RunOptions.of(said["question"], said["options"])
-        settings = Settings.load(options.settings) if not isinstance(options.settings, Settings) else options.settings
-        library = "bundled" if options.offline else options.library or settings.library.path
-        digest = open_library(library).digest if library else None
-        if digest is not None and digest == said.get("library_digest"):
-            tell(f"{said['question']}: the library holds nothing new")
-            continue
         try:
+            options = RunOptions.of(said["question"], said["options"])
+            library = options.chosen().library.path
+            digest = open_library(library).digest if library else None
+            if digest is not None and digest == said.get("library_digest"):
+                tell(f"{said['question']}: the library holds nothing new")
+                continue
             report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
-        except RunFailed as error:
+        except (RunFailed, UsageError) as error:  # the other questions are asked all the same
             failed = True
             tell(f"{said['question']}: {error}; compared next time")
             continue
         silent = sorted({each["source"] for each in report["search_log"] if each["status"] in _UNANSWERED})
-        if silent or report["stop_reason"] in ("cancelled", "sources_unreachable"):
+        if silent or report["model_failed"] or report["stop_reason"] in _CUT_SHORT:
             failed = True
-            tell(f"{said['question']}: {', '.join(silent) or 'a source'} did not answer in full; compared next time")
+            what = ", ".join(silent) or ("the model" if report["model_failed"] else "the run")
+            tell(f"{said['question']}: {what} did not answer in full; compared next time")
             continue
         before = _read(place / "report.json", None)
-        _write(place / "report.json", json.dumps(report))
         if before is None:
             tell(f"{said['question']}: {len(report['candidates'])} candidates; from now on what moves is told")
         elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing moved"):
@@ -119,6 +119,7 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
             entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
             moved.append(entry)
             _tell_changes(place, said["question"], [*_read(place / "changes.json", []), entry])
+        _write(place / "report.json", json.dumps(report))  # only now: what moved is kept
         _write(place / "watch.json", json.dumps({**said, "asked": _now(), "library_digest": digest}, indent=2))
     return moved, MOVED if moved else FAILED if failed else 0
 
@@ -180,9 +181,7 @@ def _read(path: Path, default: Any = ...) -> Any:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        making = path.with_name(f".{path.name}")
-        making.write_text(text, encoding="utf-8")
-        making.replace(path)
+        write_whole(path, text.encode())
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
 

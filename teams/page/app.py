@@ -11,6 +11,7 @@ import mimetypes
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,7 +205,7 @@ class Pages:
         def make() -> str | None:
             report = load_report(self._runs.root, run_id)
             key = next((str(each["key"]) for each in report.references if each["number"] == number), "")
-            records = _records_of(run_id)
+            records = _records_of(run_id, report.generated_at)
             record = records.get(key) or next((r for r in records.values() if key in r.identifiers), None)
             return views.record_page(run_id, report, number, record)
 
@@ -395,8 +396,13 @@ def _run_id(request: Request) -> str:
 
 
 @lru_cache(maxsize=4)  # a reader opens many records of a report
-def _records_of(run_id: str) -> Mapping[str, "Evidence"]:
-    """The records that an ended run found, by key; none where the ledger does not hold the run."""
+def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
+    """The records behind a run's report, by key; none where the ledger does not hold the run.
+
+    Args:
+        run_id: of the run.
+        made: when the report was; a run that was resumed has another, on more records.
+    """
     from ..state import state_of  # noqa: PLC0415  agents take most of a second
 
     if all(run.run_id != run_id for run in runs_in_ledger()):

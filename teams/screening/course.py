@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition, wanted_drugs
 from willowbark.tools.errors import SearchError, UsageError
@@ -58,8 +59,6 @@ class Screening:
     readings: int = 0
     """Different ones that were needed."""
     read_now: int = 0
-    kept: int = 0
-    """Readings that earlier calls left."""
     read_s: float = 0.0
     cells: int = 0
     files: list[Path] = field(default_factory=list)
@@ -81,6 +80,8 @@ def read_names(file: Path, columns: Sequence[str]) -> list[str]:
         raise UsageError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None
     mark = max(",;\t", key=(lines[0] if lines else "").count)
     rows = list(csv.DictReader(lines, delimiter=mark))
+    if any(None in row for row in rows):
+        raise UsageError(f"{file}: a line has more cells than its first line; put names that hold {mark!r} in quotes")
     headings = {(name or "").strip().lower(): name for name in (rows[0] if rows else {})}
     column = next((headings[name] for name in columns if name in headings), None)
     if column is None:
@@ -130,7 +131,9 @@ def screen(
         else:
             asked[condition] = replace(question, kind="uses", drugs=wanted) if wanted else question
     done.conditions = len(asked)
-    keys = asyncio.run(_search(asked, library, Table(out / "search"), wanted, most, tell))
+    tell(f"searching for {len(asked):,} conditions")
+    keys = asyncio.run(_search(asked, library, Table(out / "search"), wanted, most, done.refused))
+    asked = {condition: question for condition, question in asked.items() if condition in keys}
     done.empty = [condition for condition in asked if not keys[condition]]
     done.records = sum(map(len, keys.values()))
     kept = _read(asked, keys, library, engine, Table(out / "readings"), done, tell)
@@ -146,9 +149,12 @@ async def _search(
     table: Table,
     drugs: Sequence[str],
     most: int,
-    tell: Callable[[str], None],
+    refused: list[str],
 ) -> dict[str, list[str]]:
-    """The keys of each condition's records, best first; those of earlier calls are taken from the table."""
+    """The keys of each condition's records, best first; those of earlier calls are taken from the table.
+
+    A condition whose search failed is refused, and asked again by the next call.
+    """
     names, found = list(asked), dict[str, list[str]]()
     known = {row["search"]: row["keys"] for row in table.rows()}
     either = " OR ".join(f'"{drug}"' for drug in drugs) if len(drugs) <= _MOST_IN_QUERY else ""
@@ -161,17 +167,17 @@ async def _search(
                 search = _hash(library.digest, query, most)
                 if search not in known:
                     keys = dict[str, None]()
-                    for source in sources:
-                        try:
+                    try:
+                        for source in sources:
                             keys |= dict.fromkeys(each.key for each in (await source.find(query, most)).records)
-                        except SearchError as error:
-                            tell(f"{name}: {title_of(source.name)} {error}")
+                    except SearchError as error:
+                        refused.append(f"{name}: {title_of(source.name)} {error}")
+                        continue
                     known[search] = list(keys)
                     rows.append({"search": search, "condition": name, "query": query, "keys": list(keys)})
                 found[name] = known[search]
             if rows:
                 table.write(_hash(*(row["search"] for row in rows)), rows)
-            tell(f"searched {min(start + _CONDITIONS_A_PART, len(names)):,} of {len(names):,} conditions")
     return found
 
 
@@ -189,9 +195,10 @@ def _hash(*parts: object) -> str:
 
 
 def _name_of_reading(document: Document, drug: str, condition: str) -> str:
-    """What a reading follows from, as a hash: the text, its types, drug, condition, and who reads."""
+    """What a reading follows from, as a hash: the text, its types, drug, condition, who reads, and what it tells."""
     reader = load_reader()
-    return _hash(document.whole, document.offset, document.types, drug, condition, reader.name, reader.version)
+    about = document.whole, document.offset, document.types, drug, condition
+    return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
 def _needed(
@@ -224,7 +231,7 @@ def _read(
 ) -> dict[str, str]:
     """Read what was not read before; gives all readings by hash, as JSON."""
     kept = {row["hash"]: row["reading"] for row in table.rows()}
-    done.kept, began, shown = len(kept), time.monotonic(), 0.0
+    began, shown = time.monotonic(), 0.0
 
     def units() -> Iterator[Unit]:
         unit = list[dict[str, Any]]()

@@ -1,6 +1,5 @@
 """Who reads: this process, or Ray (https://docs.ray.io), for many cores and machines."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -66,7 +65,7 @@ def read_on_ray(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str
             if (unit := next(waiting, None)) is None:
                 more = False
             else:
-                names[read.remote(json.loads(json.dumps(unit[1])))] = unit[0]
+                names[read.remote(unit[1])] = unit[0]
         done, _ = ray.wait(list(names), num_returns=1) if names else ([], [])
         for each in done:
             yield names.pop(each), ray.get(each)

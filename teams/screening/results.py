@@ -15,6 +15,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.library import Library
 from willowbark.tools.registry import kind_of
+from willowbark.tools.whole_file import write_whole
 
 from ..exports.evidence import safe_cell
 from .tables import Table, has_parquet
@@ -64,6 +65,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], library
             evidence += rows
     written = list[Path]()
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
+        (out / f"{name}.parquet").unlink(missing_ok=True)
         if has_parquet() and table:
             written.append(Table(out).write(name, table))
         text = io.StringIO(newline="")
@@ -135,11 +137,8 @@ def _page(
 
 
 def _write(path: Path, content: bytes) -> Path:
-    making = path.with_name(f".{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        making.write_bytes(content)
-        making.replace(path)
+        return write_whole(path, content)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
-    return path

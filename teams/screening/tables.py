@@ -6,6 +6,7 @@ A part is written beside its place and moved there, so that it is whole or not t
 import gzip
 import importlib.util
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,6 @@ class Table:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    def has(self, name: str) -> bool:
-        """Whether a part is there."""
-        return any((self.folder / f"{name}{ending}").exists() for ending in (".parquet", ".jsonl.gz"))
 
     def write(self, name: str, rows: Sequence[Row]) -> Path:
         """Write a part.
@@ -76,5 +73,5 @@ class Table:
                         yield from map(json.loads, lines)
             except ModuleNotFoundError:
                 raise UsageError(f"{path} is Parquet: pip install 'willowbark[scale]' to read it") from None
-            except (OSError, EOFError, ValueError) as error:
+            except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path}: is damaged ({error}); remove it, and it is made again") from None

@@ -7,8 +7,8 @@ same file, and reading a file again changes nothing: of an article the last vers
 
 import hashlib
 import json
-import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -18,6 +18,7 @@ from typing import Any
 from tantivy import Index, Query
 
 from ..errors import UsageError
+from ..whole_file import write_whole
 from .index import BUILT_INDEX, FORMAT, MANIFEST, document_of, english_words, library_schema
 from .medline import BadFile, Deletion, Unread, read_medline
 from .rows import ArticleRow, row_of
@@ -65,12 +66,7 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write it in one step."""
-        making = folder / f"{MANIFEST}.new"
-        with making.open("w", encoding="utf-8") as file:
-            json.dump(asdict(self), file)
-            file.flush()
-            os.fsync(file.fileno())
-        making.replace(folder / MANIFEST)
+        write_whole(folder / MANIFEST, json.dumps(asdict(self)).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +107,9 @@ def build_library(
     if not files:
         raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
     held = Manifest.of(folder) if must_exist or (folder / MANIFEST).exists() else Manifest()
+    if held.files and not _has_records(folder):  # damaged or gone: all files are read again
+        shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
+        held = Manifest()
     try:
         (folder / BUILT_INDEX).mkdir(parents=True, exist_ok=True)
         index = Index(library_schema(), str(folder / BUILT_INDEX))
@@ -139,6 +138,13 @@ def build_library(
         why = "another process is building it" if "lock" in str(error).lower() else str(error)
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
+
+
+def _has_records(folder: Path) -> bool:
+    try:
+        return bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
+    except (OSError, ValueError):  # tantivy's own errors are ValueErrors
+        return False
 
 
 def _is_in(file: Path, held: Manifest) -> bool:
