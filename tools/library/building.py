@@ -107,7 +107,11 @@ def build_library(
     if not files:
         raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
     held = Manifest.of(folder) if must_exist or (folder / MANIFEST).exists() else Manifest()
-    if held.files and not _has_records(folder):  # damaged or gone: all files are read again
+    try:
+        is_there = bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
+    except (OSError, ValueError):  # tantivy's own errors are ValueErrors
+        is_there = False
+    if held.files and not is_there:  # damaged or gone: all files are read again
         shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
         held = Manifest()
     try:
@@ -138,13 +142,6 @@ def build_library(
         why = "another process is building it" if "lock" in str(error).lower() else str(error)
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
-
-
-def _has_records(folder: Path) -> bool:
-    try:
-        return bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
-    except (OSError, ValueError):  # tantivy's own errors are ValueErrors
-        return False
 
 
 def _is_in(file: Path, held: Manifest) -> bool:
