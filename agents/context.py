@@ -15,7 +15,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import ReadingStopped
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
@@ -86,6 +86,8 @@ class RunContext:
         """By specialist: what it found in a turn that is not over; a report of a run that was stopped counts it."""
         self.asked: Question | None = None
         """None until a specialist has heard it."""
+        self._so_far: list[Evidence] = []
+        """What specialists found, in turns that are over or not."""
         self._ahead: list[asyncio.Future[Any]] = []
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
@@ -131,6 +133,8 @@ class RunContext:
             given: the model's readings.
         """
         self.readings.take(given)
+        self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
+        self.readings.begin(self._so_far)
         await self._read(question, [record for reply in replies for record in reply.records])
         try:
             return await asyncio.to_thread(digest_replies, question, replies, self.readings)
@@ -184,6 +188,7 @@ class RunContext:
 
     async def _appraise(self, question: Question, pool: Sequence[Evidence]) -> list[Candidate]:
         leaves_unread = self.stopped is not None
+        self.readings.begin(pool)
         return await asyncio.to_thread(appraise_candidates, question, pool, self.readings, leaves_unread=leaves_unread)
 
     async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:

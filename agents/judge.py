@@ -146,6 +146,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         dossier = memory.dossier
         pool = run.pool(dossier)
         run.readings.take(dossier.readings)
+        run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
         if iteration >= self.limits.max_iterations:

@@ -13,7 +13,8 @@ ANSWER_BYTES = 8 * 1024 * 1024  # of an answer in one piece; the longest draft h
 STREAM_BYTES = 32 * 1024 * 1024  # of one that comes token by token, each of them in some 250 bytes
 STREAM_TIMES = 5  # as long as an answer in one piece may take one that comes as a stream
 _STREAMS = ("text/event-stream", "application/x-ndjson")
-_BATCHES = ("/batches", "/files")  # their replies hold many answers, and whoever reads them counts for each
+_COUNTED = ("x-stainless-raw-response", "stream")
+"""As results of batches are asked for, which hold many answers: whoever reads them counts for each."""
 _Send = Callable[[Any], Awaitable[Any]]
 
 
@@ -34,8 +35,8 @@ def cap_answers(http: Any, timeout_s: float) -> None:
 
 def _capped(send: _Send, library: Any, timeout_s: float) -> _Send:
     async def ask(request: Any) -> Any:
-        if any(part in request.url.path for part in _BATCHES):
-            return await send(request)
+        name, value = _COUNTED
+        is_counted = request.headers.get(name) == value
         request.headers["accept-encoding"] = "identity"
         began = asyncio.get_running_loop().time()
         try:
@@ -46,6 +47,8 @@ def _capped(send: _Send, library: Any, timeout_s: float) -> _Send:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise library.DecodingError("the answer is packed, which was not asked for")
+        if is_counted and response.status_code < 400:  # an error's body is read by the library
+            return response
         streams = response.headers.get("content-type", "").startswith(_STREAMS)
         most, until = STREAM_BYTES if streams else ANSWER_BYTES, began + timeout_s * (STREAM_TIMES if streams else 1)
         body = type("CappedBody", (_CappedBody, library.AsyncByteStream), {})

@@ -158,7 +158,7 @@ async def test_time_that_a_person_takes_counts_for_no_limit(endpoints: Endpoints
     """The clock stands still while somebody is asked: a limit that would be passed by the waiting alone is not."""
     seconds = 0.05
     token = CancellationToken()
-    alarm = Alarm(token, lambda: None)
+    alarm = Alarm(token.cancel, lambda: None)
     alarm.set(seconds, seconds)
     with alarm.paused():
         await asyncio.sleep(seconds * 3)

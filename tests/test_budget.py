@@ -237,7 +237,7 @@ async def test_the_clock_warns_before_it_rings() -> None:
         rung.set()
 
     token.add_callback(ring)
-    alarm = Alarm(token, lambda: heard.append("warn"))
+    alarm = Alarm(token.cancel, lambda: heard.append("warn"))
     alarm.set(0.05, 0.05)
     await rung.wait()
     assert heard == ["warn", "ring"]
@@ -246,7 +246,7 @@ async def test_the_clock_warns_before_it_rings() -> None:
 
 async def test_a_clock_that_goes_on_after_the_warning_share_warns_at_once() -> None:
     warned = asyncio.Event()
-    alarm = Alarm(CancellationToken(), warned.set)
+    alarm = Alarm(CancellationToken().cancel, warned.set)
     alarm.set(60, 600)
     await warned.wait()
     alarm.clear()

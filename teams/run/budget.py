@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Self
 
-from autogen_core import CancellationToken
 from autogen_core.models import RequestUsage
 
 from willowbark.agents.asking import add_usage
@@ -262,18 +261,18 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
 
 
 class Alarm:
-    """Cancels a run when its time is used up, and remembers that it did.
+    """Ends a run when its time is used up, and remembers that it did.
 
     Args:
-        token: of the run.
+        end: ends it.
         warn: called once, when `WARN_SHARE` of the time is used up.
 
     Attributes:
         rang: whether the time was used up.
     """
 
-    def __init__(self, token: CancellationToken, warn: Callable[[], None]) -> None:
-        self._token = token
+    def __init__(self, end: Callable[[], None], warn: Callable[[], None]) -> None:
+        self._end = end
         self._warn = warn
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._timers: list[asyncio.TimerHandle] = []
@@ -312,4 +311,4 @@ class Alarm:
 
     def _ring(self) -> None:
         self.rang = True
-        self._token.cancel()
+        self._end()

@@ -99,7 +99,7 @@ class Course:
         )
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
         time_warning = f"{WARN_SHARE:.0%} of the run's {limits.max_seconds or 0:g} s are over"
-        self._alarm = Alarm(self._token, lambda: self._warnings.append(time_warning))
+        self._alarm = Alarm(self._end, lambda: self._warnings.append(time_warning))
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Live it: events, the last one `complete` with the report as its data."""
@@ -129,7 +129,7 @@ class Course:
         # 2. The team works until its report, or until it is stopped; every turn is kept before it is told.
         recorder: Recorder | None = self._options.recorder
         if journal is not None:
-            journal.attach(recorder, self._token.cancel)
+            journal.attach(recorder, self._end)
             recorder = journal
         question = TextMessage(content=self._question, source="user")
         policy = RetryPolicy.within(asked.search_timeout)
@@ -188,10 +188,9 @@ class Course:
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
-            said = merge_earlier_messages(self._earlier, narrator.messages or [question])
-            said += [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
-            lived_before = bool(self._earlier) and not self._readings.done  # what was read then is read again
-            readings = Readings() if lived_before else self._readings
+            in_hand = [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
+            said = merge_earlier_messages(self._earlier, [*(narrator.messages or [question]), *in_hand])
+            readings = Readings() if self._earlier else self._readings  # what an earlier life read is read again
             report = await partial_report(
                 said, reason, self._settings, self._model.name, self._budget.account, readings
             )
@@ -205,6 +204,11 @@ class Course:
             if journal.failure is not None:
                 yield narrator.event("error", f"{journal.failure}")
         yield complete
+
+    def _end(self) -> None:
+        """Stop at once: read nothing more, and ask nobody."""
+        self._readings.stop()
+        self._token.cancel()
 
     def _team(self, transport: Transport) -> ResearchTeam:
         """The team on the run's models, each through the journal and the budget."""

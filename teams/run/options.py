@@ -173,7 +173,7 @@ class RunOptions(BaseModel):
             UsageError: a file or a value that does not hold; one line.
         """
         settings = self.settings if isinstance(self.settings, Settings) else Settings.load(self.settings)
-        return settings.overridden(
+        chosen = settings.overridden(
             {
                 "llm.model": self.model,
                 "llm.roles": None if self.model is None else {},
@@ -192,6 +192,10 @@ class RunOptions(BaseModel):
                 "research.approve": None if self.approve is None or self.approve is False else True,
             }
         )
+        limits = chosen.research.limits
+        if chosen.llm.batch and limits.max_seconds == type(limits).model_fields["max_seconds"].default:
+            return chosen.overridden({"research.limits.max_seconds": "none"})  # a batch may take a day
+        return chosen
 
     @contextmanager
     def sources_at(self, settings: Settings) -> Iterator[Endpoints]:

@@ -125,17 +125,16 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         if where.library is not None:  # kept with the run: whoever goes on with it asks the same records
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
-        probes = options.model_client is None and settings.llm.structured_output is None
-        limit = settings.research.limits.max_seconds
-        if await preflight(
-            client, model_of(client).name, probes=probes, timeout_s=limit
-        ):  # kept with the run, which may be resumed
-            settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
-        asked = await understand(asked, client)
-        model, journal = model_of(client), None
-        reader = settings.llm.roles.reader or model.name
+        named = model_of(client).name
+        reader = settings.llm.roles.reader or named
         if settings.llm.batch and not reader.startswith(WITH_BATCHES):
             raise UsageError(f"--batch: {reader} has no batch interface, openai/… and anthropic/… have; leave it out")
+        probes = options.model_client is None and settings.llm.structured_output is None
+        limit = settings.research.limits.max_seconds
+        if await preflight(client, named, probes=probes, timeout_s=limit):  # kept with the run, which may be resumed
+            settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
+        asked = await understand(asked, client)
+        model, journal = model_of(client), None  # only now is known what it holds to
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)

@@ -26,6 +26,7 @@ from ..reading.document import Document
 from ..reading.numbers import figures
 from ..reading.reading import Reading, indication_from
 from ..reading.registry_entries import why_stopped_kind
+from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials, trial_number
 from ..works.sections import places
@@ -87,9 +88,10 @@ class Readings:
         """Whether somebody ended the reading, and records may be left unread."""
         return self._stopped.is_set()
 
-    def begin(self, records: Sequence[Evidence]) -> None:
-        """Count the records that are to be read, all that a run has, and those of them that were read before."""
-        self.found, self.done = len(records), sum(not self._done.isdisjoint(names_of(each)) for each in records)
+    def begin(self, pool: Iterable[Evidence]) -> None:
+        """Count the studies that are to be read, of all that a run has, and those of them that were read before."""
+        studies = [record for record in pool if kind_of(record) in STUDIES]
+        self.found, self.done = len(studies), sum(not self._done.isdisjoint(names_of(each)) for each in studies)
 
     def note_read(self, record: Evidence) -> None:
         """Count a record as read, whatever it said."""

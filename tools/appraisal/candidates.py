@@ -119,7 +119,6 @@ def appraise_candidates(
     readings = readings or Readings()
     entries: dict[str | None, list[Evidence]] = {}
     found: dict[str, list[AppraisedRecord]] = {}
-    readings.begin([record for record in pool if kind_of(record) in STUDIES])
     for record in pool:
         if kind_of(record) not in STUDIES:
             entries.setdefault(drug_of(record), []).append(record)
