@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from autogen_agentchat.agents import BaseChatAgent
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import BaseChatMessage
-from autogen_core import CancellationToken, ComponentModel
-from autogen_core.models import ChatCompletionClient
 from pydantic import BaseModel, Field
 
+from willowbark.agents.autogen import (
+    BaseChatAgent,
+    BaseChatMessage,
+    CancellationToken,
+    ChatCompletionClient,
+    ComponentModel,
+    Response,
+)
 from willowbark.tools.ask_records import AskRecords
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Evidence

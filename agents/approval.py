@@ -7,10 +7,9 @@ replayed run knows it and asks nobody again.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Self
 
-from autogen_agentchat.messages import StructuredMessage
-from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
+from willowbark.agents.autogen import StructuredMessage, UserMessage
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError

@@ -14,12 +14,19 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Self
 
-from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.agents import UserProxyAgent
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage, UserInputRequestedEvent
-from autogen_core import CancellationToken, Component
 from pydantic import Field
+
+from willowbark.agents.autogen import (
+    EVENT_LOGGER_NAME,
+    BaseAgentEvent,
+    BaseChatMessage,
+    CancellationToken,
+    Component,
+    Response,
+    TextMessage,
+    UserInputRequestedEvent,
+    UserProxyAgent,
+)
 
 from .approval import (
     Approval,

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from autogen_agentchat.messages import StructuredMessage
-from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
+from willowbark.agents.autogen import StructuredMessage, UserMessage
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.evidence import Evidence

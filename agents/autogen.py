@@ -1,6 +1,7 @@
-"""All that Willowbark uses of AutoGen beyond its public names, in one place.
+"""The one seam to AutoGen: agents and teams take every name of it from here (`make check` holds them to it).
 
-AutoGen 0.7.5 is pinned; `tests/test_autogen.py` holds a test for each of these, which says what a newer one changed.
+AutoGen 0.7.5 is pinned. What goes beyond its public names stands here too, each with a test in `tests/test_autogen.py`
+that says what a newer AutoGen changed. `docs/explanation/autogen.md` says what a move to another framework would touch.
 """
 
 import asyncio
@@ -10,51 +11,59 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
 
-from autogen_agentchat import TRACE_LOGGER_NAME
-from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat import EVENT_LOGGER_NAME, TRACE_LOGGER_NAME
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
-from autogen_agentchat.base import TaskResult
+from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team, TerminatedException, TerminationCondition
+from autogen_agentchat.conditions import MaxMessageTermination, SourceMatchTermination, TimeoutTermination
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
+    StopMessage,
+    StructuredMessage,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
+    ToolCallSummaryMessage,
+    UserInputRequestedEvent,
 )
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
-from autogen_core import EVENT_LOGGER_NAME, ROOT_LOGGER_NAME, CancellationToken, SingleThreadedAgentRuntime
+from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
+from autogen_core import (
+    ROOT_LOGGER_NAME,
+    CancellationToken,
+    Component,
+    ComponentLoader,
+    ComponentModel,
+    FunctionCall,
+    InMemoryStore,
+    SingleThreadedAgentRuntime,
+)
 from autogen_core._queue import QueueShutDown
-from autogen_core.models import ChatCompletionClient, ModelInfo
-from autogen_core.tools import BaseTool, StaticWorkbench
+from autogen_core.logging import LLMCallEvent
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import (
+    AssistantMessage,
+    ChatCompletionClient,
+    CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    ModelCapabilities,
+    ModelFamily,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import BaseTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import Field
 
 from willowbark.tools.enclosure import one_line
-
-__all__ = [
-    "AssistantAgentConfig",
-    "InputFuncType",
-    "PolicyGroupChat",
-    "SelectorGroupChatConfig",
-    "ShortCalls",
-    "ShortResults",
-    "ShortText",
-    "UserProxyAgentConfig",
-    "close_connections",
-    "http_client",
-    "in_short",
-    "model_name",
-    "openai_model_info",
-    "openai_server",
-    "patch_provider_client",
-    "speaking_through",
-    "tools_of",
-    "typed_by",
-]
-
 
 Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
 SHORT_CALL = 100  # characters of a call or its result on a console
@@ -62,7 +71,7 @@ REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
-_events = logging.getLogger(EVENT_LOGGER_NAME)
+_events = logging.getLogger(CORE_EVENT_LOGGER_NAME)
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:

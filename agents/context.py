@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from autogen_core import CancellationToken
-
+from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
 from willowbark.tools.enclosure import new_marker

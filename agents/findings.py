@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 
-from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
-from autogen_core.models import UserMessage
 from pydantic import BaseModel, Field
 
+from willowbark.agents.autogen import BaseChatMessage, StructuredMessage, TextMessage, UserMessage
 from willowbark.tools.enclosure import GUIDANCE, unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.questions import Question, follow_up, parse_question

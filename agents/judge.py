@@ -10,12 +10,21 @@ from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
-from autogen_core import CancellationToken, Component
-from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
+from willowbark.agents.autogen import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    CancellationToken,
+    ChatCompletionClient,
+    Component,
+    LLMMessage,
+    RequestUsage,
+    Response,
+    SystemMessage,
+    TextMessage,
+    UserMessage,
+)
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.lexicon import canonical_drug

@@ -6,11 +6,16 @@ a round.
 
 from typing import Self
 
-from autogen_core import Component
-from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage, UserMessage
 from pydantic import BaseModel
 
+from willowbark.agents.autogen import (
+    AssistantMessage,
+    ChatCompletionContext,
+    Component,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    UserMessage,
+)
 from willowbark.tools.enclosure import condense
 
 

@@ -9,12 +9,21 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from autogen_agentchat.base import Response, TerminatedException, TerminationCondition
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StopMessage, TextMessage
-from autogen_core import CancellationToken, Component
-from autogen_core.models import ChatCompletionClient, RequestUsage
 from pydantic import BaseModel, Field
 
+from willowbark.agents.autogen import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    CancellationToken,
+    ChatCompletionClient,
+    Component,
+    RequestUsage,
+    Response,
+    StopMessage,
+    TerminatedException,
+    TerminationCondition,
+    TextMessage,
+)
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question

@@ -13,22 +13,29 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import (
+from pydantic import Field
+
+from willowbark.agents.autogen import (
+    EVENT_LOGGER_NAME,
+    AssistantAgent,
+    AssistantMessage,
     BaseAgentEvent,
     BaseChatMessage,
+    BaseTool,
+    CancellationToken,
+    ChatCompletionClient,
+    ChatCompletionContext,
+    Component,
+    ComponentModel,
+    RequestUsage,
+    Response,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallSummaryMessage,
+    ToolSchema,
+    UserMessage,
+    Workbench,
 )
-from autogen_core import CancellationToken, Component, ComponentModel
-from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import AssistantMessage, ChatCompletionClient, RequestUsage, UserMessage
-from autogen_core.tools import BaseTool, ToolSchema, Workbench
-from pydantic import Field
-
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import merge
 from willowbark.tools.questions import Question, follow_up, parse_question

@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import BaseTool
-
+from willowbark.agents.autogen import BaseTool, ChatCompletionClient
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 

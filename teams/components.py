@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from autogen_core import ComponentLoader, ComponentModel
-
+from willowbark.agents.autogen import ComponentLoader, ComponentModel
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from willowbark.tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from autogen_core.models import ChatCompletionClient, ModelInfo
+    from willowbark.agents.autogen import ChatCompletionClient, ModelInfo
 
     from .config import LLMSettings, Settings
     from .ledger import Model
@@ -146,10 +146,8 @@ async def preflight(
     Raises:
         UsageError: the key is refused, the model not known, the balance empty, or nobody answers at the address.
     """
-    from autogen_core.models import UserMessage  # noqa: PLC0415  agents take most of a second
-
     from willowbark.agents.asking import provider_error_line  # noqa: PLC0415
-    from willowbark.agents.autogen import openai_server  # noqa: PLC0415
+    from willowbark.agents.autogen import UserMessage, openai_server  # noqa: PLC0415  agents take most of a second
 
     if name.partition("/")[0] not in PROVIDERS:
         return False

@@ -8,16 +8,24 @@ is, who was called in it, and who has answered.
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from typing import Any, Self
 
-from autogen_agentchat.base import ChatAgent, TaskResult, Team, TerminationCondition
-from autogen_agentchat.conditions import SourceMatchTermination
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
-from autogen_core import CancellationToken, Component
-from autogen_core.models import ChatCompletionClient
-
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.assessment import AssessmentMessage
-from willowbark.agents.autogen import PolicyGroupChat, SelectorGroupChatConfig
+from willowbark.agents.autogen import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    CancellationToken,
+    ChatAgent,
+    ChatCompletionClient,
+    Component,
+    PolicyGroupChat,
+    SelectorGroupChatConfig,
+    SourceMatchTermination,
+    TaskResult,
+    Team,
+    TerminationCondition,
+    TextMessage,
+)
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.judge import JudgeAgent, JudgeLimits

@@ -13,13 +13,17 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Generic, TypeVar
 
-from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.messages import BaseAgentEvent
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import (
+from pydantic import BaseModel, ValidationError
+
+from willowbark.agents.autogen import (
+    EVENT_LOGGER_NAME,
     AssistantMessage,
+    BaseAgentEvent,
+    BaseTool,
+    CancellationToken,
     ChatCompletionClient,
     CreateResult,
+    FunctionCall,
     FunctionExecutionResult,
     FunctionExecutionResultMessage,
     LLMMessage,
@@ -27,9 +31,6 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from autogen_core.tools import BaseTool
-from pydantic import BaseModel, ValidationError
-
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 

@@ -22,8 +22,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from autogen_core.models import RequestUsage
-
+from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
 from . import ModelUnavailable, in_a_line, provider_error_line

@@ -2,9 +2,9 @@
 
 from typing import Literal
 
-from autogen_core.models import ChatCompletionClient, LLMMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict
 
+from willowbark.agents.autogen import ChatCompletionClient, LLMMessage, SystemMessage, UserMessage
 from willowbark.tools.questions import QuestionError, parse_question, understood_question
 from willowbark.tools.questions.kinds import QUESTIONS
 

@@ -14,9 +14,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient, LLMMessage, RequestUsage, SystemMessage, UserMessage
-
+from willowbark.agents.autogen import (
+    CancellationToken,
+    ChatCompletionClient,
+    LLMMessage,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs

@@ -14,25 +14,29 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Self
 
-from autogen_core import EVENT_LOGGER_NAME, CancellationToken, Component, FunctionCall
-from autogen_core.logging import LLMCallEvent
-from autogen_core.models import (
+from pydantic import BaseModel
+
+from willowbark.agents.asking import REQUEST
+from willowbark.agents.assessment import AssessmentRequest, NextSearches
+from willowbark.agents.autogen import (
+    CORE_EVENT_LOGGER_NAME,
     AssistantMessage,
+    CancellationToken,
     ChatCompletionClient,
+    Component,
     CreateResult,
+    FunctionCall,
     FunctionExecutionResultMessage,
+    LLMCallEvent,
     LLMMessage,
     ModelCapabilities,
     ModelFamily,
     ModelInfo,
     RequestUsage,
+    Tool,
+    ToolSchema,
     UserMessage,
 )
-from autogen_core.tools import Tool, ToolSchema
-from pydantic import BaseModel
-
-from willowbark.agents.asking import REQUEST
-from willowbark.agents.assessment import AssessmentRequest, NextSearches
 from willowbark.agents.digest import digest_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
@@ -50,7 +54,7 @@ CONTEXT_TOKENS = 10_000_000  # nothing is cut: rules read a text of any length
 _PARTICIPANTS = re.compile(r"\['\w+'(?:, '\w+')*\]")
 """A list of agents as AutoGen writes it into a selector's prompt, whatever the words around it."""
 
-_log = logging.getLogger(EVENT_LOGGER_NAME)
+_log = logging.getLogger(CORE_EVENT_LOGGER_NAME)
 
 
 class BaselineConfig(BaseModel):

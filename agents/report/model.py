@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from autogen_agentchat.messages import StructuredMessage
-from autogen_core.models import UserMessage
-
+from willowbark.agents.autogen import StructuredMessage, UserMessage
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.wording import counted
 

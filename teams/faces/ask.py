@@ -30,9 +30,7 @@ from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, format_event, show_report
 
 if TYPE_CHECKING:
-    from autogen_core import CancellationToken
-    from autogen_core.models import ChatCompletionClient
-
+    from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
     from willowbark.tools.http.transport import Recorder
 
     from ..run.research import Asked
@@ -126,7 +124,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         stack.callback(folder.discard_if_empty)
         progress = stack.enter_context(_progress(shown))
         progress.begin(question)
-        from autogen_core import CancellationToken  # noqa: PLC0415  AutoGen and the agents take most of a second
+        from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen and the agents take most of a second
 
         if stream is None:
             from ..run.course import Course  # noqa: F401, PLC0415  the whole team: bad input is reported before
@@ -159,7 +157,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one that another process works on, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from autogen_core import CancellationToken  # noqa: PLC0415
+    from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415
 
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
@@ -199,7 +197,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from autogen_core import CancellationToken  # noqa: PLC0415
+    from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415
 
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import replay_stream  # noqa: PLC0415  the whole team

@@ -17,7 +17,6 @@ from string import Formatter
 from typing import Annotated, Any
 
 import uvicorn
-from autogen_core import CancellationToken
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import Prompt
@@ -28,7 +27,7 @@ from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, BaseModel, Field, ValidationError, create_model
 
 from willowbark import __version__
-from willowbark.agents.autogen import tools_of
+from willowbark.agents.autogen import CancellationToken, tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.digest import EvidenceDigest, lines_of, make_digest

@@ -17,9 +17,8 @@ from contextlib import aclosing, contextmanager
 from html import escape
 from typing import Any
 
-from autogen_core import CancellationToken
-
 from willowbark.agents.approval import NobodyToAsk
+from willowbark.agents.autogen import CancellationToken
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError

@@ -17,13 +17,17 @@ from typing import Any, Literal
 
 import httpx
 import uvicorn
-from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import ChatAgent, Team
-from autogen_agentchat.conditions import MaxMessageTermination, TimeoutTermination
-from autogen_core.tools import BaseTool
 
 from willowbark import __version__
 from willowbark.agents.approver import ApproverAgent
+from willowbark.agents.autogen import (
+    AssistantAgent,
+    BaseTool,
+    ChatAgent,
+    MaxMessageTermination,
+    Team,
+    TimeoutTermination,
+)
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.reporter import ReportWritten
 from willowbark.tools.enclosure import GUIDANCE

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
-from autogen_core.models import RequestUsage
 from pydantic import BaseModel
 
+from willowbark.agents.autogen import BaseAgentEvent, BaseChatMessage, RequestUsage
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.http.transport import Exchange, Recorder

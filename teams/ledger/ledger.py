@@ -17,7 +17,7 @@ from .database import BUSY_TIMEOUT_S, Database, LedgerError, insert_into, pack, 
 from .journal import Journal, Turn, turns_of
 
 if TYPE_CHECKING:
-    from autogen_core.models import RequestUsage
+    from willowbark.agents.autogen import RequestUsage
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Below the current folder, which is the workspace."""
@@ -239,7 +239,7 @@ class Ledger:
 
     def usage(self, run_id: str) -> "RequestUsage":
         """The tokens of all model calls of a run."""
-        from autogen_core.models import RequestUsage  # noqa: PLC0415  AutoGen takes a while
+        from willowbark.agents.autogen import RequestUsage  # noqa: PLC0415  AutoGen takes a while
 
         ((prompt, completion),) = self._database.query(
             "SELECT coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM model_call WHERE run = ?",

@@ -10,10 +10,6 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
-from autogen_core import CancellationToken, InMemoryStore
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, RequestUsage, UserMessage
-from autogen_core.tools import Tool, ToolSchema
-from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.asking import (
@@ -27,7 +23,19 @@ from willowbark.agents.asking import (
 )
 from willowbark.agents.asking.batches import present_place
 from willowbark.agents.asking.drafts import strict
-from willowbark.agents.autogen import openai_server
+from willowbark.agents.autogen import (
+    CancellationToken,
+    ChatCompletionCache,
+    ChatCompletionClient,
+    CreateResult,
+    InMemoryStore,
+    LLMMessage,
+    RequestUsage,
+    Tool,
+    ToolSchema,
+    UserMessage,
+    openai_server,
+)
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.teams.run.budget import Budget
 from willowbark.tools.enclosure import without_embedded

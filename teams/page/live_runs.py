@@ -13,8 +13,7 @@ from contextlib import ExitStack, aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from autogen_core import CancellationToken
-
+from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions import understood_question, validate_question

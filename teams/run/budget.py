@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Self
 
-from autogen_core.models import RequestUsage
-
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import prompts_for
+from willowbark.agents.autogen import RequestUsage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError

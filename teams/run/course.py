@@ -6,15 +6,19 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 
-from autogen_agentchat import EVENT_LOGGER_NAME
-from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
-from autogen_core import CancellationToken
-from autogen_core.models import ChatCompletionClient, RequestUsage
-
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.assessment import AssessmentMessage
+from willowbark.agents.autogen import (
+    EVENT_LOGGER_NAME,
+    BaseAgentEvent,
+    BaseChatMessage,
+    CancellationToken,
+    ChatCompletionClient,
+    RequestUsage,
+    TaskResult,
+    TextMessage,
+)
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage

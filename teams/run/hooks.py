@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from autogen_agentchat import EVENT_LOGGER_NAME
-
+from willowbark.agents.autogen import EVENT_LOGGER_NAME
 from willowbark.tools.search import SourceReply, Status
 
 from ..events import AgentEvent

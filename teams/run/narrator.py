@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autogen_agentchat.base import Response
-from autogen_agentchat.messages import (
+from willowbark.agents.approval import ApprovalMessage
+from willowbark.agents.approver import undecided
+from willowbark.agents.assessment import AssessmentMessage
+from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
+    CancellationToken,
+    Response,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
     UserInputRequestedEvent,
 )
-from autogen_core import CancellationToken
-
-from willowbark.agents.approval import ApprovalMessage
-from willowbark.agents.approver import undecided
-from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage

@@ -14,11 +14,9 @@ from willowbark.tools.http.endpoints import Endpoints
 from ..config import Depth, LibrarySettings, Settings, nearest
 
 if TYPE_CHECKING:
-    from autogen_core import CancellationToken
-    from autogen_core.models import ChatCompletionClient
-
     from willowbark.agents.approval import Approve
     from willowbark.agents.approver import ApproverAgent
+    from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
     from willowbark.tools.http.transport import Recorder
     from willowbark.tools.library import Library
 
@@ -36,8 +34,7 @@ def _of_autogen(name: str) -> BeforeValidator:
 
     def check(value: object) -> object:
         if value is not None:
-            from autogen_core import CancellationToken  # noqa: PLC0415
-            from autogen_core.models import ChatCompletionClient  # noqa: PLC0415
+            from willowbark.agents.autogen import CancellationToken, ChatCompletionClient  # noqa: PLC0415
 
             if not isinstance(value, {each.__name__: each for each in (CancellationToken, ChatCompletionClient)}[name]):
                 raise PydanticCustomError("is_instance_of", f"Input should be an instance of {name}")

@@ -8,10 +8,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any, cast
 
-from autogen_agentchat.messages import TextMessage
-from autogen_core.models import ModelInfo
-
 from willowbark.agents.asking import ModelUnavailable
+from willowbark.agents.autogen import ModelInfo, TextMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.http.endpoints import Endpoints
