@@ -22,7 +22,7 @@ from . import line
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
 _SMALL = Pt(8.5)
 _LINE = 105  # characters of that size in the width of the text, wide ones
-_MARGIN = 3  # of a cell, in characters
+_MARGIN = 5  # of a cell and of bold, in characters
 _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines": "Normal"}
 _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
@@ -121,10 +121,13 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
         word + _MARGIN + spare * length / max(sum(lengths), 1)  # no word is broken where the page has room
         for word, length in zip(longest, lengths, strict=True)
     ]
+    widths = [Length(int(TEXT_WIDTH * share / sum(shares))) for share in shares]
+    for column, width in zip(made.columns, widths, strict=True):
+        column.width = width  # LibreOffice reads the grid, Word the cells
     for row, cells in zip(made.rows, lines, strict=True):
         row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
-        for cell, content, share in zip(row.cells, cells, shares, strict=True):
-            cell.width = Length(int(TEXT_WIDTH * share / sum(shares)))
+        for cell, content, width in zip(row.cells, cells, widths, strict=True):
+            cell.width = width
             _add_runs(cell.paragraphs[0], content, _SMALL)
     word.add_paragraph().paragraph_format.space_after = Pt(0)
 
