@@ -168,7 +168,7 @@ def test_no_drug_is_broken_in_the_summary_of_findings_in_word() -> None:
     assert heads == ["drug", "outcome", "participants (studies)", "effect", "certainty", "comments"]
     assert found.autofit is False
     assert found.rows[1].cells[0].width >= Pt(4.6) * len(longest), "a letter of 8.5 points is that wide on average"
-    assert [column.width for column in found.columns] == [cell.width for cell in found.rows[1].cells], "as LibreOffice reads"
+    assert [column.width for column in found.columns] == [cell.width for cell in found.rows[1].cells], "for LibreOffice"
     assert found.rows[1].cells[4].text.startswith("⊕")
 
 
