@@ -31,7 +31,7 @@ KINDS: tuple[Kind, ...] = (
     "br",
     "zstd",
 )
-_SOURCES = ("europepmc", "clinicaltrials")  # one over httpx, one over requests
+_SOURCES = ("europepmc", "clinicaltrials")  # one with each greeting
 _FACTOR = 0.05
 _GROWTH_MB = 64.0
 _ATTEMPTS = 2  # each ends the same way; more say nothing new

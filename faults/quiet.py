@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import httpx
-import requests
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
@@ -30,12 +29,10 @@ class _Sent:
 
 
 class _Bare:
-    """The same two clients with nothing around them."""
+    """The same client with nothing around it."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
-        self._wires = {name: endpoint.wire for name, endpoint in endpoints.by_source.items()}
+    def __init__(self) -> None:
         self._httpx = httpx.AsyncClient(trust_env=False)
-        self._requests = requests.Session()
 
     async def send_all(self, sent: Sequence[_Sent]) -> float:
         """Send one source's requests after one another, sources side by side; seconds until the last answer."""
@@ -43,19 +40,15 @@ class _Bare:
         for request in sent:
             chains.setdefault(request.source, []).append(request.address)
         before = time.perf_counter()
-        await asyncio.gather(*(self._chain(source, addresses) for source, addresses in chains.items()))
+        await asyncio.gather(*map(self._chain, chains.values()))
         return time.perf_counter() - before
 
-    async def _chain(self, source: str, addresses: Sequence[str]) -> None:
+    async def _chain(self, addresses: Sequence[str]) -> None:
         for address in addresses:
-            if self._wires[source] == "requests":
-                await asyncio.to_thread(self._requests.get, address, timeout=10)
-            else:
-                await self._httpx.get(address)
+            await self._httpx.get(address)
 
     async def close(self) -> None:
         await self._httpx.aclose()
-        self._requests.close()
 
 
 def quiet_day(runs: int, seed: int) -> Row:
@@ -68,7 +61,7 @@ def quiet_day(runs: int, seed: int) -> Row:
 
 async def _measure(server: SourceServer, runs: int) -> list[Figure]:
     endpoints = Endpoints.at(server.url)
-    log, bare = ExchangeLog(), _Bare(endpoints)
+    log, bare = ExchangeLog(), _Bare()
     whole, added = 0, list[float]()
     async with Transport(endpoints, recorder=log) as transport:
         handler = SearchHandler([source_class(name)(transport) for name in offered()])

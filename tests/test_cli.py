@@ -415,9 +415,9 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
     [
         (
             "from willowbark.teams.faces.cli import app; app(['--help'], standalone_mode=False)",
-            {"pydantic", "autogen_core", "httpx", "requests", "numpy", "starlette"},
+            {"pydantic", "autogen_core", "httpx", "numpy", "starlette"},
         ),
-        ("import willowbark.teams.faces.ask", {"autogen_core", "requests", "numpy", "PIL", "tenacity"}),
+        ("import willowbark.teams.faces.ask", {"autogen_core", "numpy", "PIL"}),
         ("import willowbark.teams.faces.export", {"matplotlib", "docx"}),
         (
             "import asyncio; from willowbark import research; "

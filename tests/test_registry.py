@@ -66,7 +66,6 @@ def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:
         {"use": "on_demand"},
         {"tool": "get_thing"},
         {"key": "X_API_KEY"},
-        {"key": "X_API_KEY", "without_key": "less", "key_in": "parameter", "wire": "requests"},
         {"address": "http://example.org"},
         {"address": "https://example.org/"},
         {"per_second": 0},

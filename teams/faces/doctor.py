@@ -34,7 +34,6 @@ _PACKAGES = (
     "autogen-ext",
     "pydantic",
     "httpx",
-    "requests",
     "starlette",
     "uvicorn",
 )

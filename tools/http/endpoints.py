@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from ..errors import UsageError
 from ..registry import cards, offered
 from ..sources.card import SourceCard
+from .wire import Greeting
 
 LIMIT_SHARE = 0.8
 """Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
@@ -51,8 +52,8 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """Published limit in requests a second; None where the server sets none."""
     per_day: int | None = Field(default=None, gt=0)
     """Published limit in requests a day; None where there is none."""
-    wire: Literal["httpx", "requests"] = "httpx"
-    """The HTTP client to use; ClinicalTrials.gov's firewall is reported to refuse httpx's TLS fingerprint."""
+    wire: Greeting = "httpx"
+    """Whose TLS greeting it gets; ClinicalTrials.gov's firewall is reported to refuse httpx's."""
     key: SecretStr | None = None
     """Shown in no URL; None works, with a lower limit."""
     key_in: Literal["body", "parameter", "header"] = "body"

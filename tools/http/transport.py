@@ -8,20 +8,20 @@ exchange. One transport serves a run; sources get it handed in.
 import asyncio
 import hashlib
 import json
+import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
-
-import tenacity
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
 from .reply import Reply
 from .shelf import Shelf
-from .wire import HttpxWire, TooSlow, WireError, WireReply, WireRequest, send_by_requests
+from .wire import HttpxWire, TooSlow, WireError, WireReply, WireRequest
 
 if TYPE_CHECKING:
     import httpx
@@ -129,8 +129,7 @@ class Transport:
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Where the pages of each search begin, with its hits in all: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
-        self._httpx = HttpxWire(network)
-        self._send_by_requests = send_by_requests if network is None else self._httpx.send
+        self._wires = {"httpx": HttpxWire(network), "requests": HttpxWire(network, "requests")}
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
@@ -144,7 +143,8 @@ class Transport:
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
         await self.shelf.clear()
-        await self._httpx.close()
+        for wire in self._wires.values():
+            await wire.close()
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
@@ -218,28 +218,32 @@ class Transport:
 
     async def _ask(self, call: "_Call[T]") -> T:
         """Ask until there is an answer, it is hopeless, or the deadline comes; what queues puts the deadline off."""
-        self._httpx.open()  # before a turn is taken: what loads meanwhile would make the first requests late
-        policy, breaker = self.policy, self.breaker(call.source)
+        self._wires[call.endpoint.wire].open()  # before a turn is taken: loading would make the first requests late
+        policy, breaker, per_day = self.policy, self.breaker(call.source), call.endpoint.per_day
+        places = self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE))
         due = (began := time.monotonic()) + policy.deadline_s
-        attempts, failures, silences, last = 0, 0, 0, "none came"
-        jitter = tenacity.wait_random_exponential(multiplier=policy.first_wait_s, max=policy.longest_wait_s)
-
-        async def attempt() -> T:
-            nonlocal began, due, attempts, failures, silences, last
-            attempts, queued = attempts + 1, time.monotonic()
-            async with self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE)):
-                if not breaker.lets_pass():
-                    why = f"left alone after {breaker.failures} failed attempts in a row"
-                    raise _NotAsked(call.source, why)
-                per_day = call.endpoint.per_day
-                if per_day is not None and not self._limiter.spend(call.endpoint.host, per_day):
-                    raise _NotAsked(call.source, f"today's {per_day:,} requests are used up; a key may allow more")
-                await self._wait_turn(call.endpoint)
-                waited_s = time.monotonic() - queued
-                began, due = began + waited_s, due + waited_s
-                left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
+        failures, silences, last = 0, 0, "none came"
+        try:
+            for attempt in count(1):
+                queued = time.monotonic()
                 try:
-                    found = await self._exchange(call, attempts, min(left_s, timeout_s), waited_s)
+                    async with places:
+                        if not breaker.lets_pass():
+                            why = f"left alone after {breaker.failures} failed attempts in a row"
+                            raise _NotAsked(call.source, why)
+                        if per_day is not None and not self._limiter.spend(call.endpoint.host, per_day):
+                            why = f"today's {per_day:,} requests are used up; a key may allow more"
+                            raise _NotAsked(call.source, why)
+                        await self._wait_turn(call.endpoint)
+                        waited_s = time.monotonic() - queued
+                        began, due = began + waited_s, due + waited_s
+                        left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
+                        found = await self._exchange(call, attempt, min(left_s, timeout_s), waited_s)
+                except _NotAsked:
+                    raise
+                except SourceRefused:
+                    breaker.worked()
+                    raise
                 except _RETRIED as error:
                     breaker.failed()
                     failures += 1
@@ -249,33 +253,20 @@ class Transport:
                             reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
                             raise SourceUnavailable(call.source, reason) from None
                     last = error.reason
-                    raise
-                except SourceRefused:
+                    longest_s = min(policy.longest_wait_s, policy.first_wait_s * 2 ** (attempt - 1))
+                    asked_s = error.retry_after_s if isinstance(error, RateLimitError) else None
+                    wait_s = random.uniform(0, longest_s) if asked_s is None else asked_s
+                    if attempt >= policy.attempts or wait_s >= due - time.monotonic():
+                        raise
+                else:
                     breaker.worked()
-                    raise
-            breaker.worked()
-            return found
-
-        def wait_s(state: tenacity.RetryCallState) -> float:
-            error = state.outcome.exception() if state.outcome else None
-            asked_s = error.retry_after_s if isinstance(error, RateLimitError) else None
-            return jitter(state) if asked_s is None else asked_s
-
-        retrying = tenacity.AsyncRetrying(
-            sleep=self._sleep,
-            stop=lambda state: attempts >= policy.attempts or state.upcoming_sleep >= due - time.monotonic(),
-            wait=wait_s,
-            retry=tenacity.retry_if_exception(lambda e: isinstance(e, _RETRIED) and not isinstance(e, _NotAsked)),
-            reraise=True,
-        )
-        try:
-            return await retrying(attempt)
+                    return found
+                await self._sleep(wait_s)
         except _RETRIED:
             if failures > 1 and breaker.heard_at < began:  # it replied to nobody: the next would wait for nothing
                 breaker.leave_alone(policy.breaker_pause_s)
             raise
-        finally:
-            retrying.iter_state.reset()  # its actions hold it: a cycle that the collector would have to find
+        raise AssertionError
 
     async def _exchange(self, call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float) -> T:
         """Send, follow redirects, read what came, and record it in any case."""
@@ -316,9 +307,8 @@ class Transport:
             )
 
     async def _send(self, call: "_Call[Any]", until: float) -> WireReply:
-        """Send, follow redirects within the known hosts, and try the other client once where a firewall says 403."""
-        request, by_requests = call.request, call.endpoint.wire == "requests"
-        send = self._send_by_requests if by_requests else self._httpx.send
+        """Send, follow redirects within the known hosts, and try the other greeting once where a firewall says 403."""
+        request, send = call.request, self._wires[call.endpoint.wire].send
         reply = await send(request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
@@ -334,9 +324,9 @@ class Transport:
             request = replace(request, url=target)
             await self._wait_turn(call.endpoint)
             reply = await send(request, until - time.monotonic())
-        if reply.status == 403 and by_requests:
+        if reply.status == 403 and call.endpoint.wire == "requests":
             await self._wait_turn(call.endpoint)
-            reply = await self._httpx.send(request, until - time.monotonic())
+            reply = await self._wires["httpx"].send(request, until - time.monotonic())
         return reply
 
     async def _wait_turn(self, endpoint: Endpoint) -> None:

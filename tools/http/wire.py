@@ -1,23 +1,18 @@
-"""One request, one reply, redirects left to the caller: over httpx, or over requests for a firewall that wants that.
+"""One request, one reply over httpx, redirects left to the caller.
 
-Both libraries hand out a cut gzip body as a good reply and decode whatever encoding a server names, so bodies are read
-raw here and decoded under a cap, and the compressed stream's end is required.
+httpx hands out a cut gzip body as a good reply and decodes whatever encoding a server names, so bodies are read raw
+here and decoded under a cap, and the compressed stream's end is required.
 """
 
 import asyncio
-import contextlib
 import logging
 import mmap
-import socket
+import ssl
 import zlib
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import httpx
@@ -28,17 +23,13 @@ _CHUNK_BYTES = 64 * 1024
 _MAX_MEMBERS = 1024  # of a gzip stream: 32 MB in the 64 kB members that block gzip writes, twice over
 _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes little room before it is refused
 _REASONS = {
-    "SSLError": "the certificate was not accepted",
     "ConnectError": "no connection",
-    "ConnectionError": "no connection",
     "RemoteProtocolError": "the answer was cut or malformed",
-    "ChunkedEncodingError": "the answer was cut or malformed",
-    "ProtocolError": "the answer was cut or malformed",
     "ReadError": "the connection broke",
-    "ReadTimeoutError": "no answer in time",
-    "Timeout": "no answer in time",
 }
-"""What broke, by the libraries' errors: their own messages hold addresses, and those can hold keys."""
+"""What broke, by httpx's errors: their own messages hold addresses, and those can hold keys."""
+Greeting = Literal["httpx", "requests"]
+"""Whose TLS greeting a server gets: firewalls are reported to tell the two libraries apart by theirs."""
 
 logging.getLogger("httpx").addFilter(lambda record: "api_key=" not in record.getMessage())
 
@@ -76,10 +67,11 @@ class HttpxWire:
 
     Args:
         network: what carries the requests; None is the network.
+        greeting: whose TLS greeting is sent.
     """
 
-    def __init__(self, network: "httpx.AsyncBaseTransport | None" = None) -> None:
-        self._network = network
+    def __init__(self, network: "httpx.AsyncBaseTransport | None" = None, greeting: Greeting = "httpx") -> None:
+        self._network, self._greeting = network, greeting
         self._client: httpx.AsyncClient | None = None
 
     def open(self) -> "httpx.AsyncClient":
@@ -87,7 +79,12 @@ class HttpxWire:
         if self._client is None:
             import httpx  # noqa: PLC0415  not needed offline
 
-            self._client = httpx.AsyncClient(transport=self._network, headers=HEADERS, timeout=None)  # noqa: S113
+            context = httpx.create_ssl_context(verify=self._network is None)
+            if self._greeting == "requests":
+                context.options |= ssl.OP_NO_TICKET
+                context.post_handshake_auth = True
+            made = httpx.AsyncClient(transport=self._network, headers=HEADERS, timeout=None, verify=context)  # noqa: S113
+            self._client = made
         return self._client
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
@@ -123,75 +120,6 @@ class HttpxWire:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
-
-
-async def send_by_requests(request: WireRequest, timeout_s: float) -> WireReply:
-    """Exchange as `HttpxWire.send` does, over requests in a thread, on a connection of its own."""
-    sockets = _Sockets()
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await asyncio.to_thread(_exchange, request, timeout_s, sockets)
-    except TimeoutError:
-        raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from None
-    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise _broken(error) from None
-    finally:
-        sockets.shut()  # a server that drips would keep the thread for hours
-
-
-def _exchange(request: WireRequest, timeout_s: float, sockets: "_Sockets") -> WireReply:
-    with requests.Session() as session:
-        for scheme in ("https://", "http://"):
-            session.mount(scheme, sockets)
-        with (
-            session.request(
-                request.method,
-                request.url,
-                data=request.content,
-                headers={**HEADERS, **request.headers},
-                timeout=timeout_s,
-                allow_redirects=False,
-                stream=True,
-            ) as reply,
-            closing(Body(reply.headers.get("content-encoding", ""))) as body,
-        ):
-            # Chunks as they come: a larger read would wait for a dripping server past any timeout.
-            while chunk := reply.raw.read1(_CHUNK_BYTES, decode_content=False):
-                if sockets.are_shut:  # what the system had received already would still come
-                    raise WireError("cut off")
-                body.feed(chunk)
-            headers = {name.lower(): value for name, value in reply.headers.items()}
-            return WireReply(reply.status_code, headers, body.finish())
-
-
-class _Sockets(HTTPAdapter):
-    """The connections of one exchange; shutting their sockets down ends a read that another thread is in."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sockets: list[socket.socket] = []
-        self.are_shut = False
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        """A pool whose connections leave their sockets here."""
-        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
-        connect, kind = self._connected, pool.ConnectionCls
-        pool.ConnectionCls = type(kind.__name__, (kind,), {"connect": lambda made: connect(kind, made)})
-        return pool
-
-    def _connected(self, kind: Any, connection: Any) -> None:
-        kind.connect(connection)
-        self._sockets.append(connection.sock)
-        if self.are_shut:
-            self.shut()
-
-    def shut(self) -> None:
-        """End every read, now or as soon as there is a connection; called from any thread."""
-        self.are_shut = True
-        for each in list(self._sockets):
-            with contextlib.suppress(OSError):
-                # The plain socket's method: TLS's own would touch what the other thread is using.
-                socket.socket.shutdown(each, socket.SHUT_RDWR)
 
 
 class Body:
@@ -248,6 +176,8 @@ class Body:
 
 
 def _broken(error: Exception) -> WireError:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return WireError("the certificate was not accepted")
     names = (kind.__name__ for kind in type(error).__mro__)
     reason = next((_REASONS[name] for name in names if name in _REASONS), None)
     return WireError(reason or f"the exchange failed ({type(error).__name__})")

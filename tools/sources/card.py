@@ -76,7 +76,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     off: str | None = None
     """Of such a source that needs no key: why it is not asked by default, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
-    """The HTTP client to use."""
+    """The HTTP client whose TLS greeting it gets."""
     fresh_days: float = Field(ge=0)
     """Days for which a reply may answer the same request of another run."""
     hosts: tuple[str, ...] = ()
@@ -106,8 +106,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"{self.name}: a source that is off says why, and no other does")
         if (self.key is None) is not (self.without_key is None):
             raise ValueError(f"{self.name}: a key comes with what goes on without it")
-        if self.key is not None and self.key_in == "parameter" and self.wire != "httpx":
-            raise ValueError(f"{self.name}: requests' own log would show a key among the parameters")
         return self
 
     @property
