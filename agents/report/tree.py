@@ -49,7 +49,7 @@ def first_screen(report: ReportContent) -> Section:
     numbers = {str(each["key"]): int(each["number"]) for each in report.references}
     parts = []
     for part in report.summary_parts:
-        cited = tuple(sorted(numbers[key] for key in part.citations if key in numbers))
+        cited = tuple(sorted({numbers[key] for key in part.citations if key in numbers}))
         label = Text(f"{part.label}: ", "strong") if part.label else ""
         parts.append(paragraph(label, part.text, Cite(cited) if cited else "", look="plain" if part.label else "lead"))
     if report.model_failed and report.analyst:
