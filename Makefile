@@ -170,7 +170,8 @@ STUDIO := .venvs/studio
 
 $(STUDIO)/.ready: studio/requirements.txt studio/autogenstudio.txt pyproject.toml
 	$(PYTHON) -m venv $(STUDIO) || { echo "no venv module: install Debian's python3-venv" >&2; exit 2; }
-	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r studio/requirements.txt
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+		-r studio/requirements.txt
 	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 		-r studio/autogenstudio.txt
 	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
