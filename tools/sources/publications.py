@@ -259,7 +259,8 @@ def _in_full(pages: re.Match[str]) -> str:
 
 def trial_numbers(*texts: str) -> list[str]:
     """The ClinicalTrials.gov numbers named in texts, in order, each once."""
-    return list(dict.fromkeys(number.upper() for text in texts for number in _TRIAL.findall(text)))
+    told = [text for text in texts if "nct" in text.lower()]  # nearly all name none: quicker than the pattern
+    return list(dict.fromkeys(number.upper() for text in told for number in _TRIAL.findall(text)))
 
 
 def trial_acronyms(*texts: str) -> list[str]:

@@ -7,7 +7,7 @@ reads an article of a reply and one of PubMed's baseline files alike, without ma
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
@@ -64,8 +64,7 @@ class Articles:
     """One line for each article that could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(NamedTuple):
     """Where an article keeps what."""
 
     citation: Element
@@ -310,11 +309,12 @@ def _authors(lists: list[Element]) -> Iterator[str]:
     authors = [group for group in lists if group.get("Type") != "editors"] or lists
     for author in (author for group in authors for author in group.findall("Author")):
         if author.get("ValidYN", "Y") == "Y":
-            surname, forename = _text(author.find("LastName")), _text(author.find("ForeName"))
-            initials = _text(author.find("Initials")) or "".join(name[0] for name in forename.split())
-            name = f"{surname} {initials} {_text(author.find('Suffix'))}" if surname else forename
-            if shown := " ".join((name or _text(author.find("CollectiveName"))).split()):
-                yield shown
+            forename, initials = author.find("ForeName"), _text(author.find("Initials"))
+            if surname := _text(author.find("LastName")):
+                initials = initials or "".join(name[0] for name in _text(forename).split())
+                yield " ".join(filter(None, (surname, initials, _text(author.find("Suffix")))))
+            elif name := _text(forename) or _text(author.find("CollectiveName")):
+                yield name
 
 
 def _date(node: Element | None) -> str | None:
@@ -327,7 +327,7 @@ def _date(node: Element | None) -> str | None:
 
 def _texts(nodes: Iterable[Element | None]) -> list[str]:
     """The texts of elements, each once."""
-    return list(dict.fromkeys(text for node in nodes if (text := _text(node))))
+    return list(dict.fromkeys(filter(None, map(_text, nodes))))
 
 
 def _at(node: Element, name: str) -> Element:
@@ -343,9 +343,8 @@ def _all(node: Element, group: str, name: str) -> list[Element]:
 
 def _text(element: Element | None) -> str:
     """An element's running text on one line; empty where there is none."""
-    if element is None:
+    if element is None or not (text := running_text(element) if len(element) else element.text):
         return ""
-    text = running_text(element) if len(element) else element.text or ""
-    if "</" in text or "<br" in text:  # some publishers' markup is sent escaped
+    if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup is sent escaped
         text = without_markup(text)
     return " ".join(text.split())
