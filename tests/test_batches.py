@@ -104,8 +104,9 @@ async def test_what_a_batch_does_not_answer_is_asked_alone_and_told(
     kind: type[BatchServer], model: str, fate: Fate, why: str
 ) -> None:
     server: Any = kind(good, lambda place: fate if place == 0 else "answered")
-    with server.running() as url:
-        report = await ran(model, url)
+    with server.running() as url, Ledger(None) as ledger:
+        report = await ran(model, url, ledger=ledger, run_id="the-run")
+        assert (await replay("the-run", ledger)).limitations == report.limitations
     number = len(server.batches[0])
     assert readings_alone(server) == 1
     assert {turn.agent for turn in report.usage} >= {BATCHED, READING}

@@ -1,5 +1,6 @@
 """What a question asks, and what it becomes before it is searched for."""
 
+import asyncio
 import csv
 import json
 from operator import itemgetter
@@ -7,13 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autogen_core import CancellationToken
 from benchmarks import questions
 from builders import record, scripted
+from faults.answering import Answer, AnsweringClient, Asked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.agents.asking.questions import understand
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.baseline.client import answer_of
+from willowbark.agents.report.content import OTHER_CALLS
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.run.research import research
+from willowbark.teams.run.resume import replay
 from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
@@ -330,7 +338,8 @@ def test_a_class_that_is_left_out_leaves_out_all_that_belong_to_it(question: str
 
 async def test_a_model_puts_into_words_what_the_rules_do_not_understand() -> None:
     draft = {"kind": "prevent", "condition": "migraine", "people": "children", "drug": "", "without": "opioids"}
-    asked = parse_question(await understand("Was beugt Migräne vor?", scripted(json.dumps(draft))))
+    said, _ = await understand("Was beugt Migräne vor?", scripted(json.dumps(draft)))
+    asked = parse_question(said)
 
     assert (asked.kind, asked.conditions, asked.population) == ("prevent", ("migraine",), "children")
     assert asked.excluded_classes == ("opioids",)
@@ -340,6 +349,53 @@ async def test_a_model_puts_into_words_what_the_rules_do_not_understand() -> Non
         await understand("Was hilft gegen Migräne?", BaselineChatCompletionClient())
     with pytest.raises(QuestionError, match=r"rules read English.*; .*did not answer"):  # it has no answer left
         await understand("Was hilft gegen Migräne?", scripted())
+
+
+class Silent(BaselineChatCompletionClient):
+    """A model that never answers."""
+
+    reads_requests = False
+
+    async def create(self, *_: Any, **__: Any) -> Any:
+        return await asyncio.Event().wait()
+
+
+async def test_a_model_that_does_not_put_a_question_into_words_is_left_at_the_limit_or_at_a_stop() -> None:
+    with pytest.raises(QuestionError, match=r"rules read English.*; the model did not answer within 0\.05 s"):
+        await understand("Was hilft gegen Migräne?", Silent(), timeout_s=0.05)
+    token = CancellationToken()
+    asyncio.get_running_loop().call_later(0.05, token.cancel)
+    assert await understand("Was hilft gegen Migräne?", Silent(), token) == ("Was hilft gegen Migräne?", None)
+
+
+@pytest.mark.whole
+async def test_what_a_question_took_to_understand_stands_in_the_account_of_every_life_of_its_run() -> None:
+    draft = {"kind": "prevent", "condition": "migraine", "people": "", "drug": "", "without": ""}
+    told = json.dumps(draft)
+
+    def answer(asked: Asked) -> Answer:
+        if asked.answer_type == "QuestionDraft":
+            return told
+        return answer_of(None, asked.messages, [{"name": name, "description": ""} for name in asked.tools])
+
+    client = AnsweringClient(answer)
+    client.reads_requests = False
+    with Ledger(None) as ledger:
+        report = await research(
+            "Was beugt Migräne vor?",
+            model_client=client,
+            offline=True,
+            max_iterations=1,
+            sources=("pubmed",),
+            ledger=ledger,
+            run_id="the-run",
+        )
+        again = await replay("the-run", ledger)
+
+    assert report.research_question == "Which existing drugs could prevent migraine?"
+    (beside,) = [turn for turn in report.usage if turn.agent == OTHER_CALLS]
+    assert beside.completion_tokens == len(told) // 4
+    assert again.usage == report.usage
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ wrong with an answer is sent back once; after that the next one is asked, at las
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Generic, TypeVar
@@ -144,7 +144,7 @@ class Aids:
         return [AssistantMessage(content=calls, source="assistant"), FunctionExecutionResultMessage(content=results)]
 
 
-async def ask(
+async def ask(  # noqa: PLR0915
     clients: Sequence[ChatCompletionClient],
     messages: Sequence[LLMMessage],
     answer_type: type[T],
@@ -166,11 +166,63 @@ async def ask(
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
     """
     answer = Answer[T]()
+
+    async def ask_one(client: ChatCompletionClient) -> T:
+        takes_data = reads_requests(client)
+        asked, form = list(messages), _schema_of(client, answer_type)
+        loose: dict[str, Any] = {"json_output": True} if client.model_info["json_output"] else {}
+        if form is None:
+            asked, form = _with_schema(asked, answer_type), loose
+        if request is not None and takes_data:
+            form = {**form, "extra_create_args": {REQUEST: request}}
+        lookups = MAX_LOOKUPS if aids and client.model_info.get("function_calling") and not takes_data else 0
+        offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
+        attempts, refusals, was_cut = 0, 2, False  # refusals: of the schema, and of JSON
+        while attempts < ATTEMPTS:
+            try:
+                result = await client.create(asked, **form, **offered, cancellation_token=cancellation_token)
+            except Exception as error:  # clients raise whatever their libraries raise
+                why = provider_error_line(error)
+                is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
+                is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
+                if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
+                    is_too_long = any(words in why.lower() for words in _TOO_LONG)
+                    raise ModelFailure(f"the model did not answer ({why})", was_too_long=is_too_long) from error
+                refusals -= 1
+                if form.get("json_output") is True:
+                    form = {}
+                else:
+                    asked, form = _with_schema(asked, answer_type), loose
+                continue
+            add_usage(answer.usage, result.usage)
+            if aids and lookups and isinstance(result.content, list):
+                asked += await aids.use(result.content, cancellation_token)
+                lookups -= 1
+                offered = offered if lookups else {**offered, "tool_choice": "none"}
+                continue
+            attempts += 1
+            if refusal := refusal_in(result):
+                raise ModelFailure(refusal)
+            said = result.content if isinstance(result.content, str) else ""
+            given, problem = _read(said, answer_type)
+            problem = check(given) if given is not None else problem
+            if given is not None and problem is None:
+                return given
+            was_cut = result.finish_reason == "length"
+            flaw = f"That is not valid: {problem}."
+            if was_cut:
+                flaw = "That was cut off at the limit of an answer's length: say less."
+            asked += [
+                AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
+                UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
+            ]
+        cut = ", cut off at the limit of an answer's length" if was_cut else ""
+        why = f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
+        raise ModelFailure(why, was_too_long=was_cut)
+
     for client in clients:
         try:
-            answer.given = await _ask(
-                client, messages, answer_type, cancellation_token, request, check, aids, answer.usage
-            )
+            answer.given = await ask_one(client)
         except ModelFailure as failure:
             _log.warning("%s: %s", analyst_name(client), failure)
             answer.failures.append(str(failure))
@@ -181,68 +233,11 @@ async def ask(
     return answer
 
 
-async def _ask(
-    client: ChatCompletionClient,
-    messages: Sequence[LLMMessage],
-    answer_type: type[T],
-    cancellation_token: CancellationToken | None,
-    request: BaseModel | None,
-    check: Callable[[T], str | None],
-    aids: Aids | None,
-    used: RequestUsage,
-) -> T:
-    """The answer of one client, whose tokens are added to `used`; raises `ModelFailure` where there is none."""
-    takes_data = reads_requests(client)
-    asked, form = list(messages), _schema_of(client, answer_type)
-    loose: dict[str, Any] = {"json_output": True} if client.model_info["json_output"] else {}
-    if form is None:
-        asked, form = _with_schema(asked, answer_type), loose
-    if request is not None and takes_data:
-        form = {**form, "extra_create_args": {REQUEST: request}}
-    lookups = MAX_LOOKUPS if aids and client.model_info.get("function_calling") and not takes_data else 0
-    offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
-    attempts, refusals, was_cut = 0, 2, False  # refusals: of the schema, and of JSON
-    while attempts < ATTEMPTS:
-        try:
-            result = await client.create(asked, **form, **offered, cancellation_token=cancellation_token)
-        except Exception as error:  # clients raise whatever their libraries raise
-            why = provider_error_line(error)
-            is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
-            is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
-            if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
-                is_too_long = any(words in why.lower() for words in _TOO_LONG)
-                raise ModelFailure(f"the model did not answer ({why})", was_too_long=is_too_long) from error
-            refusals -= 1
-            if form.get("json_output") is True:
-                form = {}
-            else:
-                asked, form = _with_schema(asked, answer_type), loose
-            continue
-        add_usage(used, result.usage)
-        if aids and lookups and isinstance(result.content, list):
-            asked += await aids.use(result.content, cancellation_token)
-            lookups -= 1
-            offered = offered if lookups else {**offered, "tool_choice": "none"}
-            continue
-        attempts += 1
-        if refusal := refusal_in(result):
-            raise ModelFailure(refusal)
-        said = result.content if isinstance(result.content, str) else ""
-        answer, problem = _read(said, answer_type)
-        problem = check(answer) if answer is not None else problem
-        if answer is not None and problem is None:
-            return answer
-        was_cut = result.finish_reason == "length"
-        flaw = f"That is not valid: {problem}."
-        if was_cut:
-            flaw = "That was cut off at the limit of an answer's length: say less."
-        asked += [
-            AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
-            UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
-        ]
-    cut = ", cut off at the limit of an answer's length" if was_cut else ""
-    why = f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
-    raise ModelFailure(why, was_too_long=was_cut)
+def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]], agent: str) -> UserMessage:
+    """What an agent adds to a request where parts of the answer don't stand: each with the reason."""
+    lines = [f"- {reason}: {each.model_dump_json()}" for reason, each in refused]
+    asked = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
+    return UserMessage(content="\n".join([asked, *lines]), source=agent)
 
 
 def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:

@@ -25,7 +25,7 @@ from uuid import uuid4
 from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
-from . import ModelUnavailable, in_a_line, provider_error_line
+from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
 
 AT_ONCE = 4  # prompts that are asked alone, side by side
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between two looks at a batch, which grow
@@ -144,10 +144,18 @@ class Place:
     is_open: bool = True
     was_answered: bool = False
     """Whether the batch answered it."""
+    unanswered: str = ""
+    """Why the batch did not answer it; empty where it did, and of what did not go into one."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     """Tokens at a batch's price."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def settle(self, usage: RequestUsage, unanswered: str) -> None:
+        """Note whether the batch answered, and count the tokens where it did."""
+        self.was_answered, self.unanswered = not unanswered, unanswered
+        if self.was_answered:
+            add_usage(self.usage, usage)
 
 
 present_place: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
@@ -181,12 +189,11 @@ class Gathered:
 
     Attributes:
         alone: how many are asked alone side by side.
-        notes: what the report should say of it.
     """
 
     def __init__(self, prompts: int) -> None:
         self.alone = asyncio.Semaphore(AT_ONCE)
-        self.notes: list[str] = []
+        self._places: list[Place] = []
         self._due = prompts
         self._waiting: list[tuple[Place, Interface]] = []
         self._work: list[asyncio.Task[None]] = []
@@ -195,12 +202,23 @@ class Gathered:
     def place(self) -> Iterator[Place]:
         """Open the place of a prompt; whoever asks within waits for the others."""
         place = Place(self)
+        self._places.append(place)
         before = present_place.set(place)
         try:
             yield place
         finally:
             present_place.reset(before)
             self._close(place)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the report should say of it."""
+        reasons = Counter(each.unanswered for each in self._places if each.unanswered)
+        if not reasons:
+            return []
+        number = reasons.total() + sum(each.was_answered for each in self._places)
+        said = f"Of {number} prompts in a batch {reasons.total()} had no answer there"
+        return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
     async def answer(self, place: Place, interface: Interface) -> Any:
         """Wait for a prompt's answer from the batch; None where that gives none."""
@@ -230,7 +248,7 @@ class Gathered:
     async def _through(self, interface: Interface, batch: str | None, places: Sequence[Place]) -> None:
         """Have a batch answer what waits for it; None is one that is not sent yet."""
         found: Mapping[str, Any] = {}
-        why, reasons = "it ended without them", Counter[str]()
+        why = "it ended without them"
         try:
             if batch is None:
                 batch = await interface.send({each.key: each.asked for each in places})
@@ -241,12 +259,9 @@ class Gathered:
             why = provider_error_line(error)
         for each in places:
             given = found.get(each.key, why)
-            reasons.update([given] if isinstance(given, str) else [])
+            each.unanswered = given if isinstance(given, str) else ""
             if not each.answer.done():
-                each.answer.set_result(None if isinstance(given, str) else given)
-        if reasons:
-            said = f"Of {len(places)} prompts in a batch {reasons.total()} had no answer there"
-            self.notes.append(f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price")
+                each.answer.set_result(None if each.unanswered else given)
 
 
 async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:

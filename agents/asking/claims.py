@@ -260,4 +260,4 @@ def plain(text: str) -> str:
 
 
 def _aside(record: Evidence) -> str:
-    return set_aside(visible(record.content))
+    return visible(set_aside(record.content))

@@ -1,10 +1,18 @@
 """A question that the rules do not understand, put into their words by the run's model."""
 
+import asyncio
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from willowbark.agents.autogen import ChatCompletionClient, LLMMessage, SystemMessage, UserMessage
+from willowbark.agents.autogen import (
+    CancellationToken,
+    ChatCompletionClient,
+    LLMMessage,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
 from willowbark.tools.questions import QuestionError, parse_question, understood_question
 from willowbark.tools.questions.kinds import QUESTIONS
 
@@ -40,23 +48,44 @@ class QuestionDraft(BaseModel):
         return f"{said} without {self.without}?" if self.without else f"{said}?"
 
 
-async def understand(question: str, client: ChatCompletionClient) -> str:
-    """The question itself where the rules understand it, else as the model reads it.
+async def understand(
+    question: str,
+    client: ChatCompletionClient,
+    cancellation_token: CancellationToken | None = None,
+    timeout_s: float | None = None,
+) -> tuple[str, RequestUsage | None]:
+    """The question itself where the rules understand it, else as the model reads it, with the tokens of that.
+
+    Args:
+        question: as it was asked.
+        client: the run's model.
+        cancellation_token: leaves the question as it is.
+        timeout_s: seconds for the model's answer; None waits for it.
 
     Raises:
         QuestionError: neither understands it; says what must be asked back, and why the model did not answer.
     """
     if (objection := parse_question(question).objection) is None:
-        return question
+        return question, None
     if reads_requests(client):
         raise QuestionError(objection)
     messages: list[LLMMessage] = [SystemMessage(content=_PROMPT), UserMessage(content=question, source="user")]
-    answer = await ask([client], messages, QuestionDraft)
+    token = cancellation_token or CancellationToken()
+    asking = asyncio.ensure_future(ask([client], messages, QuestionDraft, token))
+    token.link_future(asking)
+    try:
+        answer = await asyncio.wait_for(asking, timeout_s)
+    except TimeoutError:
+        raise QuestionError(f"{objection}; the model did not answer within {timeout_s:g} s") from None
+    except asyncio.CancelledError:
+        if not token.is_cancelled():
+            raise
+        return question, None
     if answer.given is None:
         raise QuestionError("; ".join([objection, *answer.failures]))
     if answer.given.kind == "none":
         raise QuestionError(objection)
     try:
-        return understood_question(answer.given.in_words)
+        return understood_question(answer.given.in_words), answer.usage
     except QuestionError:
         raise QuestionError(objection) from None

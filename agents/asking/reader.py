@@ -35,7 +35,7 @@ from willowbark.tools.reading.screening import readable
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 
-from . import PROMPTS_VERSION, add_usage, analyst_name, ask, prompt
+from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
 from .claims import Claim, objection, plain, quoted_sentences
 from .drafts import ReadingDraft, ReadingsDraft
@@ -212,9 +212,7 @@ async def read(
             refused = found.take(answer.given.readings, batch, version)
             if not refused:
                 return
-            lines = [f"- {reason}: {draft.model_dump_json()}" for draft, reason in refused]
-            words = "These readings don't stand. Mend them from their records or leave them out; give only these:"
-            further = UserMessage(content="\n".join([words, *lines]), source="reader")
+            further = ask_to_mend("readings", ((reason, draft) for draft, reason in refused), "reader")
             async with free:
                 again = await ask([client], [*asked, further], ReadingsDraft, cancellation_token)
             add_usage(found.usage, again.usage)

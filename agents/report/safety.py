@@ -154,7 +154,7 @@ def _label(records: Sequence[Evidence], drug: str, material: Material) -> Mappin
         return None
     sections, others = label_sections(record), [candidate.drug for candidate in material.shown]
     rivals = [each for each in label.named_drugs if each["drug"] in others and each["drug"] != drug]
-    clean = [(each["drug"], set_aside(visible(each["sentence"])).strip(), each["heading"]) for each in rivals]
+    clean = [(each["drug"], visible(set_aside(each["sentence"])).strip(), each["heading"]) for each in rivals]
     return {
         "key": record.key,
         "people": " or ".join(filter(None, (material.asked.population, short(material.topic)))),

@@ -24,7 +24,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
-from ..asking import Aids, add_usage, analyst_name, ask, reads_requests
+from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests
 from ..asking.claims import Verdicts, heard_from, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
@@ -256,9 +256,7 @@ class Writing:
     ) -> None:
         """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
         dropped = part.verdicts.dropped
-        lines = [f"- {each.reason}: {each.claim.model_dump_json()}" for each in dropped]
-        asked = "These claims don't stand. Mend them from their records or leave them out; give only these:"
-        further = UserMessage(content="\n".join([asked, *lines]), source=self._name)
+        further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self._name)
         answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self._name}: {failure}" for failure in answer.failures]

@@ -183,14 +183,14 @@ class Journal:
         """Commit that a request was sent in a batch: a resumed run waits for that one."""
         self._write(insert_into("batch", run=self.run_id, request=request, batch=batch, at=_now()))
 
-    def find_model_failure(self, request: str) -> str | None:
-        """The kind of error that a model once raised; None where it did not."""
+    def find_model_failure(self, request: str) -> tuple[str, str] | None:
+        """The kind of error that a model once raised, and why a batch had not answered; None where it raised none."""
         failure = self._next_failure(request)
-        return failure[0] if failure else None
+        return (failure[0], failure[2]) if failure else None
 
-    def keep_model_failure(self, request: str, kind: str) -> None:
-        """Commit that a model raised an error of a kind instead of answering."""
-        self._keep_failure(request, kind, MODEL, "")
+    def keep_model_failure(self, request: str, kind: str, unanswered: str = "") -> None:
+        """Commit that a model raised an error of a kind instead of answering, after a batch had not, where it had."""
+        self._keep_failure(request, kind, MODEL, unanswered)
 
     # --- turns, report ---
 

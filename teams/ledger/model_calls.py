@@ -15,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 from willowbark.agents.asking import (
     REQUEST,
     ModelUnavailable,
-    add_usage,
     analyst_name,
     provider_error_line,
     reads_requests,
@@ -114,39 +113,42 @@ class JournaledClient(ChatCompletionCache):
         key = request_key(messages, tools, json_output, extra)
         if journal is not None and (known := _answer_in(journal, key)) is not None:
             known.cached = True
-            in_batch = isinstance(known, BatchedResult)
+            in_batch = isinstance(known, BatchedResult) and not known.unanswered
             self._budget.used(known.usage, self._model, in_batch=in_batch)
-            if place is not None and in_batch:
-                add_usage(place.usage, known.usage)
+            if place is not None and isinstance(known, BatchedResult):
+                place.settle(known.usage, known.unanswered)
             return known
-        is_first = place is not None and place.is_open
-        if place is not None and is_first:
-            place.key = key
+        first = place if place is not None and place.is_open else None
+        if first is not None:
+            first.key = key
             if journal is not None:
-                place.batch, place.keep = journal.find_batch(key), partial(journal.keep_batch, key)
+                first.batch, first.keep = journal.find_batch(key), partial(journal.keep_batch, key)
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         most = self._context_tokens
         if most is not None and (tokens := _estimate_tokens(messages, arguments)) > most - most // ANSWERS:
             reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
             raise ModelUnavailable(reason)
-        if journal is not None and (kind := journal.find_model_failure(key)):
+        if journal is not None and (failure := journal.find_model_failure(key)):
+            kind, unanswered = failure
+            if first is not None:
+                first.unanswered = unanswered
             self._budget.failed(kind)
             raise ModelUnavailable(kind)
         try:
             self._budget.check()
-            result = await self._ask(messages, arguments, streams=self._streams and not is_first)
+            result = await self._ask(messages, arguments, streams=self._streams and first is None)
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:
-                journal.keep_model_failure(key, provider_error_line(error))
+                journal.keep_model_failure(key, provider_error_line(error), first.unanswered if first else "")
             raise
         answer = _with_calls(result, arguments)
         answer.usage = _bounded(answer, messages, arguments)
-        in_batch = place is not None and is_first and place.was_answered
-        if place is not None and in_batch:
-            answer = BatchedResult(**dict(answer))
-            add_usage(place.usage, answer.usage)
+        in_batch = first is not None and first.was_answered
+        if first is not None and (in_batch or first.unanswered):
+            answer = BatchedResult(**dict(answer), unanswered=first.unanswered)
+            first.settle(answer.usage, first.unanswered)
         if journal is not None:
             cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=in_batch)
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
@@ -182,9 +184,11 @@ class JournaledClient(ChatCompletionCache):
 
 
 class BatchedResult(CreateResult):
-    """An answer that came in a batch, at its price."""
+    """An answer to a prompt that was sent in a batch: at its price, where the batch gave it."""
 
     in_batch: Literal[True] = True
+    unanswered: str = ""
+    """Why the batch gave none, and the prompt was asked alone."""
 
 
 def _answer_in(journal: Journal, key: str) -> CreateResult | None:

@@ -15,6 +15,7 @@ from willowbark.agents.autogen import (
     BaseChatMessage,
     CancellationToken,
     ChatCompletionClient,
+    CreateResult,
     RequestUsage,
     TaskResult,
     TextMessage,
@@ -42,6 +43,7 @@ from .options import RunOptions
 
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
+_UNDERSTANDING = "the question in words"  # names, among the answers of the journal, the one that came before the run
 _PULSE_S = 0.5  # between two looks at what agents do in silence
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -60,6 +62,7 @@ class Course:
         approver: asks a person before the report; None asks nobody.
         journal: keeps the run, and answers what it did before; None keeps nothing.
         waited_s: seconds of the run's time that went before it: the model was asked whether it answers.
+        understanding: tokens that it took the model to put the question into words; None where the rules did.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Course:
         approver: ApproverAgent | None = None,
         journal: Journal | None = None,
         waited_s: float = 0.0,
+        understanding: RequestUsage | None = None,
     ) -> None:
         self._question = question
         self._settings = settings
@@ -101,6 +105,7 @@ class Course:
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
+        self._count_understanding(understanding)
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
         time_warning = f"{WARN_SHARE:.0%} of the run's {limits.max_seconds or 0:g} s are over"
         self._alarm = Alarm(self._end, lambda: self._warnings.append(time_warning))
@@ -208,6 +213,18 @@ class Course:
             if journal.failure is not None:
                 yield narrator.event("error", f"{journal.failure}")
         yield complete
+
+    def _count_understanding(self, usage: RequestUsage | None) -> None:
+        """Count what the question cost, and keep it, so that every later life of the run counts it too."""
+        journal, name = self._journal, self._model.name
+        if usage is None and journal is not None and (kept := journal.find_answer(_UNDERSTANDING)):
+            usage = RequestUsage(**kept["usage"])
+        elif usage is not None and journal is not None:
+            answer = CreateResult(finish_reason="stop", content=self._question, usage=usage, cached=False)
+            cost = self._budget.prices.cost_usd(usage, name)
+            journal.keep_answer(_UNDERSTANDING, name, answer, usage, cost)
+        if usage is not None:
+            self._budget.used(usage, name)
 
     def _end(self) -> None:
         """Stop at once: read nothing more, and ask nobody."""

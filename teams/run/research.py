@@ -133,7 +133,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         limit = settings.research.limits.max_seconds
         if await preflight(client, named, probes=probes, timeout_s=limit):  # kept with the run, which may be resumed
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
-        asked = await understand(asked, client)
+        asked, understanding = await understand(asked, client, options.cancellation_token, limit)
         model, journal = model_of(client), None  # only now is known what it holds to
         others = clients_of_roles(settings)
         for name, other in others.items():
@@ -162,6 +162,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             approver=approver,
             journal=journal,
             waited_s=time.monotonic() - began,
+            understanding=understanding,
         )
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event

@@ -40,6 +40,18 @@ _LATIN = str.maketrans(
 """Cyrillic and Greek letters for the Latin ones that they look like, https://www.unicode.org/reports/tr39/."""
 _ANY_WORD = re.compile(r"\w+")
 _ADDRESS = re.compile(r"^\W*(?:(?:\[[^\]]*\]:?\s*)?\(?\w+://\S+|(?:<[^<>]*>\W*\w*\W*)+$)")
+_MARKUP = re.compile(
+    r"<[!?](?!--\s*-->)|\]\]>"  # declarations and sections of XML
+    r"|</?(?!(?:b|i|u|p|br|em|strong|su[bp]|sc|h\d|li|[ou]l|div|span|sec|title|italic|bold|abstracttext)\b)"
+    r"[a-z][\w:-]*(?:[\s/][^<>=]*[\w:-]=[^<>]*)?/?>"  # elements but those of print
+    r"|!\[[^\]]*\]\(|\]\s?\(\s*(?:[a-z]+:|//)|^\W*\[[^\]]*\]:\s"  # pictures and links of Markdown
+    r"|^\s*(?:#{1,6}\s|\|.*\|)"  # its headings and tables
+    r"|^\s*[{}\[\]|<>][\s{}\[\]|<>]*$",
+    re.IGNORECASE,
+)
+"""What a publisher's text has lost before it is printed: nothing that is written so was found by a study."""
+_MARKS = frozenset("<>[]{}|#")
+_BACKWARDS = re.compile(r"^[.!?]+[^\W\d_]")  # a sentence that begins with its full stop
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
 _Span = tuple[int, int]
@@ -154,7 +166,7 @@ def readable(record: Evidence) -> Evidence:
         return record
     title, content = screen(record.citation.title, record.content)
     reason = record.trial and record.trial.why_stopped
-    if reason and (clean := set_aside(visible(reason)).strip() or None) != reason:
+    if reason and (clean := visible(set_aside(reason)).strip() or None) != reason:
         record = record.noting(why_stopped=clean)
     if (title, content) == (record.citation.title, record.content):
         return record
@@ -168,12 +180,11 @@ def screen(title: str, content: str) -> tuple[str, str]:
 
     A title that goes on with "Question: …" imitates a prompt; abstracts have such headings of their own.
     """
-    title, content = visible(title), visible(content)
-    clean, body = set_aside(title), set_aside(content)
+    clean, body = set_aside(title), set_aside(content)  # first, since what cannot be seen tells of disguises
     for start, end in pieces(clean) if "question" in clean.lower() else ():
         if start and _QUESTION.match(clean[start:end]):
             clean = clean[:start] + "\n" * (end - start) + clean[end:]
-    return clean, clean + body[len(title) :] if content.startswith(title) else body
+    return visible(clean), visible(clean + body[len(title) :] if content.startswith(title) else body)
 
 
 @lru_cache(maxsize=4096)
@@ -191,9 +202,16 @@ def _set_apart(text: str) -> tuple[list[_Span], list[_Span]]:
 
 
 def _reports_nothing(piece: str, *, first: bool) -> bool:
-    """Whether a sentence is an order, a bare address or tag, or a question; with a question a title may begin."""
+    """Whether a sentence is an order, an address, markup, no words, or a question; with that a title may begin."""
+    words = piece.split()
+    letters = sum(len(word) == 1 and word.islower() for word in words)
     return bool(
-        patterns().imperative.match(piece) or _ADDRESS.match(piece) or (not first and patterns().question.match(piece))
+        patterns().imperative.match(piece)
+        or _ADDRESS.match(piece)
+        or _BACKWARDS.match(piece)
+        or (not _MARKS.isdisjoint(piece) and _MARKUP.search(piece))
+        or (letters >= _SPACED_LETTERS and 2 * letters > len(words))
+        or (not first and patterns().question.match(piece))
     )
 
 

@@ -123,4 +123,4 @@ def extended(record: Evidence, found: FullText) -> Evidence:
 
 def _clean(text: str) -> str:
     """The text without what can't be seen, and without what speaks to machines rather than of the study."""
-    return " ".join(set_aside(visible(text)).split())
+    return " ".join(visible(set_aside(text)).split())
