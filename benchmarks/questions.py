@@ -1,23 +1,40 @@
-"""How many questions are read rightly or asked back: `python -m benchmarks.questions`, by `labels/questions.tsv`.
+"""How many questions are read rightly or asked back, and on safety answered rightly: `python -m benchmarks.questions`.
 
-A question's reading is written as in that table, so that the two can be compared word by word; what was misread of the
-half that rules were written on is printed, of the half kept apart it is only counted (`--show` prints it too).
-The second halves were written later, in the same way.
+By `labels/questions.tsv`: a question's reading is written as in that table, so that the two can be compared word by
+word; what was misread of the half that rules were written on is printed, of the half kept apart it is only counted
+(`--show` prints it too). By `labels/safety_questions.tsv`: the first line of the answer, without any record for the
+first ones, else from what the bundled library holds on the drugs.
+The later parts of both were written later, in the same way.
 """
 
+import asyncio
 import csv
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from willowbark.agents.asking.claims import Verdicts
+from willowbark.agents.findings import Dossier
+from willowbark.agents.report.answers import answer_of
+from willowbark.agents.report.material import Material, References, mechanisms_of
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.questions import Question, parse_question, stand_alone
+from willowbark.tools.sources.drugs.chembl import ChEMBL
+from willowbark.tools.sources.drugs.mychem import MyChem
+from willowbark.tools.sources.drugs.opentargets import OpenTargets
+from willowbark.tools.sources.labels.openfda import OpenFDA
 
-TABLE = Path(__file__).parent / "labels" / "questions.tsv"
+LABELS = Path(__file__).parent / "labels"
+WITHOUT_RECORDS = ("work", "kept")
 
 
-def rows() -> Iterator[dict[str, str]]:
-    """The rows of the table."""
-    lines = (line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+def rows(name: str = "questions.tsv") -> Iterator[dict[str, str]]:
+    """The rows of a table."""
+    lines = (line for line in (LABELS / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
     yield from csv.DictReader(lines, delimiter="\t")
 
 
@@ -41,9 +58,25 @@ def _written(asked: Question) -> str:
     return "; ".join([*said, *(["acute"] if asked.is_acute else [])])
 
 
+async def first_lines() -> list[tuple[dict[str, str], str]]:
+    """Each question on safety, with the first line of its answer."""
+    found = []
+    async with Transport(Endpoints(library=open_library(BUNDLED))) as transport:
+        for row in rows("safety_questions.tsv"):
+            pool, drugs = list[Evidence](), parse_question(row["question"]).drugs
+            for source in (
+                (ChEMBL, OpenTargets, MyChem, OpenFDA) if drugs and row["part"] not in WITHOUT_RECORDS else ()
+            ):
+                pool += (await source(transport).look_up(*drugs)).records
+            material = Material(Dossier(question=row["question"]), [], pool, [], Verdicts(), readings=Readings())
+            answer = answer_of(material, mechanisms_of(material), References(material.records))
+            found.append((row, answer.sentences[0] if answer else ""))
+    return found
+
+
 def main() -> None:
-    """Print the shares, and what was misread."""
-    for part in ("made on", "apart", "second made on", "second apart"):
+    """Print the shares, and what was misread or answered wrongly."""
+    for part in dict.fromkeys(row["part"] for row in rows()):
         read = [(row, reading_of(row["question"], row["after"])) for row in rows() if row["part"] == part]
         wrong = [(row, said) for row, said in read if said != row["reading"]]
         back = sum(said == "asks back" for _, said in wrong)
@@ -52,6 +85,13 @@ def main() -> None:
         print(f"exclusions read: {sum(obeyed)} of {len(obeyed)}")
         for row, said in wrong if part.endswith("made on") or "--show" in sys.argv else ():
             print(f"  {row['question']}\n    meant {row['reading']}\n    read  {said}")
+    told = asyncio.run(first_lines())
+    for part in dict.fromkeys(row["part"] for row, _ in told):
+        own = [(row, said) for row, said in told if row["part"] == part]
+        amiss = [(row, said) for row, said in own if not said.startswith(row["first"])]
+        print(f"on safety, {part}: {len(own) - len(amiss)} of {len(own)} first lines right")
+        for row, said in amiss:
+            print(f"  {row['question']}\n    meant {row['first']}\n    said  {said}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The first line of a report answers the question that was asked, whatever its kind."""
 
-from pathlib import Path
+from collections import Counter
 
 import pytest
+from benchmarks.questions import first_lines
 from builders import material
 from posted_study import trial
 
@@ -12,23 +13,13 @@ from willowbark.agents.report.material import References, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import harms
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Transport
-from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.questions import parse_question
-from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
-from willowbark.tools.sources.drugs.chembl import ChEMBL
-from willowbark.tools.sources.drugs.mychem import MyChem
-from willowbark.tools.sources.drugs.opentargets import OpenTargets
-from willowbark.tools.sources.labels.openfda import OpenFDA
 
-_FILE = Path(__file__).resolve().parents[1] / "benchmarks" / "labels" / "safety_questions.tsv"
-SAFETY = [line.split("\t") for line in _FILE.read_text(encoding="utf-8").splitlines() if line[0] != "#"][1:]
-PARTS = {"work": 1, "kept": 1, "second work": 3, "second kept": 2}
-"""Questions on safety to work on, and those kept apart, with how many of the twelve are not answered rightly."""
+WRONG = {"second work": 2, "fourth": 1}
+"""How many questions on safety of a part are not answered rightly; of the other parts none."""
 
 
 class Told:
@@ -155,18 +146,37 @@ def test_a_withdrawal_or_contraindication_is_the_first_thing_said_of_safety(ques
 
 
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
-    wrong: dict[str, list[str]] = {part: [] for part in PARTS}
-    async with Transport(Endpoints(library=open_library(BUNDLED))) as transport:
-        for question, first, part in SAFETY:
-            pool, drugs = list[Evidence](), parse_question(question).drugs
-            for source in (ChEMBL, OpenTargets, MyChem, OpenFDA) if part.startswith("second") and drugs else ():
-                pool += (await source(transport).look_up(*drugs)).records
-            if parse_question(question).kind not in ON_HARM or not _first_lines(question, *pool).startswith(first):
-                wrong[part].append(question)
+    wrong = Counter(row["part"] for row, said in await first_lines() if not said.startswith(row["first"]))
 
-    assert {part: len(questions) <= PARTS[part] for part, questions in wrong.items()} == dict.fromkeys(PARTS, True), (
-        wrong
+    assert wrong <= Counter(WRONG), wrong
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What are the harms of amiodarone?", "Amiodarone carries a boxed warning: toxicity to lungs and liver"),
+        ("Which antidepressants are dangerous after a heart attack?", "Contraindicated: tricyclic antidepressants"),
+        ("Is rofecoxib still on the market?", "Rofecoxib was withdrawn: worldwide, 2004"),
+        ("tramadol with SSRIs?", "Not found in 0 publications and 0 drug labels read: nothing on tramadol and SSRIs"),
+    ],
+)
+def test_what_a_drug_does_is_told_from_the_tables_where_no_record_was_found(question: str, first: str) -> None:
+    assert _first_lines(question).startswith(first)
+
+
+def test_of_a_list_on_a_label_the_item_that_is_asked_about_is_quoted() -> None:
+    label = _label("donepezil", "Warnings: Slow heart beat; seizures; caution in asthma and obstructive lung disease.")
+
+    assert _first_lines("Is donepezil safe in asthma?", label).startswith(
+        "With caution: the United States label of donepezil says on asthma: “caution in asthma and obstructive lung"
     )
+
+
+def test_no_is_said_where_a_label_says_that_a_drug_is_stopped_in_the_people_asked_about() -> None:
+    label = _label("losartan", "Boxed warning: When pregnancy is detected, discontinue losartan.")
+
+    assert _first_lines("Is losartan safe in pregnancy?", label).startswith("No: losartan carries a boxed warning")
+    assert _first_lines("Is losartan safe in gout?", label).startswith("Not found in")
 
 
 def test_serious_events_that_trials_posted_stand_by_group_in_the_answer_on_harm() -> None:

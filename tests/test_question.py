@@ -26,7 +26,7 @@ from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_o
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
-from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, validate_question
+from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, stand_alone, validate_question
 from willowbark.tools.questions.question import LONGEST_QUESTION, wider_queries
 
 TABLE = Path(__file__).parent / "cases" / "questions.tsv"
@@ -417,6 +417,25 @@ def test_a_way_to_give_drugs_is_left_out_as_a_drug_is_and_hides_no_record(
     assert "NOT" not in asked.query
 
 
-@pytest.mark.parametrize("question", ["non-sedating drugs for allergic rhinitis", "water pills for hypertension"])
+@pytest.mark.parametrize("question", ["non-sedating drugs for allergic rhinitis", "heart pills for hypertension"])
 def test_a_property_of_drugs_that_is_not_known_is_asked_back(question: str) -> None:
     assert "names no class of drugs" in (parse_question(question).objection or "")
+
+
+def test_it_in_a_follow_up_is_the_drug_of_the_question_before_whatever_condition_is_named() -> None:
+    asked = parse_question(stand_alone("Is it safe with kidney disease?", "Does spironolactone help in acne?"))
+    open_one = parse_question(stand_alone("What treats psoriasis?", "Does spironolactone help in acne?"))
+
+    assert (asked.kind, asked.drugs) == ("safety", ("spironolactone",))
+    assert open_one.drugs == ()
+
+
+def test_what_a_further_part_fears_is_no_condition_to_be_treated() -> None:
+    asked = parse_question("Which drugs help against acne, and do they cause birth defects?")
+
+    assert (asked.conditions, asked.also) == (("acne",), ("harm",))
+
+
+def test_a_comparison_with_what_is_no_drug_is_asked_back_and_one_with_placebo_is_none() -> None:
+    assert "“ECT” is not known" in str(parse_question("Is ketamine better than ECT in depression?").objection)
+    assert parse_question("Is propranolol better than placebo in migraine?").kind == "treat"

@@ -20,7 +20,6 @@ from willowbark.tools.appraisal.harms import (
     cautions,
     first_word,
     harms,
-    interactions,
     serious_events,
     signals,
     subject,
@@ -40,7 +39,7 @@ from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
-MOST_INTERACTIONS = 3  # sentences of labels on drugs taken together
+MOST_OF_SEVERAL = 3  # sentences of labels on drugs taken together
 _HARM_STANCES: Mapping[Stance, str] = {
     "reports": "with harm",
     "undecided": "inconclusive",
@@ -137,16 +136,18 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     """The answer on harm, safety or what to avoid: what is known, then labels, then what publications say."""
     asked, about = material.asked, short(subject(material.asked))
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
-    known, together = cautions(material.pool, asked), interactions(material.pool, asked)
+    known = cautions(material.pool, asked)
     reported = Counter(h.drug for h in found if h.stance == "reports")
-    mentioned = {*(w.drug for w in (*known, *together, *labelled)), *(h.drug for h in found)}
+    mentioned = {*(w.drug for w in (*known, *labelled)), *(h.drug for h in found)}
     drugs = sorted(
         dict.fromkeys([*asked.drugs, *(w.drug for w in labelled), *(h.drug for h in found)]),
         key=lambda drug: (drug not in asked.drugs, -reported[drug]),
     )
-    first = [next(w for w in labelled if w.drug == drug) for drug in dict.fromkeys(w.drug for w in labelled)]
+    first = list({each.drug: each for each in reversed(labelled)}.values())[::-1]
+    if not about:  # what one drug does at all, section by section, or drugs together
+        first = list({(w.drug, w.heading): w for w in reversed(labelled)}.values())[::-1][:MOST_OF_SEVERAL]
     labels = [write_line("answers", "warning", w=each, kind=asked.kind, about=about) for each in first]
-    if asked.drugs or asked.drug_classes:
+    if asked.names_all:
         said = [write_line("answers", "caution", w=each) for each in known]
         gone = sum(each.heading == "Withdrawn" for each in known)
         if asked.kind == "harm":  # what a label says of the very harm before whom the drug should not be given to
@@ -158,10 +159,12 @@ def answer_on_harm(material: Material, references: References) -> Answer:
             write_line("answers", "avoided", kind=kind, drugs=listed(list(dict.fromkeys(drugs)), most=12))
             for kind, drugs in avoided.items()
         ]
-    said += [write_line("answers", "interaction", w=each) for each in together[:MOST_INTERACTIONS]]
     said += labels
-    if said and (word := first_word(asked, known, together, first)):
+    if said and (word := first_word(asked, known, first)):
         said[0] = f"{word}: {said[0][0].lower()}{said[0][1:]}"
+    is_known, shown = bool(said), [each.drug for each in first if each.heading == "Boxed warning"]
+    of_others = [each for each in boxed(material.pool, drugs) if each.drug not in shown]
+    said += [write_line("answers", "warning", w=each, kind=asked.kind, about="") for each in of_others]
     posted = [
         (key, what, listed([count_events(each) for each in groups], most=MOST_GROUPS))
         for key, what, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
@@ -177,36 +180,26 @@ def answer_on_harm(material: Material, references: References) -> Answer:
         said.append(write_line("answers", "leads", what=f"Reported harms of {_asked_names(material)}", drugs=named))
     elif asked.drugs or asked.drug_classes:
         published = list(_harm_in_publications(_asked_names(material), about, found, asked.drugs))
-        said += [f"Reported: {each}" for each in published] if reported and not said else published
+        said = [f"Reported: {published[0]}", *said] if reported and not is_known else [*said, *published]
     elif found:
         named = listed([f"{d} ({counted(reported[d], 'publication')})" for d in drugs if reported[d]], most=8)
         what = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
         said.append(write_line("answers", "leads", what=what, drugs=named))
-    missing = [drug for drug in asked.drugs if drug not in mentioned]
-    is_known = bool(known or together or labelled)
-    if said and not is_known and not reported:
-        whose = "" if asked.kind == "avoid" else f"{_asked_names(material)} and "
-        said.insert(0, _nothing_on_harm(material, f" on {whose}{about}", "clearly"))
-    elif missing or not said:
-        whose = f" on {short(listed(missing))}" if missing else ""
-        what = f"{whose} and {about}" if whose and about else whose or f" on {about or 'harm'}"
-        said.append(_nothing_on_harm(material, what))
-    shown_above = [each.drug for each in first if each.heading == "Boxed warning"]
-    for any_warning in boxed(material.pool, [drug for drug in drugs if drug not in shown_above]):
-        of_drug = (w for w in labelled if w.drug == any_warning.drug and w.heading == "Boxed warning")
-        sentence = next(of_drug, any_warning).sentence
-        said.append(write_line("answers", "boxed", drug=any_warning.drug, sentence=sentence))
+    missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in mentioned]
+    if not (is_known or reported):
+        whose, leads = "" if asked.kind == "avoid" else _asked_names(material), said[len(of_others) :]
+        said.insert(0, _nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if leads else ""))
+    elif missing:
+        said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
-    return Answer(said, _harm_quotes(found, [*together, *labelled], about, references), sure)
+    return Answer(said, _harm_quotes(found, labelled, about, references), sure)
 
 
 def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
-    if material.asked.kind == "avoid":
-        what = f" on which drugs to avoid{what.replace(' on ', ' in ', 1)}"
     return write_line(
         "answers",
         "no_evidence",
-        what=what,
+        what=f"{'which drugs to avoid in ' * (material.asked.kind == 'avoid')}{what}",
         publications=sum(kind_of(record) == "publication" for record in material.pool),
         labels=sum(kind_of(record) == "label" for record in material.pool),
         how=how,
@@ -406,7 +399,8 @@ def _on_status(material: Material, references: References) -> Answer:
             labels += [(entry.drug or "", uses)] if uses else []
         if isinstance(entry, Approval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
-    said = write_lines(
+    gone = [write_line("answers", "caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
+    said = gone + write_lines(
         "answers",
         "status",
         where=f"for {topic}" if asked.conditions else "",

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Disease
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import listed
+from willowbark.tools.wording import listed, short
 from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
@@ -33,7 +34,7 @@ from .findings import (
 from .forms.links import record_name
 from .material import Material, References
 from .model import ResearchReport
-from .safety import boxed_caution, safety_section
+from .safety import LONGEST, safety_section
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import write_lines
@@ -121,6 +122,7 @@ def _drug_candidate(
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
+    boxes = [] if has_boxed else boxed(material.pool, [candidate.drug])[:1]
     telling = found.contradicting if found.quality == "refuted" else found.supporting or found.contradicting
     limits = [
         StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
@@ -142,7 +144,10 @@ def _drug_candidate(
         held_down_by=list(found.certainty.lowered),
         clinical_status=_status(candidate, material),
         group=candidate.group,
-        cautions=[*candidate.cautions, *([] if has_boxed else boxed_caution(candidate.drug, material))],
+        cautions=[
+            *candidate.cautions,
+            *(f"Boxed warning: “{short(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
+        ],
         combination=list(candidate.combination),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),

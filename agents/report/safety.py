@@ -89,15 +89,6 @@ def safety_section(material: Material, references: References) -> ReportSection 
     return ReportSection.of("Safety and regulation", blocks, references.keys[start:])
 
 
-def boxed_caution(drug: str, material: Material) -> list[str]:
-    """The first sentence of a drug's boxed warning, with the label's key; empty where no label has one."""
-    for record in material.pool:
-        if isinstance(label := record.record, Label) and (canonical_drug(label.drug or "") or label.drug) == drug:
-            first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
-            return [f"Boxed warning: “{short(sentence, LONGEST)}” ({record.key})" for sentence in first]
-    return []
-
-
 def count_events(group: SeriousEvents) -> str:
     """A group with how many of how many had a serious adverse event."""
     return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"

@@ -12,7 +12,7 @@ from willowbark.agents.report.forms.links import record_name, url_of
 from willowbark.agents.report.material import Material, References
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.harms import cautions, harms, interactions, warnings
+from willowbark.tools.appraisal.harms import cautions, harms, warnings
 from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import merge
@@ -160,7 +160,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         dossier = Dossier(question=meant.text)
         material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
         answer = answer_on_harm(material, References(material.records)).sentences
-        known = [*cautions(pool, meant), *interactions(pool, meant), *warnings(pool, meant)]
+        known = [*cautions(pool, meant), *warnings(pool, meant)]
         labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
         said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
         records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)

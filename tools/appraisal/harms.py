@@ -4,13 +4,21 @@ Questions on harm, on safety and on what to avoid are answered from these, never
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from willowbark.tools.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..evidence import Evidence
-from ..lexicon import canonical_drug, contraindicated_in, find_conditions, find_drug_classes, is_class_member
+from ..lexicon import (
+    contraindicated_in,
+    contraindications_of,
+    find_conditions,
+    find_deeds,
+    find_drug_classes,
+    is_within,
+)
 from ..lexicon.conditions import is_generic
 from ..questions import Question
 from ..questions.kinds import asks_yes_or_no
@@ -18,7 +26,7 @@ from ..questions.question import speaks_of
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
 from ..reading.reading import Reading
-from ..reading.text import sentences
+from ..reading.text import says, sentences
 from ..records import Drug, Label
 from .appraised import Readings
 from .approvals import cautions_of, drug_of, find_namer, is_condition, label_sections
@@ -31,7 +39,7 @@ of its names the drug and bears on what is asked. That it did no more harm is no
 read so on records not learnt from, a quarter was right."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
-    "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Warnings"),
+    "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Drug interactions", "Warnings"),
     "avoid": ("Contraindications", "Boxed warning", "Warnings"),
 }
 _WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
@@ -82,7 +90,7 @@ def subject(asked: Question) -> str:
 
 def _subjects(asked: Question) -> Sequence[str]:
     """The conditions asked about; else the one word that a question such as "does it damage the lungs?" has beside."""
-    is_closed = asked.kind == "harm" and len(asked.unread) == 1 and asks_yes_or_no(asked.text)
+    is_closed = len(asked.unread) == 1 and asks_yes_or_no(asked.text)
     return asked.conditions or (asked.unread if is_closed else ())
 
 
@@ -95,43 +103,39 @@ def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list
             that names drugs and no harm asks what they cause.
         readings: of the run.
     """
-    if not subject(asked):
-        return [harm for record in pool for harm in _caused(record, asked, readings)]
-    names_it, condition = _namer(asked), subject(asked)
-    found = []
+    find, found = _said_of_subject if subject(asked) else _caused, list[Harm]()
     for record in pool:
-        document = Document.of(record)
-        said = [sentence for sentence in document.sentences if names_it(sentence)]
-        if kind_of(record) != "publication" or not said:
-            continue
-        results = [each for each in said if each.zone not in "TA"]
-        said.sort(key=lambda each: (each.zone == "A", each.zone in "TA"))
-        for drug, sentence in _drugs_in(said, document, asked):
-            try:
-                reading = readings.of(record, drug, condition)[0]
-            except ReadingStopped:  # left unread: nothing is known of its harms
-                continue
-            reports = reading.does_harm or _is_harm(reading, asked.kind)
-            stance: Stance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
-            if stance == "reports":
-                shown = sentence.text
-            elif asked.kind == "harm":
-                shown = next((each.text for each in (sentence, *results) if each in results), "")
-            else:
-                told = harm_sentences(record, drug)
-                decided = sentence.zone in "RC" and reading.verdict in ("contradicts", "neutral")
-                shown = told[0] if told else sentence.text if decided else ""
-            if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
-                found.append(Harm(record.key, drug, stance if shown else "silent", shown, condition))
+        if kind_of(record) == "publication":
+            with suppress(ReadingStopped):  # left unread: nothing is known of its harms
+                found.extend(find(record, asked, readings))
     return found
+
+
+def _said_of_subject(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
+    names_it, condition, document = _namer(asked), subject(asked), Document.of(record)
+    said = [sentence for sentence in document.sentences if names_it(sentence)]
+    results = [each for each in said if each.zone not in "TA"]
+    said.sort(key=lambda each: (each.zone == "A", each.zone in "TA"))
+    for drug, sentence in _drugs_in(said, document, asked) if said else ():
+        reading = readings.of(record, drug, condition)[0]
+        reports = reading.does_harm or _is_harm(reading, asked.kind)
+        stance: Stance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
+        if stance == "reports":
+            shown = sentence.text
+        elif asked.kind == "harm":
+            shown = next((each.text for each in (sentence, *results) if each in results), "")
+        else:
+            told = harm_sentences(record, drug)
+            decided = sentence.zone in "RC" and reading.verdict in ("contradicts", "neutral")
+            shown = told[0] if told else sentence.text if decided else ""
+        if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
+            yield Harm(record.key, drug, stance if shown else "silent", shown, condition)
 
 
 def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
     """What a publication has a drug as a cause of in patients, where a sentence names both and speaks of harm."""
-    if kind_of(record) != "publication" or not (asked.drugs or asked.drug_classes):
-        return
     told: dict[tuple[str, str], str] = {}
-    for sentence in Document.of(record).sentences:
+    for sentence in Document.of(record).sentences if asked.drugs or asked.drug_classes else ():
         drugs = [drug for drug in sorted(sentence.drugs) if is_asked_about(drug, asked)]
         if not drugs or sentence.zone == "A" or _denies(sentence) or sentence.signs.isdisjoint(_HARM):
             continue
@@ -139,10 +143,7 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
             if not (is_generic(name) or sentence.has_as_population(start, end)):
                 told |= {(drug, name): told.get((drug, name), sentence.text) for drug in drugs}
     for (drug, condition), text in told.items():
-        try:
-            reading = readings.of(record, drug, condition)[0]
-        except ReadingStopped:  # left unread
-            continue
+        reading = readings.of(record, drug, condition)[0]
         is_cause = reading.role == "cause" and reading.kind == "harm" and reading.effect in ("worse", "not_reported")
         if is_cause and reading.design not in NOT_PATIENTS:
             yield Harm(record.key, drug, "reports", text, condition)
@@ -151,42 +152,26 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
 def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
     """What is known against the drugs asked about, whatever was read: withdrawals, then contraindications by the table.
 
-    A question on what to avoid that names no drug is answered by all drugs that the table holds for the condition.
+    A question on what to avoid is answered by all drugs that the table holds for the condition, of the classes that it
+    names; one on a class that the table lacks, by those within it.
     """
     people = [*asked.conditions, *filter(None, [asked.population])]
-    if asked.kind == "avoid" and not (asked.drugs or asked.drug_classes):
-        return [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
-    found = []
+    tabled = [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
+    if not asked.names_all:
+        wanted = asked.drug_classes
+        return [each for each in tabled if not wanted or any(is_within(each.drug, name) for name in wanted)]
+    found, names_it, is_alone = list[Warning](), _namer(asked), len(asked.drugs) + len(asked.drug_classes) == 1
+    labelled = {drug_of(record) for record in pool if isinstance(record.record, Label)}
     for drug in (*asked.drugs, *asked.drug_classes):
         entries = [record for record in pool if isinstance(record.record, Drug) and drug_of(record) == drug]
-        for caution in cautions_of(drug, people, entries):
-            heading, _, text = caution.partition(": ")
-            found.append(Warning("", drug, heading, text))
+        parts = (caution.partition(": ") for caution in cautions_of(drug, people, entries))
+        own = [Warning("", drug, heading, text) for heading, _, text in parts]
+        if not own and is_alone and not people and drug not in labelled:  # what it does at all
+            kept = [c for c in contraindications_of(drug, None) if asked.kind != "harm" or c.kind == "boxed warning"]
+            told = [c for c in kept if any(map(names_it, Document.cut("", c.told).sentences)) or not subject(asked)]
+            own = [Warning("", drug, each.kind.capitalize(), str(each)) for each in told]
+        found += own or [each for each in tabled if is_within(each.drug, drug)]
     return sorted(found, key=lambda each: _WEIGHTIEST.index(each.heading))
-
-
-def interactions(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
-    """What the label of one drug asked about says of another, or of a class, asked about beside it."""
-    found = []
-    for record in pool:
-        label, drug = record.record, drug_of(record)
-        if not isinstance(label, Label) or drug not in asked.drugs:
-            continue
-        others = [each for each in asked.drugs if each != drug]
-        for named in label.named_drugs:
-            other = canonical_drug(named["drug"]) or named["drug"]
-            if other in others or any(is_class_member(other, each) for each in asked.drug_classes):
-                found.append(Warning(record.key, drug, named["heading"], named["sentence"]))
-        for heading in ("Contraindications", "Boxed warning", "Drug interactions", "Warnings"):
-            for sentence in Document.cut("", label_sections(record).get(heading, "")).sentences:
-                classes = {each.name for each in find_drug_classes(sentence.text)}
-                if not classes.isdisjoint(asked.drug_classes) or any(
-                    is_class_member(o, c) for o in others for c in classes
-                ):
-                    found.append(Warning(record.key, drug, heading, sentence.text))
-    order = list(_SECTIONS["safety"])
-    found.sort(key=lambda each: order.index(each.heading) if each.heading in order else 1)
-    return list(dict.fromkeys(found))
 
 
 def harm_sentences(record: Evidence, drug: str) -> list[str]:
@@ -216,66 +201,78 @@ def _is_harm(reading: Reading, kind: str) -> bool:
 
 
 def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
-    """What labels say of the subject, the weightiest section of each first; boxed warnings whatever they are of."""
-    names_it = _namer(asked) if subject(asked) else None
-    if names_it is None and len(asked.drugs) + len(asked.drug_classes) > 1:
-        return []  # drugs taken together: `interactions`
-    found = []
+    """What labels say of the subject, or of what is asked about beside their drug; each one's weightiest section first.
+
+    Of one drug and no subject, all that they say.
+    """
+    names_it, named = _label_namer(asked), (*asked.drugs, *asked.drug_classes)
+    found, is_all = list[Warning](), not subject(asked) and len(named) < 2
     for record in pool:
-        drug = record.record.drug if isinstance(record.record, Label) else None
-        if drug is None or not (is_asked_about(drug, asked) or not (asked.drugs or asked.drug_classes)):
+        label, drug = record.record, drug_of(record) or ""
+        if not isinstance(label, Label) or not (is_asked_about(drug, asked) or not named):
             continue
-        told = label_sections(record)
+        others = [each for each in named if not is_within(drug, each)]
         for heading in _SECTIONS[asked.kind]:
-            whole = heading == "Pregnancy" and asked.population == "pregnancy"
-            for sentence in Document.cut("", told.get(heading, "")).sentences:
-                if names_it is None or whole or names_it(sentence):
-                    found.append(Warning(record.key, drug, heading, sentence.text))
+            text = label_sections(record).get(heading, "")
+            if is_all:
+                found += [Warning(record.key, drug, heading, each) for each in sentences(text)]
+            elif heading != "Pregnancy" or asked.population in ("pregnancy", "breastfeeding"):
+                whole = (heading, asked.population) == ("Pregnancy", "pregnancy")
+                far = [
+                    each["sentence"] for each in label.named_drugs if each["heading"] == heading
+                ]  # beyond the excerpt
+                parts = [*text.split("; "), *(each for each in far if each not in text)]
+                told = (sentence for part in parts for sentence in Document.cut("", part).sentences)
+                kept = [each.text for each in told if whole or names_it(each) or _names_any(each, others)]
+                found += [Warning(record.key, drug, heading, each) for each in dict.fromkeys(kept)]
     return found
+
+
+def _names_any(sentence: Sentence, others: Sequence[str]) -> bool:
+    """Whether a sentence names one of some drugs and classes, a member of one, or a class that one belongs to."""
+    named = {*sentence.drugs, *(each.name for each in find_drug_classes(sentence.text))} if others else ()
+    return any(is_within(one, each) or is_within(each, one) for one in named for each in others)
 
 
 def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
-    """The first sentence of the boxed warning of each drug whose label is at hand and has one."""
-    wanted, found = set(drugs), []
-    for record in pool:
-        if isinstance(record.record, Label) and record.record.drug in wanted:
-            first = sentences(label_sections(record).get("Boxed warning", ""))[:1]
-            found += [Warning(record.key, record.record.drug, "Boxed warning", each) for each in first]
-    return found
+    """The first sentence of the boxed warning of each drug whose label is at hand and has one, whatever it is of."""
+    labels = [(record, drug) for record in pool if isinstance(record.record, Label) and (drug := drug_of(record))]
+    told = [(record, drug, label_sections(record).get("Boxed warning", "")) for record, drug in labels if drug in drugs]
+    return [Warning(record.key, drug, "Boxed warning", sentences(text)[0]) for record, drug, text in told if text]
 
 
 def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:
     """By drug asked about, events that Open Targets has as reported more often than expected; of a harm, its own."""
-    named = asked.kind == "harm" and bool(asked.conditions)
-    found = []
+    is_any, found = asked.kind != "harm" or not asked.conditions, []
     for record in pool:
         entry, drug = record.record, drug_of(record)
-        if isinstance(entry, Drug) and drug in asked.drugs and entry.signals:
-            terms = [each["term"] for each in entry.signals]
-            if events := [term for term in terms if not named or is_condition(term, asked)]:
-                found.append((drug, events))
+        if isinstance(entry, Drug) and drug in asked.drugs:
+            events = [each["term"] for each in entry.signals if is_any or is_condition(each["term"], asked)]
+            found += [(drug, events)] if events else []
     return found
 
 
-def first_word(asked: Question, known: Iterable[Warning], together: Iterable[Warning], label: Iterable[Warning]) -> str:
+def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warning]) -> str:
     """Yes or no, where what is known decides; empty where it does not, and where no single drug or harm is asked about.
 
     Args:
         asked: the question.
         known: by `cautions`.
-        together: by `interactions`.
         label: by `warnings`, the weightiest of each drug.
     """
-    about = subject(asked)
-    headings = {each.heading for each in (*known, *together, *(label if about else ()))}
+    names_it, is_on_all = _label_namer(asked), not subject(asked) and len(asked.drugs) + len(asked.drug_classes) < 2
+    headings = {each.heading for each in (*known, *(() if is_on_all else label))}
+    clauses = [(each.heading, clause) for each in label for clause in each.sentence.split(" and ")]
+    said = [(heading, each) for heading, clause in clauses for each in Document.cut("", clause).sentences]
+    said = [(heading, each) for heading, each in said if names_it(each)]
     if asked.kind == "safety" and headings:
-        return "No" if headings & {"Withdrawn", "Contraindicated", "Contraindications"} else "With caution"
-    warns = [each for each in label if each.heading in ("Boxed warning", "Warnings")]
-    if asked.kind == "harm" and about:
-        names_it = _namer(asked)
-        parts = (part for w in warns for text in w.sentence.split(";") for part in Document.cut("", text).sentences)
-        return "Yes" if any(names_it(part) and not _denies(part) for part in parts) else ""
-    return ""
+        is_forbidden = headings & {"Contraindicated", "Contraindications"} and not is_on_all
+        is_forbidden = is_forbidden or any(says("not to be given", each.text) for _, each in said)
+        return "No" if "Withdrawn" in headings or is_forbidden else "With caution"
+    if asked.kind == "harm" and subject(asked):
+        warned = (each for heading, each in said if heading in ("Boxed warning", "Warnings"))
+        return "" if all(map(_denies, warned)) else "Yes"
+    return "Yes" if asked.kind == "harm" and label and asks_yes_or_no(asked.text) else ""
 
 
 def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, str, list[SeriousEvents]]]:
@@ -314,3 +311,9 @@ def _namer(asked: Question) -> Callable[[Sentence], bool]:
     if population:
         return lambda sentence: speaks_of(sentence.text, population)
     return find_namer(_subjects(asked))
+
+
+def _label_namer(asked: Question) -> Callable[[Sentence], bool]:
+    """Likewise of a label, which says "high potassium" where publications name the condition."""
+    names_it, wanted = _namer(asked), set(_subjects(asked))
+    return lambda each: names_it(each) or not wanted.isdisjoint(deed.name for deed in find_deeds(each.text))

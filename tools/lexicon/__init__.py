@@ -17,6 +17,7 @@ from .drug_classes import (
     contraindications_of,
     find_drug_classes,
     is_class_member,
+    is_within,
 )
 from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawal_of
 
@@ -39,6 +40,7 @@ __all__ = [
     "find_people",
     "is_class_member",
     "is_generic",
+    "is_within",
     "same_drug",
     "withdrawal_of",
 ]

@@ -76,6 +76,16 @@ def is_class_member(drug: str, name: str) -> bool:
     return drug in known.members.get(wanted, ()) or drug.endswith(known.stems.get(wanted, ()))
 
 
+def is_within(name: str, whole: str) -> bool:
+    """Whether a drug or a class is another, or belongs to it whole.
+
+    >>> is_within("tricyclic antidepressants", "antidepressants"), is_within("nsaids", "antidepressants")
+    (True, False)
+    """
+    members = class_members(name) or (name,)
+    return name == whole or all(is_class_member(each, whole) for each in members)
+
+
 def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[str]) -> bool:
     """Whether a drug belongs to any of the classes: as a listed member, by its ending, or by its use.
 
@@ -138,12 +148,12 @@ class Contraindication(NamedTuple):
         return f"{self.told}; {self.source}, {also}not yet compared with its text"
 
 
-def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraindication]:
+def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
     """What the curated table holds against a drug in conditions, the first that meets each.
 
     Args:
         drug: generic name in lower case.
-        conditions: under any of their names, or people: pregnancy, children.
+        conditions: under any of their names, or people: pregnancy, children; None gives all that it holds.
 
     >>> contraindications_of("propranolol", ["asthma"])[0][:2]
     ('contraindicated', 'bronchial asthma')
@@ -157,6 +167,8 @@ def contraindications_of(drug: str, conditions: Iterable[str]) -> list[Contraind
         and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
         for each in [Contraindication(row["kind"], row["told"], row["source"], row["borne_out"])]
     ]
+    if conditions is None:
+        return [each for each, _ in rows]
     named = [canonical_condition(each) or each for each in conditions]
     met = [next((each for each, held in rows if condition in held), None) for condition in named]
     return list(dict.fromkeys(each for each in met if each))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
+from ..lexicon import canonical_condition
 from ..lexicon.matching import compile_cues, cue_list, read_table, tokens
 
 Kind = Literal[
@@ -110,7 +111,9 @@ def mask_names(text: str, names: Sequence[Name]) -> list[str]:
             taken = name.end
             drug = "DRUGS" if words[-1] in question_words("asks for a class") else "DRUG"
             words.append(drug if name.is_drug else "COND")
-        elif token.start >= taken and token.key in ("it", "they", "them"):
+            if name.kind == "condition" and canonical_condition(name.text) is None:  # a deed tells the kind by itself
+                words += [each.key for each in tokens(name.text)]
+        elif token.start >= taken and token.key in ("it", "they", "them") and "DRUGS" not in words:
             words.append("DRUGS" if words[-1] == "of" else "DRUG")
         elif token.start >= taken:
             words.append("DRUGS" if token.key in question_words("drugs in general") else token.key)

@@ -119,6 +119,9 @@ class Question:
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
         if unclear := self._unknown_property:
             return f"“{unclear}” names no class of drugs and no way to give them that is known; name what to leave out"
+        if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known:
+            other = f"“{self.unread[0]}” is not known as a drug; " if self.unread else ""
+            return f"{other}which two drugs are to be compared?"
         is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
         is_looked_for = self.kind == "mechanism" or is_code
         if known or (is_looked_for and self.unread):
@@ -216,9 +219,11 @@ def parse_question(question: str) -> Question:
     asked = text
     for start, end in (each[1:] for each in excluded):
         asked = asked[:start] + " " * (end - start) + asked[end:]
-    kind, *further = _kinds(asked, names)
+    parts = _parts(asked, names)
+    kind, *further = [each for each, _ in parts]
     population = find_population(text)
-    conditions = [name for name in kept if name.kind == "condition"]
+    of_harm = [start for each, start in parts[1:] if each == "harm" and kind not in ON_HARM]  # "and which cause falls?"
+    conditions = [name for name in kept if name.kind == "condition" and name.start < min(of_harm, default=len(text))]
     of_people = _background(text, conditions) if kind not in ON_HARM else []
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
@@ -270,10 +275,12 @@ def stand_alone(question: str, earlier: str) -> str:
     """
     asked, before = parse_question(question), parse_question(earlier)
     own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
-    if asked.conditions or asked.needs_english or not (before.conditions or before.drugs):
+    if asked.needs_english or not (before.conditions or before.drugs):
         return question
-    if asked.kind == "harm" and (own or drugs):  # of a drug, whatever it was asked about for
-        return question if own else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
+    names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
+    if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # of a drug, whatever it was asked about for
+        is_whole = own or not drugs or (asked.conditions and not names_them)
+        return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
     said = [" and ".join(drugs)] if drugs and not own else []
     said += [f"{'to prevent' if before.intent == 'prevention' else 'for'} {' and '.join(before.conditions)}"]
     said = said if before.conditions else said[:-1]
@@ -420,13 +427,14 @@ def _find_names(text: str) -> list[Name]:
     drugs = [each for each in find_drugs(text) if not is_part(each, known)]
     classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    found = merge_mentions(classes, merge_mentions(deeds, find_conditions(text)) or find_people(text))
+    general = reduce(_say_drug, [*drugs, *classes], text)  # so that "gabapentin for" tells as much as "drugs for"
+    found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
     conditions = [each for each in found if each not in classes]
 
     by_use = []
     for each in conditions:
         rest = text[each.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
-        following = bare_words(rest[:40])[:1] if rest[:1].isspace() else []
+        following = bare_words(rest[:40])[:1] if rest[:1].isspace() and rest[1:2].isalpha() else []
         if set(following) & set(question_words("drugs by use")):
             by_use.append(each)
     if len({each.name for each in conditions}) > len({each.name for each in by_use}):
@@ -439,6 +447,11 @@ def _find_names(text: str) -> list[Name]:
         *(Name(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
     ]
     return sorted(kinds, key=lambda name: name.start)
+
+
+def _say_drug(text: str, named: Mention) -> str:
+    size = named.end - named.start
+    return f"{text[: named.start]}{'drug'.ljust(size)[:size]}{text[named.end :]}"
 
 
 def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
@@ -496,14 +509,16 @@ def _guarded(text: str) -> set[int]:
     return inside
 
 
-def _kinds(text: str, names: Sequence[Name]) -> list[Kind]:
-    """The kinds of a question's parts: "…, and which of them failed?" is a further one."""
+def _parts(text: str, names: Sequence[Name]) -> list[tuple[Kind, int]]:
+    """The kinds of a question's parts, with where each begins: "…, and which of them failed?" is a further one."""
     opening = "|".join(question_words("opening"))
     starts = [each.end() for each in re.finditer(rf"(?:[,;]|\band|\bbut)\s+(?=(?:{opening})\b)", text, re.IGNORECASE)]
-    if not re.search(rf"\b(?:{opening})\b", text[: starts[0]] if starts else "", re.IGNORECASE):
+    asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(question_words('interrogatives'))})\b"
+    if not re.search(asks, text[: starts[0]] if starts else "", re.IGNORECASE):
         starts = []
     places = zip([0, *starts], [*starts, len(text)], strict=True)
-    return [kind_of(" " * start + text[start:end] + " " * (len(text) - end), names) for start, end in places]
+    blank = " " * len(text)
+    return [(kind_of(blank[:start] + text[start:end] + blank[end:], names), start) for start, end in places]
 
 
 def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
