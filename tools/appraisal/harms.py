@@ -223,15 +223,12 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
                 ]  # beyond the excerpt
                 parts = [*text.split("; "), *(each for each in far if each not in text)]
                 told = (sentence for part in parts for sentence in Document.cut("", part).sentences)
-                kept = [each.text for each in told if whole or names_it(each) or _names_any(each, others)]
-                found += [Warning(record.key, drug, heading, each) for each in dict.fromkeys(kept)]
-    return found
-
-
-def _names_any(sentence: Sentence, others: Sequence[str]) -> bool:
-    """Whether a sentence names one of some drugs and classes, a member of one, or a class that one belongs to."""
-    named = {*sentence.drugs, *(each.name for each in find_drug_classes(sentence.text))} if others else ()
-    return any(is_within(one, each) or is_within(each, one) for one in named for each in others)
+                for each in told:
+                    beside = {*each.drugs, *(c.name for c in find_drug_classes(each.text))} if others else ()
+                    meets = any(is_within(one, two) or is_within(two, one) for one in beside for two in others)
+                    if whole or meets or names_it(each):
+                        found.append(Warning(record.key, drug, heading, each.text))
+    return list(dict.fromkeys(found))
 
 
 def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:

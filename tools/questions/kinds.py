@@ -55,7 +55,7 @@ class Name(NamedTuple):
 class _Row(NamedTuple):
     kind: Kind
     needs: str
-    cues: str
+    cues: re.Pattern[str]
     asking: frozenset[str]
 
 
@@ -74,7 +74,7 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     fits = {"": True, "drug": drugs > 0, "two": drugs > 1, "open": drugs == 0}
     masked = " ".join(words)
     for row in _rows():
-        if fits[row.needs] and _pattern(row.cues).search(masked):
+        if fits[row.needs] and row.cues.search(masked):
             return row.kind
     has_form = len(words) > 1 and words[1] in question_words("opening")
     return "other" if has_form and not {"DRUG", "COND"} <= set(words) else "treat"
@@ -122,10 +122,6 @@ def mask_names(text: str, names: Sequence[Name]) -> list[str]:
 
 @cache
 def _rows() -> tuple[_Row, ...]:
-    rows = read_table("kinds.tsv", __package__)
-    return tuple(_Row(row["kind"], row["needs"], row["cues"], frozenset(row["asking"].split())) for row in rows)  # type: ignore[arg-type]
-
-
-@cache
-def _pattern(cell: str) -> re.Pattern[str]:
-    return compile_cues(cell, re.NOFLAG)
+    rows, cased = read_table("kinds.tsv", __package__), re.NOFLAG
+    told = ((row["kind"], row["needs"], compile_cues(row["cues"], cased), row["asking"].split()) for row in rows)
+    return tuple(_Row(kind, needs, cues, frozenset(asking)) for kind, needs, cues, asking in told)  # type: ignore[arg-type]

@@ -119,9 +119,8 @@ class Question:
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
         if unclear := self._unknown_property:
             return f"“{unclear}” names no class of drugs and no way to give them that is known; name what to leave out"
-        if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known:
-            other = f"“{self.unread[0]}” is not known as a drug; " if self.unread else ""
-            return f"{other}which two drugs are to be compared?"
+        if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
+            return f"“{self.unread[0]}” is not known as a drug; which two drugs are to be compared?"
         is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
         is_looked_for = self.kind == "mechanism" or is_code
         if known or (is_looked_for and self.unread):
@@ -160,8 +159,7 @@ class Question:
     @property
     def names_all(self) -> bool:
         """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
-        open_ended = self.kind in ("treat", "prevent", "avoid", "other")
-        return not open_ended and bool(self.drugs or self.drug_classes)
+        return self.kind != "avoid" and not self.asks_openly and bool(self.drugs or self.drug_classes)
 
 
 def validate_question(text: str) -> str:
@@ -282,8 +280,8 @@ def stand_alone(question: str, earlier: str) -> str:
         is_whole = own or not drugs or (asked.conditions and not names_them)
         return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
     said = [" and ".join(drugs)] if drugs and not own else []
-    said += [f"{'to prevent' if before.intent == 'prevention' else 'for'} {' and '.join(before.conditions)}"]
-    said = said if before.conditions else said[:-1]
+    aim = "to prevent" if before.intent == "prevention" else "for"
+    said += [f"{aim} {' and '.join(before.conditions)}"] if before.conditions else []
     said += [f"in people with {' and '.join(before.background)}"] if before.background else []
     said += [f"without {' or '.join(before.left_out)}"] if before.left_out else []
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
@@ -359,12 +357,12 @@ def find_population(text: str) -> str | None:
     >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
     ('pregnancy', None)
     """
-    return next((name for name in _population_words() if name not in SEXES and speaks_of(text, name)), None)
+    return next((name for name in _words_of("populations.tsv") if name not in SEXES and speaks_of(text, name)), None)
 
 
 def speaks_of(text: str, population: str) -> bool:
     """Whether a text names a population of the table."""
-    return _population_words()[population].search(text) is not None
+    return _words_of("populations.tsv")[population].search(text) is not None
 
 
 def routes_in(text: str) -> tuple[str, ...]:
@@ -380,10 +378,6 @@ def _find_routes(text: str) -> list[Mention]:
     known = _words_of("routes.tsv").items()
     found = [Mention(name, *each.span(), each[0]) for name, words in known for each in words.finditer(text)]
     return sorted(found, key=lambda each: each.start)
-
-
-def _population_words() -> Mapping[str, re.Pattern[str]]:
-    return _words_of("populations.tsv")
 
 
 @cache
@@ -427,16 +421,14 @@ def _find_names(text: str) -> list[Name]:
     drugs = [each for each in find_drugs(text) if not is_part(each, known)]
     classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    general = reduce(_say_drug, [*drugs, *classes], text)  # so that "gabapentin for" tells as much as "drugs for"
+    general = text  # "drug for sciatica" tells a condition where "gabapentin for" would not
+    for each in (*drugs, *classes):
+        general = general[: each.start] + "drug".ljust(len(each.text))[: len(each.text)] + general[each.end :]
     found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
     conditions = [each for each in found if each not in classes]
 
-    by_use = []
-    for each in conditions:
-        rest = text[each.end :].lower().removeprefix(" lowering").removeprefix("-lowering")
-        following = bare_words(rest[:40])[:1] if rest[:1].isspace() and rest[1:2].isalpha() else []
-        if set(following) & set(question_words("drugs by use")):
-            by_use.append(each)
+    use = re.compile(rf"([ -]lowering)? ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
+    by_use = [each for each in conditions if use.match(text, each.end)]
     if len({each.name for each in conditions}) > len({each.name for each in by_use}):
         conditions = [each for each in conditions if each not in by_use]
         classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
@@ -447,11 +439,6 @@ def _find_names(text: str) -> list[Name]:
         *(Name(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
     ]
     return sorted(kinds, key=lambda name: name.start)
-
-
-def _say_drug(text: str, named: Mention) -> str:
-    size = named.end - named.start
-    return f"{text[: named.start]}{'drug'.ljust(size)[:size]}{text[named.end :]}"
 
 
 def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
@@ -544,7 +531,7 @@ def _known_phrases(text: str) -> list[tuple[int, int]]:
     """Where words stand that mean something without naming a drug or a condition: who, to prevent, gene therapy."""
     bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
     acute = cue_regex("acute", __package__)
-    patterns = [PREVENTION_WORD, acute, bound, *_population_words().values()]
+    patterns = [PREVENTION_WORD, acute, bound, *_words_of("populations.tsv").values()]
     return [found.span() for known in patterns for found in known.finditer(text)]
 
 
