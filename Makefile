@@ -246,15 +246,18 @@ lock: ## Renew the locked requirements
 BARE := .venvs/bare
 
 .PHONY: bare-install
-bare-install: dev ## Build the package, install it alone, then at its lowest versions, and run what the documentation types
+bare-install: dev ## Install the package alone, then with extras, newest and lowest versions; run what the documentation types
 	rm -rf $(BARE) build/dist
-	$(UV) build --quiet --wheel --out-dir build/dist
+	$(UV) build --quiet --out-dir build/dist
 	$(UV) venv --quiet $(BARE)
 	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet build/dist/*.whl
 	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark
+	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet -r pyproject.toml --all-extras
+	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark --extras
 	$(UV) venv --quiet --clear $(BARE)
-	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --resolution lowest-direct build/dist/*.whl
-	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark
+	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --resolution lowest-direct -r pyproject.toml --all-extras
+	VIRTUAL_ENV=$(BARE) $(UV) pip install --quiet --no-deps build/dist/*.whl
+	$(BIN)/python .ci/bare_install.py $(BARE)/bin/willowbark --extras
 
 .PHONY: release
 release: bare-install ## Check the version against CHANGELOG.md, build into dist/, and say which tag to set

@@ -1,7 +1,7 @@
 """What README and documentation name exists: commands as they are typed, options, files, targets, names in code."""
 
 import re
-import shlex
+import runpy
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,9 @@ from willowbark.teams.faces.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(ROOT.glob("docs/**/*.md"))
-FENCE = re.compile(r"```(?P<kind>\w*)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL)
+BARE = runpy.run_path(str(ROOT / ".ci" / "bare_install.py"))
+FENCE, INLINE = BARE["FENCE"], BARE["INLINE"]
 OTHERS = {"claude_desktop_config", "test_a_429_is_worth_retrying"}  # another program's file, and an example of a name
-INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 CODE = (".py", ".toml", ".in", ".txt", ".tsv", ".j2", ".html", ".js", ".css", ".json", ".ipynb", "Makefile", "run")
 SOURCES = ("agents", "tools", "teams", "src", "tests", "benchmarks", "faults", "studio", "examples", "notebooks", ".ci")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*(?:\(\))?")
@@ -24,47 +24,9 @@ STAND_IN = re.compile(r"FOLDER|NAME|yoursource")
 OPTION = re.compile(r"--[a-z][a-z-]+")
 
 
-def commands() -> list[tuple[str, str]]:
-    """Every line that calls `willowbark`, in a block or within a sentence, and the page that it stands on."""
-    found = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        blocks = [match["code"] for match in FENCE.finditer(text) if match["kind"] in ("", "console", "sh", "bash")]
-        lines = [line for block in blocks for line in block.splitlines()]
-        for line in [*lines, *INLINE.findall(FENCE.sub("", text))]:
-            if re.search(r"(^|[ /])willowbark( |$)", line) and "pip install" not in line and "mcp add" not in line:
-                found.append((page.relative_to(ROOT).as_posix(), line))
-    return found
-
-
-def words_of(line: str) -> list[str]:
-    """What follows the program in a command line, without what its output is sent to."""
-    words = [word.partition("|")[0] for word in shlex.split(line.replace("…", "anything").replace("\\|", "|"))]
-    start = next(place for place, word in enumerate(words) if word.rpartition("/")[2] == "willowbark")
-    ends = [place for place, word in enumerate(words) if word in ("2>", ">", "", "&&")]
-    return words[start + 1 : min(ends, default=len(words))]
-
-
-def parse(words: list[str]) -> None:
-    """Have the program take a command line apart, without running it.
-
-    Raises an error of the parser's: no such command or option, or a value that is none.
-    """
-    command: Any = get_command(app)
-    while words and words[0] in getattr(command, "commands", {}):
-        command, words = command.commands[words[0]], words[1:]
-    if hasattr(command, "commands"):  # a group: options of its own, or its name alone in a sentence
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert not words or words[0] in known, f"no such command: {words[0]}"
-        return
-    needed = [each for each in command.params if each.param_type_name == "argument" and each.required]
-    typed = [word for word in words if not word.startswith("-")]
-    command.make_context("willowbark", [*words, *(["last"] * len(needed) if not typed else [])])
-
-
-@pytest.mark.parametrize(("page", "line"), commands())
+@pytest.mark.parametrize(("page", "line"), BARE["documented"]([*BARE["PAGES"], ROOT / "CONTRIBUTING.md"]))
 def test_a_command_is_one_that_the_program_takes(page: str, line: str) -> None:
-    parse(words_of(line))
+    BARE["take_apart"](line, missing="last")
 
 
 @cache

@@ -1,14 +1,23 @@
 """What is installed is what stands in the checkout."""
 
+import random
 import re
 import runpy
+import subprocess
+import sys
+import sysconfig
 import tomllib
+import venv
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 FLOORS = ("agents", "tools", "teams")
+SEED = 1
 
 
 def project() -> dict[str, object]:
@@ -81,3 +90,37 @@ def test_a_release_needs_a_version_that_the_changelog_dates_and_no_tag_has() -> 
     (undated,) = problems("1.3.0", ready, "", [])
     assert "no heading `## [1.3.0] - YYYY-MM-DD`" in undated
     assert len(problems("1.2.0", ready, " M README.md", ["v1.2.0"])) == 2
+
+
+def what_is_needed(dependencies: list[str]) -> set[str]:
+    """The distributions that these dependencies bring, and what those bring, without extras that nobody asked for."""
+    found, waiting = set[str](), [Requirement(each) for each in dependencies]
+    while waiting:
+        one = waiting.pop()
+        for extra in ["", *one.extras]:
+            if (key := f"{canonicalize_name(one.name)}[{extra}]") not in found:
+                found.add(key)
+                further = [Requirement(each) for each in distribution(one.name).requires or []]
+                waiting += [each for each in further if not each.marker or each.marker.evaluate({"extra": extra})]
+    return {each.partition("[")[0] for each in found}
+
+
+@pytest.mark.whole
+def test_commands_of_the_documentation_work_where_the_package_is_installed_alone(tmp_path: Path) -> None:
+    uv = Path(sysconfig.get_path("scripts")) / "uv"
+    build = [uv, "build", "--quiet", "--offline", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run([*build, "--out-dir", tmp_path / "dist"], cwd=ROOT, check=True)
+    venv.create(tmp_path / "bare", symlinks=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "bare")}))
+    for name in what_is_needed(project()["project"]["dependencies"]):  # type: ignore[index]
+        for file in distribution(name).files or []:
+            if ".." not in file.parts:
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                (site / file).symlink_to(file.locate())
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    install = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", tmp_path / "bare"]
+    subprocess.run([*install, wheel], check=True)
+    bare = runpy.run_path(str(ROOT / ".ci" / "bare_install.py"))
+
+    pages = random.Random(SEED).sample([page for page in bare["PAGES"] if bare["complete"]([page])], 4)
+    assert bare["main"](tmp_path / "bare" / "bin" / "willowbark", extras=False, pages=pages) == []
