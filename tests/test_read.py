@@ -63,7 +63,7 @@ INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | Unreadable]]] = 
         "PMID- 9\nTI  - Topiramate in\n      migraine\nPT  - Review\nPT  - Journal Article\nAB  - Attacks fell.\n"
         "FAU - Doe, J\n\nPMID- 10\nTI  - Second\n",
         [
-            InputRecord("9", "Topiramate in migraine", "Attacks fell.", None, None, ("Review", "Journal Article")),
+            InputRecord("9", "Topiramate in migraine", "Attacks fell.", "", "", ("Review", "Journal Article")),
             InputRecord("10", "Second", ""),
         ],
     ),
@@ -99,11 +99,11 @@ def test_each_format_gives_its_records(name: str) -> None:
     [
         ("{", "not JSON"),
         ("[1]", "not an object"),
-        ('{"title": 3}', "title is not text"),
+        ('{"title": 3}', "title should be a valid string"),
         ('{"id": 1}', "neither title nor text"),
-        ('{"title": "a", "id": []}', "id is neither"),
+        ('{"title": "a", "id": []}', "id should be a valid string"),
         ('{"title": "a", "publication_types": [1]}', "publication_types"),
-        (r'{"title": "\ud800"}', "half a character"),
+        (r'{"title": "\ud800"}', "unicode"),
         ("[" * 100_000, "not JSON"),
         (b'{"title": "\xff"}', "not UTF-8"),
     ],

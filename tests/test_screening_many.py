@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,10 @@ def test_the_page_holds_all_it_shows_and_no_markup_of_records(undisturbed: Path)
     page = (undisturbed / "screen.html").read_text(encoding="utf-8")
     data = page.partition('type="application/json">')[2].partition("</script>")[0]
     assert "<" not in data
-    assert [row[0] for row in json.loads(data)["conditions"]] == CONDITIONS
+    shown = json.loads(data)["conditions"]
+    assert [row[0] for row in shown] == CONDITIONS
+    assert shlex.split(shown[0][2])[:4] == ["willowbark", "ask", "--library", "bundled"]
+    assert CONDITIONS[0] in shlex.split(shown[0][2])[4]
     assert "src=" not in page
 
 

@@ -17,11 +17,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol, get_args
+from typing import Annotated, Any, BinaryIO, Literal, Protocol, get_args
 from xml.etree.ElementTree import ParseError, tostring
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
+from pydantic import AliasChoices, BeforeValidator, Field, Strict, StrictInt, StrictStr, StringConstraints, TypeAdapter
+from pydantic import ValidationError as InvalidRecord
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.lexicon import is_generic
@@ -31,6 +34,7 @@ from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
 from ..exports.evidence import safe_cell
+from ..screening.tables import csv_rows
 from .terminal import Progress, complain
 
 Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
@@ -44,32 +48,37 @@ COLUMNS = (
 )  # fmt: skip
 _LONGEST = 16_000_000  # bytes of one line
 _PROGRESS_EVERY_S = 5.0
-_NAMES = {
-    "id": ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do"),
-    "title": ("title", "article title", "primary title", "ti", "t1", "ct", "btl"),
-    "text": ("text", "abstract", "abstract note", "ab", "n2"),
-    "drug": ("drug",),
-    "condition": ("condition",),
-    "publication_types": ("publication_types", "publication type", "publication types", "pt", "m3"),
-}
-"""Names of columns, fields and tags, in lower case; the first that has a value counts."""
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it cannot be read."""
 _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 """A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
+_TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
+_TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
+_Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
-@dataclass(frozen=True, slots=True)
+def _of(*names: str, default: Any = "") -> Any:
+    """A field by its columns, fields and tags, in lower case; the first that has a value counts."""
+    return Field(default=default, validation_alias=AliasChoices(*names))
+
+
+@checked_dataclass(frozen=True, slots=True)
 class InputRecord:
     """A record of an input file."""
 
-    id: str | int
+    id: StrictStr | StrictInt = _of("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
     """As the file gives it, otherwise the record's number in the file."""
-    title: str
-    text: str
-    drug: str | None = None
-    condition: str | None = None
-    publication_types: tuple[str, ...] = ()
+    title: _Line = _of(*_TITLES)
+    text: StrictStr = _of(*_TEXTS)
+    drug: _Line = ""
+    condition: _Line = ""
+    publication_types: Annotated[
+        tuple[_Line, ...],
+        BeforeValidator(lambda given: re.findall("[^|;]+", given) if isinstance(given, str) else given),
+    ] = _of("publication_types", "publication type", "publication types", "pt", "m3", default=())
+
+
+_CHECKED = TypeAdapter(InputRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ def read_file(
     name = "standard input" if str(file) == "-" else str(file)
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
-        output = stack.enter_context(_Output(out, to))
+        output = _Output(stack.enter_context(_open(out, "a+b", "written")) if out else None, out, to)
         progress = stack.enter_context(Progress(quiet=quiet))
         began = shown_at = time.monotonic()
         for record in records_in(source, format_):
@@ -184,31 +193,18 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
         "jsonl": _json_rows, "xml": _xml_rows, "nbib": _tagged_rows, "ris": _tagged_rows, "csv": _csv_rows,
     }  # fmt: skip
     for order, (place, row) in enumerate(readers[form](stream), 1):
-        yield Unreadable(place, row) if isinstance(row, str) else _record(row, place, order)
-
-
-def _record(row: Mapping[str, Any], place: str, order: int) -> InputRecord | Unreadable:
-    fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
-    found = {field: next((fields[name] for name in names if name in fields), "") for field, names in _NAMES.items()}
-    for name in ("title", "text", "drug", "condition"):
-        if not isinstance(found[name], str):
-            return Unreadable(place, f"{name} is not text")
-    types = found["publication_types"]
-    types = re.split("[|;]", types) if isinstance(types, str) else types
-    if not isinstance(types, list) or not all(isinstance(kind, str) for kind in types):
-        return Unreadable(place, "publication_types is not a list of texts")
-    own = found["id"] if found["id"] != "" else str(order)
-    if isinstance(own, bool) or not isinstance(own, str | int):
-        return Unreadable(place, "id is neither text nor a number")
-    title, text, drug, condition = (found[name] for name in ("title", "text", "drug", "condition"))
-    if not title.strip() and not text.strip():
-        return Unreadable(place, "neither title nor text")
-    try:
-        f"{own}{title}{text}{drug}{condition}".encode()
-    except UnicodeEncodeError:
-        return Unreadable(place, "holds half a character (a lone surrogate)")
-    kinds = tuple(kind.strip() for kind in types if kind.strip())
-    return InputRecord(own, title.strip(), text, drug.strip() or None, condition.strip() or None, kinds)
+        if isinstance(row, str):
+            yield Unreadable(place, row)
+            continue
+        fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
+        try:
+            record = _CHECKED.validate_python({"#": str(order), **fields})
+        except InvalidRecord as error:
+            first = error.errors(include_url=False)[0]
+            yield Unreadable(place, f"{first['loc'][0]} {first['msg'].removeprefix('Input ')}")
+        else:
+            is_empty = not record.title and not record.text.strip()
+            yield Unreadable(place, "neither title nor text") if is_empty else record
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
@@ -250,27 +246,10 @@ def _json_rows(stream: BinaryIO) -> _Rows:
 
 
 def _csv_rows(stream: BinaryIO) -> _Rows:
-    csv.field_size_limit(_LONGEST)
-    lines = _text_lines(stream)
-    first = next(lines, (1, ""))[1]
-    mark = max((",", "\t", ";"), key=first.count)
-    header = [name.strip().lower() for name in next(csv.reader([first], delimiter=mark), [])]
-    if first.strip() and not set(header) & {*_NAMES["title"], *_NAMES["text"]}:
+    header, rows = csv_rows(line for _, line in _text_lines(stream))
+    if header and not set(header) & {*_TITLES, *_TEXTS}:
         raise UsageError("the table's first line names neither a column title nor a column text or abstract")
-    rows = csv.reader((line for _, line in lines), delimiter=mark)
-    while True:
-        place = f"line {rows.line_num + 2}"
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield place, f"not CSV ({error})"
-            continue
-        if len(row) > len(header):
-            yield place, f"{len(row)} cells under {len(header)} columns"
-        elif any(cell.strip() for cell in row):
-            yield place, dict(zip(header, row, strict=False))
+    yield from ((f"line {number}", row) for number, row in rows)
 
 
 def _tagged_rows(stream: BinaryIO) -> _Rows:
@@ -361,58 +340,41 @@ def _csv_line(cells: Sequence[Any]) -> bytes:
 
 
 class _Output:
-    """Appends whole lines to what the output already holds.
+    """Readings as lines, after those that a file holds already; without one on standard output.
 
     Attributes:
         last: number of the last record with a reading there; 0 for none.
         kept: how many readings are there.
+
+    Raises:
+        UsageError: the file holds something else.
     """
 
-    def __init__(self, path: Path | None, to: str) -> None:
-        self._path, self._to = path, to
+    def __init__(self, file: BinaryIO | None, path: Path | None, to: str) -> None:
+        self._file, self._path, self._to = file or sys.stdout.buffer, path, to
         self.last, self.kept = 0, 0
         self._there: list[bytes] = []  # lines of the last record
-        self._file: BinaryIO = sys.stdout.buffer
-
-    def __enter__(self) -> "_Output":
-        head = _csv_line(COLUMNS) if self._to == "csv" else b""
+        head = _csv_line(COLUMNS) if to == "csv" else b""
         end = 0
-        if self._path is not None:
-            self._file = _open(self._path, "r+b" if self._path.exists() else "w+b", "written")
-            try:
-                end = self._find_end(head)
-            except UsageError:
-                self._file.close()
-                raise
-            self._file.seek(end)
-            self._file.truncate()
-        if not end:
-            self._file.write(head)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._path is not None:
-            self._file.close()
-
-    def _find_end(self, head: bytes) -> int:
-        """Note the last record that is there; gives where its last whole line ends."""
-        end = 0
-        for number, line in enumerate(self._file):
+        if file is not None:
+            file.seek(0)
+        for line in file or ():
             if not line.endswith(b"\n"):
                 break
+            if end or line != head:
+                try:
+                    record = int(line.split(b",", 1)[0]) if head else json.loads(line)["record"]
+                except (ValueError, TypeError, KeyError):
+                    record = None
+                if not isinstance(record, int) or record < max(1, self.last) or (head and not end):
+                    raise UsageError(f"{path} exists and holds no readings as {to}; name another file")
+                self._there = [*self._there, line] if record == self.last else [line]
+                self.last, self.kept = record, self.kept + 1
             end += len(line)
-            if head and number == 0 and line == head:
-                continue
-            try:
-                record = int(line.split(b",", 1)[0]) if head else json.loads(line)["record"]
-            except (ValueError, TypeError, KeyError):
-                record = None
-            if not isinstance(record, int) or record < max(1, self.last) or (head and number == 0):
-                raise UsageError(f"{self._path} exists and holds no readings as {self._to}; name another file")
-            self._there = [*self._there, line] if record == self.last else [line]
-            self.last = record
-            self.kept += 1
-        return end
+        if file is not None:
+            file.truncate(end)
+        if not end:
+            self._file.write(head)
 
     def write(self, record: int, rows: Sequence[dict[str, Any]]) -> int:
         """Write the lines of a record that are not yet there; gives their number.

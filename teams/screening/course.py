@@ -32,7 +32,7 @@ from willowbark.tools.works.linking import link
 
 from .engines import Engine, Unit
 from .results import write_results
-from .tables import Table
+from .tables import Table, csv_rows
 
 CONDITION_COLUMNS = ("condition", "disease", "name")
 DRUG_COLUMNS = ("drug", "name")
@@ -75,23 +75,21 @@ def read_names(file: Path, columns: Sequence[str]) -> list[str]:
         UsageError: it cannot be read, has none of these columns, or holds no name.
     """
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        header, rows = csv_rows(file.read_text(encoding="utf-8-sig").splitlines(keepends=True))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})") from None
-    mark = max(",;\t", key=(lines[0] if lines else "").count)
-    rows = list(csv.DictReader(lines, delimiter=mark))
-    if any(None in row for row in rows):
-        raise UsageError(f"{file}: a line has more cells than its first line; put names that hold {mark!r} in quotes")
-    headings = {(name or "").strip().lower(): name for name in (rows[0] if rows else {})}
-    column = next((headings[name] for name in columns if name in headings), None)
+    column = next((name for name in columns if name in header), None)
     if column is None:
-        raise UsageError(
-            f"{file}: its first line has to name a column {' or '.join(columns)}, and a name has to follow"
-        )
-    names = list(dict.fromkeys(name for row in rows if (name := " ".join((row[column] or "").split()))))
+        raise UsageError(f"{file}: its first line has to name a column {' or '.join(columns)}")
+    names = dict[str, None]()
+    for number, row in rows:
+        if isinstance(row, str):
+            raise UsageError(f"{file}: line {number}: {row}; put names that hold a comma in quotes")
+        names[" ".join(row.get(column, "").split())] = None
+    names.pop("", None)
     if not names:
         raise UsageError(f"{file}: no name stands under {column}")
-    return names
+    return list(names)
 
 
 def screen(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -126,10 +127,9 @@ def _page(
         name: sum(kind_of(each) in ("publication", "trial") for each in held.values())
         for name, (_, held) in found.items()
     }
-    data = json.dumps(
-        {"conditions": [[name, counts[name], questions[name], cells[name]] for name in found], "library": library.path},
-        ensure_ascii=False,
-    )
+    asking = ["willowbark", "ask", "--library", library.path]
+    shown = [[name, counts[name], shlex.join([*asking, questions[name]]), cells[name]] for name in found]
+    data = json.dumps({"conditions": shown}, ensure_ascii=False)
     source = resources.files(__package__).joinpath("screen.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

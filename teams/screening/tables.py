@@ -3,17 +3,51 @@
 A part is written beside its place and moved there, so that it is whole or not there at all.
 """
 
+import csv
 import gzip
 import importlib.util
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from willowbark.tools.errors import UsageError
 
 Row = Mapping[str, Any]
+_LONGEST_CELL = 16_000_000  # characters
+
+
+def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[str, str] | str]]]:
+    """A table of commas, semicolons or tabs.
+
+    Returns:
+        The headings in lower case, and of each row that is not empty the number of its line, and its cells by them, or
+        why it cannot be read.
+    """
+    csv.field_size_limit(_LONGEST_CELL)
+    left = iter(lines)
+    first = next(left, "")
+    mark = max(",;\t", key=first.count)
+    header = [name.strip().lower() for name in next(csv.reader([first], delimiter=mark), [])]
+
+    def read_rows() -> Iterator[tuple[int, dict[str, str] | str]]:
+        rows = csv.reader(left, delimiter=mark)
+        while True:
+            number = rows.line_num + 2
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield number, f"not CSV ({error})"
+                continue
+            if len(cells) > len(header):
+                yield number, f"{len(cells)} cells under {len(header)} columns"
+            elif any(cell.strip() for cell in cells):
+                yield number, dict(zip(header, cells, strict=False))
+
+    return header, read_rows()
 
 
 def has_parquet() -> bool:
