@@ -7,18 +7,16 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions import understood_question, validate_question
 
 from ..config import FILE_NAME, Settings, directory_of_stray_file
 from ..events import AgentEvent
@@ -31,9 +29,6 @@ from .terminal import Progress, complain, format_event, show_report
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
-    from willowbark.tools.http.transport import Recorder
-
-    from ..run.research import Asked
 
 _GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, an orderly stop, a closed terminal; Windows lacks the last
@@ -107,47 +102,34 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     settings, shown = options.chosen(), options.shown
     if options.settings is None and shown.out is None and (directory := directory_of_stray_file()) is not None:
         complain(f"{FILE_NAME} in this folder writes run folders to {directory}; use --out to choose another place")
-    check = understood_question if settings.llm.model == BASELINE else validate_question
-    question = check(options.question or "")
+    question = options.checked_question(settings)
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
-    with ExitStack() as stack:
-        recorder, traced = _tracing(shown.trace, stack)
-        if settings.library.path is None:
-            endpoints = options.endpoints or Endpoints.public()
-            addresses = addresses_of(endpoints, settings)
-            if not reachable(addresses, enough=1):
-                complain(unreachable_advice(endpoints, addresses))
-                return ExitCode.UNREACHABLE
-        elif options.endpoints is None and settings.library.path != "bundled":
-            library_of(settings.library)  # a bad folder is reported before anything is shown
-        folder = RunFolder.create(settings.output.directory, question)
-        stack.callback(folder.discard_if_empty)
-        progress = stack.enter_context(_progress(shown))
-        progress.begin(question)
-        from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen and the agents take most of a second
+    if settings.library.path is None:
+        endpoints = options.endpoints or Endpoints.public()
+        addresses = addresses_of(endpoints, settings)
+        if not reachable(addresses, enough=1):
+            complain(unreachable_advice(endpoints, addresses))
+            return ExitCode.UNREACHABLE
+    elif options.endpoints is None and settings.library.path != "bundled":
+        library_of(settings.library)  # a bad folder is reported before anything is shown
+    folder = RunFolder.create(settings.output.directory, question)
 
-        if stream is None:
-            from ..run.course import Course  # noqa: F401, PLC0415  the whole team: bad input is reported before
-            from ..run.research import research_stream  # noqa: PLC0415
+    def start(**given: Any) -> _Events:
+        given |= {"question": question, "settings": settings, "model_client": client, "run_id": folder.run_id}
+        begun = options.model_copy(update=given)
+        if stream is not None:
+            return stream(begun)
+        from ..run.course import Course  # noqa: F401, PLC0415  the whole team: bad input is reported before
+        from ..run.research import research_stream  # noqa: PLC0415
 
-            collect_rarely()
-            stream = research_stream
-        client, token = client or model_client(BASELINE, settings), CancellationToken()
-        given = {
-            "question": question,
-            "settings": settings,
-            "model_client": client,
-            "recorder": recorder,
-            "cancellation_token": token,
-            "approve": _terminal_approver(settings, progress),
-            "run_id": folder.run_id,
-        }
-        events = traced(stream(options.model_copy(update=given)))
-        end_at_once = partial(_end_at_once, progress=progress, folder=folder, settings=settings)
-        outcome = asyncio.run(follow(events, progress.show, token, client, end_at_once))
-        outcome.may_stand_in = settings.llm.fallback
-        progress.__exit__(None, None, None)
+        collect_rarely()
+        return research_stream(begun)
+
+    try:
+        outcome = _follow_on_terminal(start, settings, shown, folder, question, client)
         return _finish(outcome, folder, settings, shown)
+    finally:
+        folder.discard_if_empty()
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
@@ -157,15 +139,11 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one that another process works on, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415
-
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
     from .runs import restore_report  # noqa: PLC0415
 
-    token = CancellationToken()
-    with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.existing())
+    with Ledger.existing() as ledger:
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
         root = shown.out or settings.output.directory
@@ -174,17 +152,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
             complain(f"run {run_id} was already complete; its report is in {root / run_id}")
             return ExitCode.REPORT
         folder = RunFolder.at(root, run_id)
-        recorder, traced = _tracing(shown.trace, stack)
-        progress = stack.enter_context(_progress(shown))
-        events = resume_stream(
-            run_id,
-            ledger,
-            cancellation_token=token,
-            approve=_terminal_approver(settings, progress),
-            recorder=recorder,
-        )
-        end_at_once = partial(_end_at_once, progress=progress, folder=folder, settings=settings)
-        outcome = asyncio.run(follow(traced(events), progress.show, token, None, end_at_once))
+        outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, folder)
     return _finish(outcome, folder, settings, shown)
 
 
@@ -197,24 +165,18 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415
-
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import replay_stream  # noqa: PLC0415  the whole team
     from .runs import without_clock  # noqa: PLC0415
 
-    with ExitStack() as stack:
-        ledger = stack.enter_context(Ledger.existing())
-        run, stored = ledger.run(run_id), ledger.report(run_id)
-        _, traced = _tracing(shown.trace, stack)
-        progress = stack.enter_context(_progress(shown))
-        outcome = asyncio.run(follow(traced(replay_stream(run_id, ledger)), progress.show, CancellationToken()))
+    with Ledger.existing() as ledger:
+        stored, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
+        outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, shown)
     if outcome.report is None:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
         return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
     if shown.out is not None:
-        formats = Settings.restored(run.settings).output.formats
-        RunFolder.at(shown.out, run_id).write_report(outcome.report, formats)
+        RunFolder.at(shown.out, run_id).write_report(outcome.report, settings.output.formats)
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if stored is None:
         return ExitCode.REPORT
@@ -226,12 +188,72 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     return ExitCode.REPORT if same else ExitCode.FAILED
 
 
+def _follow_on_terminal(
+    start: Callable[..., _Events],
+    settings: Settings,
+    shown: Shown,
+    folder: RunFolder | None = None,
+    question: str | None = None,
+    client: "ChatCompletionClient | None" = None,
+) -> Outcome:
+    """Follow a run to its end with progress, log and spans as they are asked for; the log replaces the progress.
+
+    Args:
+        start: begins the run, with the choices that a terminal makes: recorder, token, and who approves.
+        settings: of the run.
+        shown: how it is shown.
+        folder: keeps the events of a run that is left at once; None keeps none.
+        question: shown before what the run needs is loaded; None leaves it to the run's own first event.
+        client: closed at the end.
+    """
+    verbosity = shown.verbosity or int(shown.log_json)
+    with ExitStack() as stack:
+        given = dict[str, Any]()
+        traced: Callable[[_Events], _Events] = lambda events: events  # noqa: E731
+        if shown.trace is not None:
+            try:
+                from ..run import trace  # noqa: PLC0415  an extra
+            except ModuleNotFoundError:
+                raise UsageError("--trace needs an extra: pip install 'willowbark[trace]'") from None
+            stack.enter_context(trace.trace_file(shown.trace))
+            given["recorder"], traced = trace.SpanRecorder(), trace.traced
+        stack.enter_context(logged(verbosity, as_json=shown.log_json))
+        progress = stack.enter_context(Progress(quiet=shown.quiet or verbosity > 0))
+        if question is not None:
+            progress.begin(question)
+        from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
+
+        if settings.research.approve:
+            from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
+
+            from ..run.research import approver_for  # noqa: PLC0415
+
+            async def read_answer(prompt: str, cancellation_token: CancellationToken | None) -> str:
+                with progress.paused():
+                    return await terminal_input(prompt, cancellation_token)
+
+            given["approve"] = approver_for(None, settings, "terminal", read_answer)
+
+        def end_at_once(outcome: Outcome) -> None:
+            progress.__exit__()
+            if folder is not None:
+                keep(outcome, folder, settings)
+                place = f"the events so far are in {folder.path}; to resume: willowbark resume {folder.run_id}"
+                complain(f"stopped at once; {place}")
+
+        token = CancellationToken()
+        events = traced(start(cancellation_token=token, **given))
+        outcome = asyncio.run(follow(events, progress.show, token, client, end_at_once))
+    outcome.may_stand_in = settings.llm.fallback
+    return outcome
+
+
 async def follow(
     events: _Events,
     show: Callable[[AgentEvent], None],
     token: "CancellationToken",
     client: "ChatCompletionClient | None" = None,
-    end_at_once: Callable[[Outcome], object] | None = None,
+    end_at_once: Callable[[Outcome], object] = lambda _: None,
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
@@ -240,7 +262,7 @@ async def follow(
         show: called with each.
         token: cancels the run.
         client: closed at the end.
-        end_at_once: called before a second signal ends the process, with what there is; None keeps nothing.
+        end_at_once: called before a second signal ends the process, with what there is.
 
     Raises:
         UsageError: as the run raises it.
@@ -258,8 +280,7 @@ async def follow(
 
     def leave(*_: object) -> None:
         with suppress(Exception):  # whatever it is in the middle of
-            if end_at_once is not None:
-                end_at_once(outcome)
+            end_at_once(outcome)
         os._exit(ExitCode.CANCELLED)  # threads and agents are not waited for; the ledger bears a kill at any moment
 
     signals = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
@@ -311,13 +332,6 @@ def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
         folder.write("traceback.txt", outcome.trace)
 
 
-def _end_at_once(outcome: Outcome, progress: Progress, folder: RunFolder, settings: Settings) -> None:
-    """Keep the events of a run that is being left, and say so; the process ends with the caller."""
-    progress.__exit__()
-    keep(outcome, folder, settings)
-    complain(f"stopped at once; the events so far are in {folder.path}; to resume: willowbark resume {folder.run_id}")
-
-
 def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
     """Write the report, print it even where it cannot be written, and say on stderr how the run ended."""
     try:
@@ -346,41 +360,6 @@ def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Show
         print(f"Run folder: {folder.path} ({files})", file=sys.stderr)
         print("Next: willowbark show last, or willowbark export last --to html", file=sys.stderr)
     return code
-
-
-@contextmanager
-def _progress(shown: Shown) -> Iterator[Progress]:
-    """Progress and log while this is open; the log replaces the progress lines."""
-    verbosity = shown.verbosity or int(shown.log_json)
-    with logged(verbosity, as_json=shown.log_json), Progress(quiet=shown.quiet or verbosity > 0) as progress:
-        yield progress
-
-
-def _tracing(path: Path | None, stack: ExitStack) -> "tuple[Recorder | None, Callable[[_Events], _Events]]":
-    """A recorder of requests and a wrapper of events that write spans to a file; neither does anything without one."""
-    if path is None:
-        return None, lambda events: events
-    try:
-        from ..run.trace import SpanRecorder, trace_file, traced  # noqa: PLC0415  an extra
-    except ModuleNotFoundError:
-        raise UsageError("--trace needs an extra: pip install 'willowbark[trace]'") from None
-    stack.enter_context(trace_file(path))
-    return SpanRecorder(), traced
-
-
-def _terminal_approver(settings: Settings, progress: Progress) -> "Asked | None":
-    """An agent that asks the person at the terminal; None where the settings ask nobody."""
-    if not settings.research.approve:
-        return None
-    from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
-
-    from ..run.research import approver_for  # noqa: PLC0415
-
-    async def read_answer(prompt: str, cancellation_token: "CancellationToken | None") -> str:
-        with progress.paused():
-            return await terminal_input(prompt, cancellation_token)
-
-    return approver_for(None, settings, "terminal", read_answer)
 
 
 def collect_rarely() -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.questions import understood_question, validate_question
 from willowbark.tools.registry import title_of
 
 from ..config import Settings
@@ -24,7 +23,6 @@ from ..events import AgentEvent
 from ..faces.ask import Outcome, follow, keep
 from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
-from ..model_clients import BASELINE
 from ..run.options import RunOptions
 from ..run.workspace import RunFolder
 
@@ -238,8 +236,7 @@ class LiveRuns:
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
-        check = understood_question if settings.llm.model == BASELINE else validate_question
-        question = check(options.question or "")
+        question = options.checked_question(settings)
         endpoints = await self._room_and_sources()
         folder = RunFolder.create(settings.output.directory, question)
         run = LiveRun(folder, question, offline=settings.library.path is not None)

@@ -12,6 +12,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import Depth, LibrarySettings, Settings, nearest
+from ..model_clients import BASELINE
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import Approve
@@ -193,6 +194,17 @@ class RunOptions(BaseModel):
         if chosen.llm.batch and limits.max_seconds == type(limits).model_fields["max_seconds"].default:
             return chosen.overridden({"research.limits.max_seconds": "none"})  # a batch may take a day
         return chosen
+
+    def checked_question(self, settings: Settings) -> str:
+        """The question without needless space; language models may put one into words that the baseline analyst can't.
+
+        Raises:
+            UsageError: it can't be asked; one line.
+        """
+        from willowbark.tools.questions import understood_question, validate_question  # noqa: PLC0415
+
+        check = understood_question if settings.llm.model == BASELINE else validate_question
+        return check(self.question or "")
 
     @contextmanager
     def sources_at(self, settings: Settings) -> Iterator[Endpoints]:

@@ -1,7 +1,6 @@
 """The three stages of a screening."""
 
 import asyncio
-import csv
 import hashlib
 import json
 import time
