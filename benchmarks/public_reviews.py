@@ -6,11 +6,13 @@ insufficient data, and most have the review's GRADE certainty. Published: the be
 63 % or less, with full texts where they are open.
 
 Each study is read for the intervention, by the name that the study has for it: a drug, one of the class, or words of
-the question, with the outcome as the condition, and where that tells no effect, with the condition of its title. The
-effects that studies tell, however probably, are added up by participants, and the largest side answers. Whether more of
-an outcome is good is told as for outcomes of the registry. The certainty is that of the finding: studies that agree
-with it count as support, the others against it, and all as being on the condition, since the review chose them. Very
-low certainty is an uncertain effect; no effect told is insufficient data, of very low certainty.
+the question, with the outcome as the condition, and where that tells no effect, with the condition of its title. Since
+the review chose it for that outcome, a study that names the intervention tells some effect: where the reader tells
+none, the most probable. Effects are added up by participants, and the largest side answers. Whether more of an outcome
+is good is told as for outcomes of the registry. The certainty is that of the finding: studies that agree with it count
+as support, the others against it, and all as being on the condition and against the comparator that is asked about,
+for the same reason. Very low certainty is an uncertain effect; no study that names the intervention is insufficient
+data, of very low certainty.
 
 A file holds one question a line, as the source's `.jsonl` has them: `question`, `answer`, `evidence_certainty`,
 `sources` by PMID with `title` and `content`.
@@ -33,15 +35,19 @@ from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.learned import FIELDS, weights
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.reading.registry_entries import higher_is_better
+from willowbark.tools.reading.view import View
 
 LEVELS = ("very low", "low", "moderate", "high")
+_EFFECTS: tuple[Effect, ...] = ("better", "no_difference", "worse")
 UNKNOWN_SIZE = 50
 """Participants of a study that does not tell them, as a weight."""
 _QUESTION = re.compile(
-    r"^(?:Is|Are) (?:the )?(?P<outcome>.+?) higher, lower, or the same when comparing\s+(?P<intervention>.+?) "
-    r"(?:to|and|with)(?: only)? (?P<comparator>.+?)\s*\?\s*$"
+    r"^(?:Is|Are) (?:the )?(?P<outcome>.+?) higher, lower, or the same when comparing\s+"
+    r"(?P<intervention>.+(?= to )|.+?(?= (?:and|with) )) (?:to|and|with)(?: only)? (?P<comparator>.+?)\s*\?\s*$"
 )
 _MEASURED = re.compile(
     r"^(?:overall |mean )?(?:risk|rate|incidence|likelihood|frequency|proportion|number|measures?) of (?:the |any )?",
@@ -109,31 +115,31 @@ def read_effect(title: str, abstract: str, asked: Comparison, condition: str | N
         condition: read for where no effect on the outcome is told; None for none.
 
     Returns:
-        None where the study does not name the intervention.
+        Some effect; None where the study does not name the intervention.
     """
     document = Document(title, abstract)
     if (name := name_in(document, asked)) is None:
         return None
-    reading = load_reader().read_document(document, name, asked.outcome)
-    if condition and not direction_of(reading.effect, asked.outcome):
-        reading = load_reader().read_document(document, name, condition)
-    return reading
+    readings = [load_reader().read_document(document, name, each) for each in (asked.outcome, condition) if each]
+    if told := next((each for each in readings if each.effect in _EFFECTS), None):
+        return told
+    states = encoder().of_view(View(document, name, asked.outcome))
+    chances = dict(zip(FIELDS["effect"], weights().probabilities(states, document.zones)["effect"], strict=True))
+    return readings[0].model_copy(update={"effect": max(_EFFECTS, key=lambda each: chances[each])})
 
 
-def direction_of(effect: Effect, outcome: str) -> str | None:
-    """An effect for the patient as higher, lower or no difference of an outcome; None where it tells none of them.
+def direction_of(effect: Effect, outcome: str) -> str:
+    """An effect for the patient as higher, lower or no difference of an outcome.
 
     An outcome of which nobody says whether more is good counts as bad, as events and symptoms are.
     """
     if effect == "no_difference":
         return "no difference"
-    if effect not in ("better", "worse"):
-        return None
     return "higher" if (effect == "better") == bool(higher_is_better(outcome)) else "lower"
 
 
 def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, asked: Comparison) -> str:
-    """The certainty of a finding, by the product's own appraisal of the studies as being on what the review asked.
+    """The certainty of a finding, by the product's own appraisal of studies that compare what the review asked.
 
     Args:
         studies: each with its reading.
@@ -145,7 +151,8 @@ def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, 
     for record, reading in studies:
         item = appraise_record(record, reading.drug, question, Readings(given=[reading])).item
         side = Direction.supports if reading.effect == agreeing else Direction.contradicts
-        items.append(replace(item, direction=side, tested=True, alone=True, indication="condition", in_title=True))
+        chosen = replace(item, tested=True, alone=True, indication="condition", in_title=True, comparator_works=True)
+        items.append(replace(chosen, direction=side))
     return appraise_candidate(items).certainty.level.said
 
 
@@ -154,21 +161,21 @@ def answer(row: Mapping[str, Any]) -> tuple[str, str]:
     asked = compare(row["question"])
     if asked is None:
         return "insufficient data", "very low"
-    weights, studies = Counter[Effect](), list[tuple[Evidence, Reading]]()
+    sizes, studies = Counter[Effect](), list[tuple[Evidence, Reading]]()
     for pmid, source in row["sources"].items():
         record = _record(pmid, source)
         condition = next((mention.name for mention in find_conditions(source["title"])), None)
         reading = read_effect(source["title"], source["content"] or "", asked, condition)
-        if reading and direction_of(reading.effect, asked.outcome):
-            weights[reading.effect] += reading.participants or UNKNOWN_SIZE
+        if reading:
+            sizes[reading.effect] += reading.participants or UNKNOWN_SIZE
             studies.append((record, reading.model_copy(update={"key": record.key})))
-    if not weights:
+    if not sizes:
         return "insufficient data", "very low"
-    effect = weights.most_common(1)[0][0]
+    effect = sizes.most_common(1)[0][0]
     certainty = certainty_of(studies, effect, asked)
     if certainty == "very low":
         return "uncertain effect", certainty
-    return direction_of(effect, asked.outcome) or "insufficient data", certainty
+    return direction_of(effect, asked.outcome), certainty
 
 
 def _record(pmid: str, source: Mapping[str, Any]) -> Evidence:
