@@ -1,7 +1,5 @@
 """Orders to machines are told from reports of studies: the former are set aside, the latter stay as they are."""
 
-import re
-
 import pytest
 from faults.bundled import bundled_publications
 from faults.payloads import PAYLOADS
@@ -11,11 +9,9 @@ from hypothesis import strategies as st
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.screening import (
-    KEYS,
     addressed_to_machines,
     folded,
     is_addressed_to_machines,
-    patterns,
     readable,
     set_aside,
 )
@@ -105,13 +101,6 @@ def test_words_to_a_machine_are_found_and_nothing_else(text: str) -> None:
 @pytest.mark.parametrize("text", ORDERS)
 def test_each_order_among_the_payloads_is_found(text: str) -> None:
     assert addressed_to_machines(f"{RESULT} {text}")
-
-
-def test_the_quick_look_misses_nothing_that_the_patterns_match() -> None:
-    found = [folded(text) for text in (*FOR_MACHINES.values(), *ORDERS) if patterns().words.search(folded(text))]
-
-    assert len(found) > 20
-    assert [text for text in found if KEYS.isdisjoint(re.findall("[a-z]+", text.lower()))] == []
 
 
 @pytest.mark.parametrize("text", GENUINE.values(), ids=GENUINE)

@@ -6,6 +6,7 @@ is addressed to machines is blanked, and nobody reads it.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -25,25 +26,23 @@ _TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _SKIPPED = frozenset("; : , ( ) = ±".split())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A sentence of a document.
+    """A sentence of a document."""
 
-    Attributes:
-        start: character offset of its first letter in the document's `whole`.
-        end: character offset after its last letter.
-        first: index of its first token.
-        last: index after its last token.
-        headed: what the heading above says it is for; None where no heading says.
-        order: its place among the document's sentences.
-    """
-
-    __slots__ = ("document", "end", "first", "headed", "last", "order", "start")
-
-    def __init__(
-        self, document: "Document", order: int, start: int, end: int, first: int, last: int, headed: SentenceRole | None
-    ) -> None:
-        self.document, self.order = document, order
-        self.start, self.end, self.first, self.last, self.headed = start, end, first, last, headed
+    document: "Document"
+    order: int
+    """Its place among the document's sentences."""
+    start: int
+    """Character offset of its first letter in the document's `whole`."""
+    end: int
+    """Character offset after its last letter."""
+    first: int
+    """Index of its first token."""
+    last: int
+    """Index after its last token."""
+    headed: SentenceRole | None
+    """What the heading above says it is for; None where no heading says."""
 
     @property
     def quote(self) -> str:
@@ -119,12 +118,13 @@ class Document:
         if is_prose(record):
             title, content = screen(title, content)
         types = record.paper.publication_types if record.paper else ()
-        return _cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
+        return cls.cut(title, content.removeprefix(title).lstrip(" .\n"), tuple(map(str, types or ())))
 
-    @classmethod
-    def cut(cls, title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
+    @staticmethod
+    @lru_cache(maxsize=KEPT)
+    def cut(title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
         """The document of a title and a text that need no screening; the same one for the same."""
-        return _cut(title, text, types)
+        return Document(title, text, types)
 
     def once(self, make: Callable[..., Made], *of: object) -> Made:
         """What a pure function makes of its arguments, once: most sentences look the same for all drugs.
@@ -174,26 +174,18 @@ class Document:
         return (sentence for sentence, zone in zip(self.sentences, self.zones, strict=True) if zone in zones)
 
     @cached_property
-    def is_structured(self) -> bool:
-        """Whether the record labels its own parts: three or more of them."""
-        return len({sentence.headed for sentence in self.sentences} - {None, "title"}) >= 3
-
-    @cached_property
     def zones(self) -> list[str]:
         """A letter for each sentence: T, A, B, M, R or C. Where no heading says, a learned head does."""
         from .heads import heads  # noqa: PLC0415  # a run begins without the weights and their numpy
 
         head = heads()["zone"]
-        trusted = {each.headed for each in self.sentences} if self.is_structured else {"title"}
+        headings = {each.headed for each in self.sentences} - {None, "title"}
+        trusted = {"title", *headings} if len(headings) >= 3 else {"title"}  # fewer are no structured abstract
         found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
-        open_ones = [order for order, zone in enumerate(found) if not zone]
-        cases = []
-        for order in open_ones:
-            sentence = self.sentences[order]
-            words = [word for word in self.words[sentence.first : sentence.last] if word]
-            cases.append(zone_features(words, order, len(found)))
-        for order, zone in zip(open_ones, head.best_of(cases), strict=True):
-            found[order] = zone
+        for order, sentence in enumerate(self.sentences):
+            if not found[order]:
+                words = [word for word in self.words[sentence.first : sentence.last] if word]
+                found[order] = head.best(zone_features(words, order, len(found)))
         return found
 
     @cached_property
@@ -280,8 +272,3 @@ class Document:
             first, at = at, bisect_left(begins, sentence.end, at)
             found.append((first, at))
         return found
-
-
-@lru_cache(maxsize=KEPT)
-def _cut(title: str, text: str, types: tuple[str, ...]) -> Document:
-    return Document(title, text, types)

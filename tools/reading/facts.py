@@ -69,7 +69,7 @@ def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None
             the first is less sure than `SURE_OF_DESIGN`; None leaves it at the first.
     """
     known = heads()
-    designs = softmax(known["design"].scores([design_features(document)])[0])
+    designs = softmax(known["design"].scores(design_features(document)))
     if ask is not None and designs.max() < SURE_OF_DESIGN:
         designs = designs * ask(document)
     design = known["design"].classes[int(designs.argmax())]

@@ -26,39 +26,18 @@ class Head:
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
-        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))
+        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))  # so that no case is empty
         self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, self._padded[:-1], bias
 
-    def places(self, features: Iterable[str]) -> list[int]:
-        """The rows of features, each once and in their order; unknown features are left out."""
-        return [row for row in map(self.rows.get, dict.fromkeys(features)) if row is not None]
-
-    def scores(self, cases: Iterable[Iterable[str]]) -> Floats:
-        """The scores of cases by their features, cases × classes; unknown features count nothing."""
-        return self.scores_at(map(self.places, cases))
-
-    def scores_at(self, cases: Iterable[Iterable[int]]) -> Floats:
-        """The scores of cases by the rows of their features, each of which stands there once; cases × classes."""
-        found, starts = list[int](), list[int]()
-        for places in cases:
-            starts.append(len(found))
-            found.append(len(self.weights))  # a row of zeros: no case is empty
-            found += places
-        if not starts:
-            return np.zeros((0, len(self.classes)), np.float32)
-        return np.asarray(np.add.reduceat(self._padded.take(found, axis=0), starts, axis=0) + self.bias, np.float32)
-
-    def probabilities(self, features: Iterable[str]) -> Floats:
-        """The scores of one case as probabilities that add up to 1, in the order of the classes."""
-        return softmax(self.scores([features])[0])
+    def scores(self, features: Iterable[str]) -> Floats:
+        """The score of each class by the features of a case; unknown ones count nothing."""
+        places = [row for row in map(self.rows.get, dict.fromkeys(features)) if row is not None]
+        summed = np.add.reduceat(self._padded.take([-1, *places], axis=0), [0], axis=0)[0]
+        return np.asarray(summed + self.bias, np.float32)
 
     def best(self, features: Iterable[str]) -> str:
         """The class with the highest score."""
-        return self.best_of([features])[0]
-
-    def best_of(self, cases: Iterable[Iterable[str]]) -> list[str]:
-        """The class with the highest score of each case."""
-        return [self.classes[at] for at in self.scores(cases).argmax(axis=1).tolist()]
+        return self.classes[int(self.scores(features).argmax())]
 
 
 def softmax(scores: Floats) -> Floats:

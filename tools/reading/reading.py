@@ -1,6 +1,6 @@
 """What a record says of a drug in a condition: a `Reading`, made once by a `Reader`, and the verdict that follows.
 
-Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_of`), never read.
+Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_from`), never read.
 """
 
 from collections.abc import Sequence
@@ -125,28 +125,10 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def verdict(self) -> Verdict:
-        """What follows from the fields by `verdict_of`."""
-        return verdict_of(self)
-
-
-def verdict_of(reading: Reading) -> Verdict:
-    """The one table from fields to verdict.
-
-    A drug that is not studied or spoken of for its effect, another condition, or another kind of outcome than efficacy
-    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference
-    from an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are
-    neutral. A comparator is judged by what it did itself: that another drug did better says nothing against it. What a
-    review says of a drug in passing counts: whoever reads it labels it so.
-    """
-    return verdict_from(
-        reading.role,
-        reading.match,
-        reading.kind,
-        reading.comparator,
-        reading.effect,
-        reading.hedged,
-        reading.non_inferior,
-    )
+        """What follows from the fields by `verdict_from`."""
+        return verdict_from(
+            self.role, self.match, self.kind, self.comparator, self.effect, self.hedged, self.non_inferior
+        )
 
 
 def verdict_from(
@@ -158,7 +140,14 @@ def verdict_from(
     hedged: bool,
     non_inferior: bool,
 ) -> Verdict:
-    """The table, field by field."""
+    """The one table from fields to verdict.
+
+    A drug that is not studied or spoken of for its effect, another condition, or another kind of outcome than efficacy
+    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference
+    from an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are
+    neutral. A comparator is judged by what it did itself: that another drug did better says nothing against it. What a
+    review says of a drug in passing counts: whoever reads it labels it so.
+    """
     if role not in _CREDITED or match not in _CREDITED_MATCH or kind not in _CREDITED_KIND:
         return "none"
     active = comparator in ("active", "dose")

@@ -26,7 +26,6 @@ _PIECE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|[\n\r]+")
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _OVERRIDES = re.compile("[\u202d\u202e]|[\U000e0020-\U000e007f]{4}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}")
 """Direction overrides, tag characters, variation selectors in a row: nothing that a publisher prints needs them."""
-_WORD = re.compile("[a-z]+")
 _LAST_LATIN, _FEWEST_OTHERS = "\u024f", 5  # of letters; a sentence of another script has so many at least
 _SPACED_LETTERS = 9  # single letters in a sentence: more than statistics have
 _DIGITS_WITHIN = re.compile(r"(?<=[a-z])[431705]+(?=[a-z])", re.IGNORECASE)
@@ -55,32 +54,6 @@ _BACKWARDS = re.compile(r"^[.!?]+[^\W\d_]")  # a sentence that begins with its f
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
 _READABLE_SHARE = 0.9  # of what an encoded text decodes to: letters and spaces
 _Span = tuple[int, int]
-_SPOKEN_KEYS = frozenset(
-    "begin end rm print eval exec os sudo curl wget verdict recommendation stance direction confidence action".split()
-)
-_SPOKEN_NAMES = ("toolcall", "functionexecution", "functioncall")
-"""A sentence in small letters with none of these as words or parts of words matches none of the spoken signs."""
-KEYS = frozenset(
-    "added agent agents ai analyst analysts any anyone assistant assistants authorise authorises authorize"
-    " authorizes automated bot bots bypass classifier command correct developer disregard everything follow forget"
-    " here ignore inserted instruct instruction judge judges kindly language llm llms machine machines model"
-    " models obey obeying obeys order override overrule please prompt real repeat reviewer reviewers right set"
-    " summariser summarisers summarizer summarizers true user whoever you your".split()
-)
-"""A sentence with none of these matches none of the words: it need not be searched."""
-_TONGUES_KEYS = (
-    "ignor;bewerte;instruction;dites;sage,;notez;classez;califi;calfi;clasifi;evalue;vergiss;missacht;oublie;olvid;"
-    "dimentica;esquec;di que;évaluez;evalúe;esqueç"
-).split(";")
-_OTHER_LETTERS = (
-    ("\u0400", "\u04ff"),
-    ("\u0600", "\u06ff"),
-    ("\u0900", "\u097f"),
-    ("\u3040", "\u30ff"),
-    ("\u4e00", "\u9fff"),
-    ("\uac00", "\ud7af"),
-)
-"""First and last letters of scripts; what holds none of them and none of the keys says nothing in other tongues."""
 
 
 class _Patterns(NamedTuple):
@@ -88,7 +61,6 @@ class _Patterns(NamedTuple):
 
     signs: tuple[re.Pattern[str], ...]
     """Each alone: what begins with a mark is found quicker than one of many."""
-    spoken: re.Pattern[str]
     words: re.Pattern[str]
     opening: re.Pattern[str]
     tongues: re.Pattern[str]
@@ -112,7 +84,6 @@ def patterns() -> _Patterns:
 
     return _Patterns(
         signs=tuple(map(any_of, rows["sign"])),
-        spoken=any_of(*rows["spoken sign"]),
         words=any_of(*rows["words"]),
         opening=any_of(*rows["opening"], orders),
         tongues=any_of(*rows["tongue"]),
@@ -234,31 +205,16 @@ def pieces(text: str) -> Iterator[_Span]:
 
 
 def _is_addressed(piece: str) -> bool:
+    known = patterns()
     return bool(
         _OVERRIDES.search(piece)
-        or (_may_be_foreign(piece) and patterns().tongues.search(unicodedata.normalize("NFKC", visible(piece))))
-        or any(_matches(form) for form in _forms(piece))
+        or known.tongues.search(unicodedata.normalize("NFKC", visible(piece)))
+        or any(
+            known.opening.match(form) or any(sign.search(form) for sign in (*known.signs, known.words))
+            for form in _forms(piece)
+        )
         or any(_decodes_to_words(found.group()) for found in _ENCODED.finditer(piece))
     )
-
-
-def _may_be_foreign(piece: str) -> bool:
-    lowered = piece.lower()
-    if any(key in lowered for key in _TONGUES_KEYS):
-        return True
-    letters = () if piece.isascii() else set(piece)
-    return any(first <= letter <= last for letter in letters for first, last in _OTHER_LETTERS)
-
-
-def _matches(form: str) -> bool:
-    if patterns().opening.match(form) or any(sign.search(form) for sign in patterns().signs):
-        return True
-    lowered = form.lower()
-    words = _WORD.findall(lowered)
-    spoken = not _SPOKEN_KEYS.isdisjoint(words) or any(name in lowered for name in _SPOKEN_NAMES)
-    if spoken and patterns().spoken.search(form):
-        return True
-    return not KEYS.isdisjoint(words) and bool(patterns().words.search(form))
 
 
 def _forms(piece: str) -> Iterator[str]:
