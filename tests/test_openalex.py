@@ -14,15 +14,15 @@ FLAGGED = {"id": "https://openalex.org/W1", "doi": "https://doi.org/10.5555/A", 
 
 async def test_a_work_is_asked_about_by_its_doi_with_flag_and_count() -> None:
     seen = list[httpx.Request]()
-    body = FLAGGED | {"cited_by_count": 3, "ids": {"pmid": "https://pubmed.ncbi.nlm.nih.gov/9500320"}}
+    body = FLAGGED | {"cited_by_count": 3}
     async with recorded({"*": httpx.Response(200, json=body)}, seen) as way:
         found = await work("10.5555/a", way)
         none = [await work(each, way) for each in ("no doi", "10.5555/../w")]
 
-    assert found == Work("10.5555/a", is_retracted=True, cited_by_count=3, pmid="9500320")
+    assert found == Work(is_retracted=True, cited_by_count=3)
     assert none == [None, None]
     assert [request.url.path for request in seen] == ["/openalex/works/doi:10.5555/a"]
-    assert seen[0].url.params["select"] == "id,doi,ids,is_retracted,cited_by_count"
+    assert seen[0].url.params["select"] == "id,doi,is_retracted,cited_by_count"
 
 
 async def test_a_work_that_it_does_not_know_is_none() -> None:
@@ -49,9 +49,9 @@ async def test_a_redirect_to_a_host_that_is_no_source_is_not_followed() -> None:
 
 
 def test_a_flag_or_count_that_is_not_given_or_odd_is_not_reported() -> None:
-    assert parse_work({"doi": "https://doi.org/10.5555/a"}) == Work("10.5555/a", None, None)
-    odd = {"doi": "10.5555/a", "is_retracted": "no", "cited_by_count": True, "ids": {"pmid": [1]}}
-    assert parse_work(odd) == Work("10.5555/a", None, None)
+    assert parse_work({"doi": "https://doi.org/10.5555/a"}) == Work(None, None)
+    odd = {"doi": "10.5555/a", "is_retracted": "no", "cited_by_count": True}
+    assert parse_work(odd) == Work(None, None)
 
 
 @pytest.mark.parametrize("data", [None, [], {}, {"doi": None}])

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
-from .records import KINDS, Kind, Noted, Paper, Record, Trial, read, unite
+from .records import KINDS, Kind, Paper, Record, Trial, read, unite
 from .records.parts import checked_identifier
 from .sources.card import authority, given_kind
 
@@ -173,9 +173,9 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         """The record as a trial's own; None where it is none."""
         return self.record if isinstance(self.record, Trial) else None
 
-    def noting(self, **said: Unpack[Noted]) -> Self:
-        """The record with what was found out since; None takes a field away."""
-        return super().model_copy(update={"record": read(self.record.kind, {**self.record.reported(), **said})})
+    def noting(self, **said: Any) -> Self:
+        """The record with what was found out since, by the names of its fields; None takes a field away."""
+        return self.model_copy(update={"metadata": {**self.record.reported(), **said}})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """As pydantic's; new `metadata` are read as a record of the same kind."""

@@ -372,12 +372,7 @@ class LookUps(Source):
     """Of one query, a request each; None where one request takes them all."""
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give what there is on each name.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
+        """Give what there is on each name; a query without words is refused."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         if not asked.drugs and (others := await self.without_drugs(asked)):

@@ -11,6 +11,7 @@ from functools import cache
 from .matching import (
     Mention,
     PhraseIndex,
+    cue_form,
     cue_list,
     cue_pattern,
     cue_regex,
@@ -23,6 +24,13 @@ from .matching import (
 )
 from .stemming import stems
 
+_PHRASE = r"\b(?:(?!{no modifier}){modifier}[\s-]){1,3}{disease head}\b"
+"""One to three modifiers before a head, as in "chronic kidney disease"."""
+_ASKED = (
+    r"{asked for}\s+(?:{asked of whom}\s+)*"
+    r"(?P<phrase>[^\W\d_][\w'\u2019-]*(?:\s+(?!{end of what is asked})[\w'\u2019-]+){0,4})"
+)
+"""What a question asks to treat, up to five words; "AND" and the like stand in capitals there."""
 _WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase between the two
 
 
@@ -55,23 +63,6 @@ def _known() -> _Known:
     )
 
 
-@cache
-def _forms() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """One to three modifiers before a head, as in "chronic kidney disease"; a word that ends like a disease's name."""
-    no, modifier, head = (cue_regex(name, __package__).pattern for name in ("no modifier", "modifier", "disease head"))
-    phrase = re.compile(rf"\b(?:(?!{no}){modifier}[\s-]){{1,3}}{head}\b", re.IGNORECASE)
-    return phrase, re.compile(cue_regex("disease", __package__).pattern)
-
-
-@cache
-def _asking() -> re.Pattern[str]:
-    """What a question asks to treat, up to five words; "AND" and the like stand in capitals there."""
-    cells = ("asked for", "asked of whom", "end of what is asked")
-    asked, whom, end = (cue_regex(name, __package__).pattern for name in cells)
-    word = r"[\w'\u2019-]"
-    return re.compile(rf"{asked}\s+(?:{whom}\s+)*(?P<phrase>[^\W\d_]{word}*(?:\s+(?!{end}){word}+){{0,4}})")
-
-
 def find_conditions(text: str) -> list[Mention]:
     """The conditions that a text names, in its order; of unknown ones the name is the words themselves.
 
@@ -83,7 +74,7 @@ def find_conditions(text: str) -> list[Mention]:
     known, table = _known(), _find_in_table(text)
     formed = [
         Mention(known.index.get(found.group()) or found.group().lower(), *found.span(), found.group())
-        for form in _forms()
+        for form in (cue_form(_PHRASE, __package__), cue_form("{disease}", __package__, 0))
         for found in form.finditer(text)
         if not cue_regex("no disease", __package__).fullmatch(found.group())
     ]
@@ -94,7 +85,7 @@ def find_conditions(text: str) -> list[Mention]:
     found = merge_mentions(merge_mentions(firm, outermost), [each for each in table if each.name in known.generic])
     found = merge_mentions(found, find_abbreviations(text, found))
     if not found:
-        phrases = (asked for asked in _asking().finditer(text))
+        phrases = (asked for asked in cue_form(_ASKED, __package__, 0).finditer(text))
         meant = (asked for asked in phrases if not cue_regex("no condition", __package__).match(asked["phrase"]))
         found = [Mention(asked["phrase"].lower(), *asked.span("phrase"), asked["phrase"]) for asked in meant][:1]
     blocked = [each for each in table if not each.name]

@@ -20,8 +20,8 @@ from ..whole_file import Table, cached_table
 from .matching import (
     Mention,
     PhraseIndex,
+    cue_form,
     cue_list,
-    cue_regex,
     find_abbreviations,
     merge_mentions,
     phrase_key,
@@ -48,6 +48,11 @@ _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
 )
+_BIOLOGICAL = r"(?:{biological}|insulin \w+|\w+ vaccine)( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$"
+"""Stems of international nonproprietary names for biologicals.
+
+https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
+"""
 _UNCHECKED = "not yet checked, ask the regulator"
 
 
@@ -153,17 +158,8 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
         return not trees and "/" in name and not name.startswith("template:")  # pages of the wiki it was read from
     if not under_own_name:
         return False
-    return not any(tree.startswith(_OF_THE_BODY) for tree in trees) or _biological().search(name) is not None
-
-
-@cache
-def _biological() -> re.Pattern[str]:
-    """Stems of international nonproprietary names for biologicals.
-
-    https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
-    """
-    stems = cue_regex("biological", __package__).pattern
-    return re.compile(rf"(?:{stems}|insulin \w+|\w+ vaccine)( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$")
+    is_biological = cue_form(_BIOLOGICAL, __package__, 0).search(name) is not None
+    return is_biological or not any(tree.startswith(_OF_THE_BODY) for tree in trees)
 
 
 def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
@@ -188,17 +184,11 @@ def _is_long_enough(key: str) -> bool:
 def strip_salt(name: str) -> str:
     """A drug's name without its salt, ester or route: "enalapril maleate" is enalapril."""
     bare = _BIOLOGIC_SUFFIX.sub("", _IN_PARENTHESES.sub("", name).strip())
-    before, after = _salts()
+    before = cue_form("^{before the salt} ", __package__)
+    after = cue_form("[ -](?:{salt}|{form})(?: and)?$", __package__)
     while (shorter := before.sub("", after.sub("", bare))) != bare:
         bare = shorter
     return bare
-
-
-@cache
-def _salts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Salts, esters and routes, before a drug's name and after it."""
-    before, salt, form = (cue_regex(name, __package__).pattern for name in ("before the salt", "salt", "form"))
-    return re.compile(rf"^{before} ", re.IGNORECASE), re.compile(rf"[ -](?:{salt}|{form})(?: and)?$", re.IGNORECASE)
 
 
 def find_drugs(text: str) -> list[Mention]:
@@ -224,23 +214,12 @@ def _is_meant(drug: Mention, text: str) -> bool:
     """
     if len(drug.text) < 6 and drug.text.islower() and not drug.name.startswith(drug.text[:4]):
         return False
-    another, level, measured = _beside()
-    if another.match(text, drug.end):
+    if cue_form(r"[\s-]+{not the drug}", __package__).match(text, drug.end):
         return False
     if drug.name not in cue_list("also of the body", __package__):
         return True
-    return not (level.match(text, drug.end) or measured.search(text[: drug.start][-14:]))
-
-
-@cache
-def _beside() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """After a name: what makes it another thing, and a level; before it, where a level is measured."""
-    another, level, measured = (
-        cue_regex(name, __package__).pattern for name in ("not the drug", "level", "measured in")
-    )
-    forms = (rf"[\s-]+{another}", rf"\s+{level}", rf"{measured}\s+$")
-    first, second, third = (re.compile(each, re.IGNORECASE) for each in forms)
-    return first, second, third
+    is_level = cue_form(r"\s+{level}", __package__).match(text, drug.end)
+    return not (is_level or cue_form(r"{measured in}\s+$", __package__).search(text[: drug.start][-14:]))
 
 
 def canonical_drug(name: str) -> str | None:

@@ -232,6 +232,16 @@ def cue_regex(name: str, package: str) -> re.Pattern[str]:
 
 
 @cache
+def cue_form(form: str, package: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    """A regular expression in which the names of cues stand in braces: `{level} rose`.
+
+    Raises:
+        KeyError: as `cue_regex`.
+    """
+    return re.compile(re.sub(r"\{([a-z ]+)\}", lambda name: cue_regex(name[1], package).pattern, form), flags)
+
+
+@cache
 def cue_list(name: str, package: str) -> tuple[str, ...]:
     """Likewise, one by one, as they are written there."""
     return split_names(_named_cues(package)[name])

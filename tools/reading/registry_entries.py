@@ -12,40 +12,32 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..lexicon import find_drugs
-from ..lexicon.matching import cue_regex, phrase_key
+from ..lexicon.matching import cue_form, phrase_key
 from .text import says
 
-_cue_regex = partial(cue_regex, package=__package__)
 Beside = Literal["safety", "pharmacokinetics", "feasibility"]
 
 _DURATIONS = frozenset("hour hours day days week weeks month months year years minute minutes min h d".split())
 _OF_SCALE = r"(?:(?:\w|-|')+\W+){0,7}?"
+_VALUE = r"(?:(?:\w+\W+){0,3}?{measure}\W+" + _OF_SCALE + ")?"
+_SCALES = tuple(
+    (rf"{{{much}}}\W+{_VALUE}(?:{{says}}|[=:])\W+(?:(?:a|an|the|in)\W+)?{_OF_SCALE}{{{told}}}", is_good)
+    for much, told, is_good in (
+        ("more", "worse", False),
+        ("more", "better", True),
+        ("less", "better", False),
+        ("less", "worse", True),
+    )
+)
+"""What descriptions say of a scale, and whether more of it is good then."""
 _BY_SO_MUCH = re.compile(
     r"(?:(?:≥|>=?|at least|or more|greater)\W*(?:a )?\d+ ?(?:%|percent)?|\b\d+ ?(?:%|percent))\W*"
     r"(?:or (?:more|greater) )?(?:reduction|decrease|improvement|decline|drop)\b",
     re.IGNORECASE,
 )
-
-
-@cache
-def _scales() -> tuple[tuple[re.Pattern[str], bool], ...]:
-    """What descriptions say of a scale, and whether more of it is good then."""
-    more, less, worse, better = (_cue_regex(name).pattern for name in ("more", "less", "worse", "better"))
-    value = rf"(?:(?:\w+\W+){{0,3}}?{_cue_regex('measure').pattern}\W+{_OF_SCALE})?"
-    meaning = rf"(?:{_cue_regex('says').pattern}|[=:])"
-    return tuple(
-        (re.compile(rf"{much}\W+{value}{meaning}\W+(?:(?:a|an|the|in)\W+)?{_OF_SCALE}{said}", re.IGNORECASE), up)
-        for much, said, up in ((more, worse, False), (more, better, True), (less, better, False), (less, worse, True))
-    )
-
-
-@cache
-def _without_harm() -> re.Pattern[str]:
-    return re.compile(rf"{_cue_regex('not').pattern}[^,;]{{0,40}}|\b\w+-free\b", re.IGNORECASE)
 
 
 def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
@@ -70,7 +62,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     """
     title, unit = str(outcome.get("title") or ""), str(outcome.get("unit") or "")
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
-    said = {up for pattern, up in _scales() if pattern.search(whole)}
+    said = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
     if time_to := says("time to", title):
         good = _good_event(title[time_to.end() :])
         return not good if good is not None and unit.strip(" ()").lower() in _DURATIONS else good
@@ -94,7 +86,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
         return better if better is None or is_change else not better
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
-    return higher_is_better(_cue_regex("change").sub("", title) or title)
+    return higher_is_better(cue_form("{change}", __package__).sub("", title) or title)
 
 
 def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
@@ -111,7 +103,7 @@ def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
 
 
 def _good_event(text: str) -> bool | None:
-    plainly = _without_harm().sub(" free ", text)
+    plainly = cue_form(r"{not}[^,;]{0,40}|\b\w+-free\b", __package__).sub(" free ", text)
     good = says("good event", plainly) or _BY_SO_MUCH.search(plainly)
     bad = says("bad event", plainly)
     if good and bad:
@@ -263,14 +255,9 @@ def _without_placebo(text: str, names: Sequence[str]) -> str:
 StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
 
 
-@cache
-def _not_the_reason() -> tuple[re.Pattern[str], ...]:
-    """Words that name harm or effect without giving them as the reason: whoever looks after them, denials."""
-    plan, denied, of = (_cue_regex(name).pattern for name in ("said of the plan", "said not", "safety or effect"))
-    return (
-        re.compile(rf"{_cue_regex('said of others').pattern}|{plan}[^.;]*", re.IGNORECASE),
-        re.compile(rf"{denied}[^.;]{{0,60}}?{of}(?:\s*(?:/|and|or|,|nor)\s*\w+){{0,3}}", re.IGNORECASE),
-    )
+# Words that name harm or effect without giving them as the reason: whoever looks after them, denials.
+_OTHERS = r"{said of others}|{said of the plan}[^.;]*"
+_DENIALS = r"{said not}[^.;]{0,60}?{safety or effect}(?:\s*(?:/|and|or|,|nor)\s*\w+){0,3}"
 
 
 def why_stopped_kind(text: str | None) -> StoppingKind | None:
@@ -289,9 +276,8 @@ def why_stopped_kind(text: str | None) -> StoppingKind | None:
     """
     if not text or not text.strip():
         return None
-    others, denials = _not_the_reason()
-    text = others.sub(" ", text)
-    plainly = denials.sub(" ", text)
+    text = cue_form(_OTHERS, __package__).sub(" ", text)
+    plainly = cue_form(_DENIALS, __package__).sub(" ", text)
     if says("stopped for futility", text) and says("stopped for futility", plainly):
         return "safety" if says("and for safety", plainly) else "futility"
     if says("stopped for futility", text) and not says("safety or harm", text):

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_serializer, model_validator
-from typing_extensions import TypedDict
 
 from .parts import (
     FLAGS,
@@ -34,9 +33,6 @@ from .parts import (
     Signal,
     checked_identifier,
 )
-
-_LARGEST = frozenset({"cited_by_count"})
-"""Fields of which the largest value holds where records of several sources are united."""
 
 
 def _identifier(kind: str) -> BeforeValidator:
@@ -321,33 +317,6 @@ Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", 
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}
 
 
-class Noted(TypedDict, total=False):
-    """What is noted on a record after it was fetched."""
-
-    cited_by_count: int
-    corrected: bool
-    earlier_versions: list[Reference]
-    expression_of_concern: bool
-    fetched_as: str
-    found_by: list[str]
-    full_text: FullText
-    full_text_unread: str
-    linked_papers: list[str]
-    linked_trials: list[str]
-    notice_of: list[str]
-    notices: list[Reference]
-    preprint_versions: list[Reference]
-    published_version: str
-    published_version_unknown: str
-    retracted: bool
-    trust_checked: list[str]
-    trust_flagged: dict[str, list[str]]
-    trust_notices: list[SaidNotice]
-    trust_state: str
-    trust_unanswered: list[str]
-    why_stopped: str | None
-
-
 def read(kind: Kind, said: Mapping[str, Any]) -> Record:
     """Read reported fields as a record; what the kind does not declare, or not in that form, goes to `extra`.
 
@@ -396,7 +365,7 @@ def _united(name: str, kept: Any, other: Any) -> Any:
         return kept + new if new else kept
     if isinstance(kept, bool) and isinstance(other, bool):
         return kept or other
-    if name in _LARGEST and isinstance(kept, int) and isinstance(other, int):
+    if name == "cited_by_count" and isinstance(kept, int) and isinstance(other, int):
         return max(kept, other)
     return kept
 

@@ -17,7 +17,6 @@ _NUMBERED = {"pmid": ("", 9), "pmcid": ("PMC", 9), "nct_id": ("NCT", 8), "chembl
 # Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
 _DOI = pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)")
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
-_OPEN = with_config(ConfigDict(extra="allow"))
 Flag = Literal["retracted", "expression_of_concern", "corrected"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 """What may be said against a publication, worst first."""
@@ -54,8 +53,12 @@ def _checked(kind: str, text: str) -> str | None:
     return text if (len(digits) == most if kind == "nct_id" else digits[0] != "0") else None
 
 
-@_OPEN
-class Reference(TypedDict, total=False):
+@with_config(ConfigDict(extra="allow"))
+class _Open(TypedDict):
+    """An entry that may hold more than is declared."""
+
+
+class Reference(_Open, total=False):
     """Another version of a record, or the notice that speaks of it."""
 
     key: str
@@ -66,8 +69,7 @@ class Reference(TypedDict, total=False):
     """Of a notice: one of `FLAGS`."""
 
 
-@_OPEN
-class NoticeOn(TypedDict):
+class NoticeOn(_Open):
     """An article that a notice is on."""
 
     flag: str
@@ -76,8 +78,7 @@ class NoticeOn(TypedDict):
     """`pmid:…`, `doi:…` or `ppr:…`."""
 
 
-@_OPEN
-class SaidNotice(TypedDict, total=False):
+class SaidNotice(_Open, total=False):
     """A notice as a look-up told it."""
 
     kind: str
@@ -86,8 +87,7 @@ class SaidNotice(TypedDict, total=False):
     source: str
 
 
-@_OPEN
-class Section(TypedDict, total=False):
+class Section(_Open, total=False):
     """A section of a full text."""
 
     kind: str
@@ -96,8 +96,7 @@ class Section(TypedDict, total=False):
     text: str
 
 
-@_OPEN
-class FullText(TypedDict, total=False):
+class FullText(_Open, total=False):
     """What was read of an open full text."""
 
     source: str
@@ -108,16 +107,14 @@ class FullText(TypedDict, total=False):
     """True where sentences that speak to machines were left out."""
 
 
-@_OPEN
-class Intervention(TypedDict, total=False):
+class Intervention(_Open, total=False):
     """What a trial gives: type (`DRUG`), name."""
 
     type: str
     name: str
 
 
-@_OPEN
-class Arm(TypedDict, total=False):
+class Arm(_Open, total=False):
     """An arm of a trial, with the names of what it is given."""
 
     label: str
@@ -125,16 +122,14 @@ class Arm(TypedDict, total=False):
     interventions: list[str]
 
 
-@_OPEN
-class PlannedOutcome(TypedDict, total=False):
+class PlannedOutcome(_Open, total=False):
     """A primary outcome as it was registered."""
 
     measure: str
     time_frame: str
 
 
-@_OPEN
-class SeriousEvent(TypedDict, total=False):
+class SeriousEvent(_Open, total=False):
     """Serious adverse events of one group."""
 
     group: str | None
@@ -142,8 +137,7 @@ class SeriousEvent(TypedDict, total=False):
     at_risk: Any
 
 
-@_OPEN
-class PostedResults(TypedDict, total=False):
+class PostedResults(_Open, total=False):
     """Posted results; numbers are the text that the registry posts (`<0.001`, `12.4`, `NA`)."""
 
     primary_outcomes: list[dict[str, Any]]
@@ -157,8 +151,7 @@ class PostedResults(TypedDict, total=False):
     """From any cause, by group."""
 
 
-@_OPEN
-class Mechanism(TypedDict, total=False):
+class Mechanism(_Open, total=False):
     """How a drug acts, and on what."""
 
     mechanism_of_action: str
@@ -173,8 +166,7 @@ class Mechanism(TypedDict, total=False):
     """Reactome's, of this target."""
 
 
-@_OPEN
-class Development(TypedDict, total=False):
+class Development(_Open, total=False):
     """A drug or a condition with the stage that development reached."""
 
     name: str
@@ -185,8 +177,7 @@ class Development(TypedDict, total=False):
     stage: str
 
 
-@_OPEN
-class DrugWarning(TypedDict, total=False):
+class DrugWarning(_Open, total=False):
     """That a drug was withdrawn, or bears a boxed warning, as a database says."""
 
     kind: str
@@ -199,8 +190,7 @@ class DrugWarning(TypedDict, total=False):
     """In the database's own words."""
 
 
-@_OPEN
-class Signal(TypedDict, total=False):
+class Signal(_Open, total=False):
     """An adverse event that is reported after a drug more often than after others; that shows no cause."""
 
     term: str
@@ -210,16 +200,14 @@ class Signal(TypedDict, total=False):
     """Ratio of log-likelihoods; the larger, the less by chance."""
 
 
-@_OPEN
-class Pathway(TypedDict, total=False):
+class Pathway(_Open, total=False):
     """A pathway of Reactome, or a process of the Gene Ontology."""
 
     id: str
     name: str
 
 
-@_OPEN
-class Involvement(TypedDict, total=False):
+class Involvement(_Open, total=False):
     """A disease that a protein has a part in, with the sentence that says so."""
 
     name: str
@@ -228,8 +216,7 @@ class Involvement(TypedDict, total=False):
     note: str
 
 
-@_OPEN
-class Partner(TypedDict, total=False):
+class Partner(_Open, total=False):
     """A protein that works together with another one, by its gene symbol and STRING's number."""
 
     symbol: str
@@ -248,8 +235,7 @@ class NamedDrug(TypedDict):
     sentence: str
 
 
-@_OPEN
-class Application(TypedDict, total=False):
+class Application(_Open, total=False):
     """An application for approval, by its number; `approved` is the day of the first approval."""
 
     number: str
@@ -260,8 +246,7 @@ class Application(TypedDict, total=False):
     """How its products are sold, in the agency's words."""
 
 
-@_OPEN
-class AssociatedTarget(TypedDict, total=False):
+class AssociatedTarget(_Open, total=False):
     """A target by its gene symbol, with its score, 0 to 1."""
 
     symbol: str

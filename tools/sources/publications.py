@@ -11,7 +11,8 @@ from xml.etree.ElementTree import Element
 
 from pydantic import BeforeValidator, Field
 
-from ..evidence import UNKNOWN_DATE, Evidence
+from ..errors import SourceRefused
+from ..evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..questions.query import OPERATORS, without_tags
 from ..search import SearchFilters
 
@@ -73,6 +74,13 @@ class Citations(NamedTuple):
             for each in self.chosen
             if each in by_pmid
         ]
+
+
+def checked_pmid(source: str, pmid: str) -> str:
+    """A PMID in its one written form; raises `SourceRefused` where it is none."""
+    if (number := checked_identifier("pmid", pmid)) is None:
+        raise SourceRefused(source, f"{redacted(pmid)!r} is not a PMID")
+    return number
 
 
 def written(title: str, abstract: str, *, preprint: bool = False) -> str:

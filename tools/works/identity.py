@@ -7,12 +7,12 @@ noted on that record.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..errors import SearchError
 from ..evidence import Evidence, checked_identifier
 from ..http.transport import Transport
 from ..lexicon.stemming import words
-from ..records import Noted
 from ..records.parts import FLAGS, Reference
 from ..registry import kind_of
 from ..sources.card import PAPERS
@@ -55,7 +55,7 @@ async def resolve(
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
     asked = sorted(unsettled, key=lacks_twin)[: max(0, limit)]
     turns = asyncio.Semaphore(_AT_ONCE)
-    found: dict[str, Noted] = {}
+    found: dict[str, dict[str, Any]] = {}
 
     async def one(record: Evidence) -> None:
         async with turns:
@@ -64,7 +64,7 @@ async def resolve(
                 version = await published_version(record.record.doi or "", transport)
             except SearchError:
                 return
-        found[record.key] = {"published_version": version.published_doi} if version else {}
+        found[record.key] = {"published_version": version} if version else {}
 
     try:
         async with asyncio.timeout(deadline_s) as clock:
@@ -191,7 +191,7 @@ def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Ev
                 said.setdefault(target, []).append(entry)
     noted = list[Evidence]()
     for record in pool:
-        found: Noted = {}
+        found: dict[str, Any] = {}
         for name in FLAGS:
             if any(each["flag"] == name for each in said.get(record.key, ())):
                 found[name] = True

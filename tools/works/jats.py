@@ -8,7 +8,7 @@ then stands in each of them. What is larger than any table that people read is c
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError
 
@@ -54,8 +54,6 @@ class FullText:
     sections: tuple[Section, ...] = ()
     licence: str | None = None
     """`CC BY 4.0`, or the article's own words; None where it states none."""
-    titles: tuple[str, ...] = field(default=())
-    """The headings of all top sections, to see what the article has."""
 
 
 def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
@@ -81,8 +79,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     body = article.find("body")
     prose = _capped(_sections(body, ())) if body is not None else ()
     rows = (Section("table", table.label, table.lines()) for table in read_tables(article))
-    titles = tuple(_title(each) for each in (body.findall("sec") if body is not None else ()))
-    return FullText(pmcid, (*prose, *rows), _licence(article), titles)
+    return FullText(pmcid, (*prose, *rows), _licence(article))
 
 
 def _root(xml: bytes) -> Element:

@@ -23,19 +23,14 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
         (`nct:…`, `pmid:…`) of records of this pool. Records without a link have neither.
     """
     trials = {number: record.key for record in pool if (number := trial_number(record))}
-    results = {
-        (pmid, record.key)
-        for record in pool
-        if trial_number(record)
-        for pmid in (record.trial.result_pmids if record.trial else ())
-    }
+    papers = {name: record.key for record in pool if not trial_number(record) for name in record.identifiers}
     pairs = {(record.key, trials[number]) for record in pool for number in named_trials(record) if number in trials}
     pairs |= {
-        (record.key, trial)
+        (papers[f"pmid:{pmid}"], record.key)
         for record in pool
-        if not trial_number(record)
-        for pmid, trial in results
-        if f"pmid:{pmid}" in record.identifiers
+        if record.trial and trial_number(record)
+        for pmid in record.trial.result_pmids
+        if f"pmid:{pmid}" in papers
     }
     linked = []
     for record in pool:

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
-from ..records import Noted, Paper
+from ..records import Paper
 from ..records.parts import FLAGS, Flag, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
@@ -136,7 +136,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     for notice in (each for word in words.values() for each in word.notices):
         given = {"kind": notice.kind, "source": notice.said_by, "doi": notice.doi, "date": notice.date}
         notices.append(cast("SaidNotice", {name: value for name, value in given.items() if value}))
-    found: Noted = {
+    found: dict[str, Any] = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
         "trust_flagged": {name: sorted(sources) for name, sources in flagged.items() if sources},

@@ -73,17 +73,7 @@ class ChEMBL(Source):
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the drugs that the query names; else those that went furthest for the condition it names.
-
-        Args:
-            query: words, or the boolean form that `preprocess_query` gives.
-            max_results: 1 to 50 records.
-            filters: the page, of drugs for a condition.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
+        """Give the drugs that the query names; else those that went furthest for the condition it names."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         named, warnings = await self._named(asked.drugs[:max_results])
@@ -100,11 +90,7 @@ class ChEMBL(Source):
         return await self._reply(query, parents, warnings, question=asked.words, about=about, total=total)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
-
-        Raises:
-            SearchError: no answer, or no readable one.
-        """
+        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none."""
         found = await self.transport.shelf.take(self.name, names, self._looked_up)
         records = [record for record, _ in found.values() if record is not None]
         warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]

@@ -57,12 +57,7 @@ class STRING(Source):
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
+        """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         genes = [word for word in asked.words.split() if _is_symbol(word)]

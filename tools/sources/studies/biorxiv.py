@@ -3,7 +3,6 @@
 Their API knows no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
 """
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...errors import SourceUnavailable, UnreadableReply
@@ -11,7 +10,6 @@ from ...evidence import checked_identifier
 from ...http.reply import dicts
 from ...http.transport import Transport
 from ..card import SourceCard
-from ..publications import date_of
 
 CARD = SourceCard(
     name="biorxiv",
@@ -31,17 +29,6 @@ Server = Literal["medrxiv", "biorxiv"]
 SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")
 """Clinical preprints are on the first; the prefix does not tell which of the two holds one."""
 _OURS = ("10.1101/", "10.64898/")  # the prefixes of both, old and new; numbers alone follow
-
-
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """What a preprint became."""
-
-    preprint_doi: str
-    published_doi: str
-    journal: str | None = None
-    date: str | None = None
-    """Of the article; None where it is not given."""
 
 
 def is_theirs(doi: object) -> bool:
@@ -68,11 +55,11 @@ async def small_question(transport: Transport) -> str:
         SearchError: no answer, or no readable one.
     """
     found = await published_version("10.1101/2021.03.23.21254186", transport)
-    return "knows no article of the preprint asked about" if found is None else f"knows it as {found.published_doi}"
+    return "knows no article of the preprint asked about" if found is None else f"knows it as {found}"
 
 
-async def published_version(doi: str, transport: Transport) -> Publication | None:
-    """Ask both servers what became of a preprint; None where neither knows of an article.
+async def published_version(doi: str, transport: Transport) -> str | None:
+    """Ask both servers for the DOI of the article that a preprint became; None where neither knows of an article.
 
     Args:
         doi: of the preprint; one that is not theirs is not asked about.
@@ -98,8 +85,8 @@ async def published_version(doi: str, transport: Transport) -> Publication | Non
     return None
 
 
-def parse_publication(data: Any) -> Publication | None:
-    """Read an answer; None where it says that there is no article.
+def parse_publication(data: Any) -> str | None:
+    """Read the DOI of the article that an answer names; None where it says that there is no article.
 
     Raises:
         UnreadableReply: neither an article nor a word on why there is none.
@@ -108,12 +95,9 @@ def parse_publication(data: Any) -> Publication | None:
     True
     """
     for each in dicts(data, "collection"):
-        preprint = checked_identifier("doi", each.get("preprint_doi") or each.get("biorxiv_doi"))
         published = checked_identifier("doi", each.get("published_doi"))
-        if preprint and published:
-            journal = str(each.get("published_journal") or "").strip()
-            date = date_of(str(each.get("published_date") or ""))
-            return Publication(preprint, published, journal or None, date)
+        if published and checked_identifier("doi", each.get("preprint_doi") or each.get("biorxiv_doi")):
+            return published
     status = next((str(each.get("status")) for each in dicts(data, "messages")), "")
     if status == "ok" or status.startswith("no "):
         return None

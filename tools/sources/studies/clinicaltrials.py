@@ -137,17 +137,7 @@ class ClinicalTrials(Source):
     filters = TrialFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search interventional trials of every status: one that was stopped is evidence too.
-
-        Args:
-            query: words, or the boolean form that `preprocess_query` gives.
-            max_results: 1 to 50 records.
-            filters: of `TrialFilters`.
-
-        Raises:
-            SourceRefused: nothing to search for, an unknown filter, or a query that the API does not accept.
-            SearchError: no answer, or no readable one.
-        """
+        """Search interventional trials of every status: one that was stopped is evidence too."""
         asked, term = TrialFilters.of(self.name, filters), clean_term(query)
         size = request_size(max(1, max_results), _PAGE_SIZE)
         params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
@@ -155,12 +145,7 @@ class ClinicalTrials(Source):
         async def ask(token: str | None) -> Page:
             found, url = await self._ask("studies", {**params, "pageToken": token})
             total, following = found.get("totalCount"), found.get("nextPageToken")
-            return Page(
-                found["studies"],
-                count(total) or 0,
-                following if isinstance(following, str) else None,
-                url,
-            )
+            return Page(found["studies"], count(total) or 0, following if isinstance(following, str) else None, url)
 
         page, problems = await self.page(asked.page, max_results, str(params), ask)
         records, unread = read_each(page.hits, parse_study)

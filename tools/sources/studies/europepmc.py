@@ -26,6 +26,7 @@ from ..publications import (
     NOTICE_TYPES,
     Citations,
     DatedFilters,
+    checked_pmid,
     date_of,
     page_range,
     plain_words,
@@ -115,16 +116,7 @@ class EuropePMC(Source):
     filters = EuropePMCFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search titles, abstracts and keywords, most relevant first.
-
-        Args:
-            query: words, or a boolean form; PubMed's field tags are translated.
-            max_results: records to give.
-            filters: of `EuropePMCFilters`.
-
-        Raises:
-            SearchError: no answer, or no readable one.
-        """
+        """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translated."""
         asked = EuropePMCFilters.of(self.name, filters)
         sent, size = _sent(query, asked), max(1, max_results)
         page, problems = await self.page(
@@ -140,9 +132,7 @@ class EuropePMC(Source):
         Raises:
             SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
         """
-        number = checked_identifier("pmid", pmid)
-        if number is None:
-            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
         links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))

@@ -52,12 +52,7 @@ class WebSearch(Source):
         """Give the pages found first; raises `SearchError` where there is no answer."""
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the publications and trials that the pages found first name; there is no second page.
-
-        Raises:
-            SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
-        """
+        """Give the publications and trials that the pages found first name; there is no second page."""
         read_query(self.name, query)
         sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from ...errors import UnreadableReply
 from ...evidence import checked_identifier
-from ...http.reply import Reply, at
+from ...http.reply import Reply
 from ...http.transport import Transport
 from ..card import SourceCard
 from ..publications import leads_elsewhere
@@ -33,11 +33,9 @@ CARD = SourceCard(
 class Work:
     """OpenAlex's word on one work."""
 
-    doi: str
     is_retracted: bool | None
     """None where it does not say."""
     cited_by_count: int | None
-    pmid: str | None = None
 
 
 async def work(doi: str, transport: Transport) -> Work | None:
@@ -52,7 +50,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
     if (library := transport.endpoints.library) is not None:
         held = library.work("openalex", checked)
         return parse_work(held) if held else None
-    params = {"select": "id,doi,ids,is_retracted,cited_by_count"}
+    params = {"select": "id,doi,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
 
     def read(reply: Reply) -> Work | None:
@@ -80,14 +78,10 @@ def parse_work(data: Any) -> Work:
     >>> parse_work({"id": "W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}).is_retracted
     True
     """
-    doi = checked_identifier("doi", data.get("doi")) if isinstance(data, dict) else None
-    if doi is None:
+    if not isinstance(data, dict) or checked_identifier("doi", data.get("doi")) is None:
         raise UnreadableReply("openalex", "answered without a work")
     retracted, cited = data.get("is_retracted"), data.get("cited_by_count")
-    number = str(at(data, "ids", "pmid") or "").rstrip("/").rpartition("/")[2]  # an address, in its ids
     return Work(
-        doi=doi,
         is_retracted=retracted if isinstance(retracted, bool) else None,
         cited_by_count=cited if isinstance(cited, int) and not isinstance(cited, bool) else None,
-        pmid=checked_identifier("pmid", number),
     )

@@ -24,7 +24,7 @@ from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...search import Filters, Source, SourceReply, local_library
 from ..card import SourceCard
-from ..publications import Citations, DatedFilters, plain_words, redacted
+from ..publications import Citations, DatedFilters, checked_pmid, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
 
 CARD = SourceCard(
@@ -95,16 +95,7 @@ class PubMed(Source):
     filters = PubMedFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search PubMed, most relevant first.
-
-        Args:
-            query: words, or PubMed's boolean form with field tags.
-            max_results: records to give.
-            filters: of `PubMedFilters`.
-
-        Raises:
-            SearchError: no answer, or no readable one.
-        """
+        """Search PubMed, most relevant first, by words or its own boolean form with field tags; else as `find`."""
         asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
         if not query.strip():
             raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
@@ -138,10 +129,7 @@ class PubMed(Source):
         Raises:
             SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
         """
-        number = checked_identifier("pmid", pmid)
-        if number is None:
-            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
-        return await self.papers(number)
+        return await self.papers(checked_pmid(self.name, pmid))
 
     async def papers(self, *pmids: str) -> SourceReply:
         """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
@@ -151,14 +139,8 @@ class PubMed(Source):
         return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
 
     async def citations(self, pmid: str) -> SourceReply:
-        """Give what cites a publication and what it cites, as far as PubMed's links (ELink) go.
-
-        Raises:
-            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
-        """
-        number = checked_identifier("pmid", pmid)
-        if number is None:
-            raise SourceRefused(self.name, f"{redacted(pmid)!r} is not a PMID")
+        """Give what cites a publication and what it cites, as far as PubMed's links (ELink) go; raises as `paper`."""
+        number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
         with self.transport.shelf.queue(self.name) as reached:
@@ -173,8 +155,8 @@ class PubMed(Source):
         articles = _together((await fetching).values())
         found = links.noted(articles.records, number)
         missing = len(links.chosen) - len(found)
-        lacking = [f"no readable record came for {missing} of them"] if missing else []
-        return self.reply(f"citations of PMID {number}", found, problems=lacking, notes=links.notes)
+        problems = [f"no readable record came for {missing} of them"] if missing else []
+        return self.reply(f"citations of PMID {number}", found, problems=problems, notes=links.notes)
 
     async def _fetch(self, pmids: Sequence[str], read: Callable[[Reply], Articles]) -> Articles:
         records, unread = [], []

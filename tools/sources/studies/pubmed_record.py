@@ -1,13 +1,13 @@
 """PubMed's EFetch XML as evidence: https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
 
-Journal articles and book chapters differ in where their parts stand; `_Parts` gives both one shape. `article_facts`
-reads an article of a reply and one of PubMed's baseline files alike, without making a typed record of it.
+Journal articles and book chapters differ in where their parts stand. `article_facts` reads an article of a reply and
+one of PubMed's baseline files alike, without making a typed record of it.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler
@@ -62,19 +62,6 @@ class Articles:
     records: list[Evidence]
     unread: list[str] = field(default_factory=list)
     """One line for each article that could not be read."""
-
-
-class _Parts(NamedTuple):
-    """Where an article keeps what."""
-
-    citation: Element
-    article: Element
-    container: str
-    """Title of the journal or book."""
-    date: str
-    identifiers: list[Element]
-    author_lists: list[Element]
-    types: list[Element]
 
 
 def parse_articles(xml: bytes) -> Articles:
@@ -184,20 +171,28 @@ def article_facts(root: Element) -> dict[str, Any]:
     Raises:
         ValueError: it has no PMID.
     """
-    parts = _book(root) if root.tag == "PubmedBookArticle" else _journal(root)
-    article, citation = parts.article, parts.citation
+    is_book = root.tag == "PubmedBookArticle"
+    citation = _at(root, "BookDocument" if is_book else "MedlineCitation")
+    article, book = citation if is_book else _at(citation, "Article"), _at(citation, "Book")
+    journal, pagination = _at(article, "Journal"), _at(article, "Pagination")
+    issue = _at(journal, "JournalIssue")
+    container = _text(book.find("BookTitle") if is_book else journal.find("Title"))
+    if is_book:
+        date = publication_date(_date(book.find("PubDate")), _date(citation.find("ContributionDate")))
+    else:
+        date = publication_date(_date(issue.find("PubDate")), _date(article.find("ArticleDate")))
     pmid = checked_identifier("pmid", _text(citation.find("PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
     title, vernacular = _text(article.find("ArticleTitle")), _text(article.find("VernacularTitle"))
-    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or parts.container or NO_TITLE
+    title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or container or NO_TITLE
     sections = list[str]()
     for section in _all(article, "Abstract", "AbstractText"):
         label = section.get("Label", "").strip(" :")
         if text := _text(section):
             sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
     abstract = "\n".join(sections)
-    types = _texts(parts.types)
+    types = _texts([*_all(article, "PublicationTypeList", "PublicationType"), *article.findall("PublicationType")])
     is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
 
     # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
@@ -205,10 +200,10 @@ def article_facts(root: Element) -> dict[str, Any]:
     referred = [(note.get("RefType", ""), _referred(note)) for note in notes]
     kinds = {kind for kind, _ in referred}
     later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    journal, pagination = _at(article, "Journal"), _at(article, "Pagination")
-    issue = _at(journal, "JournalIssue")
     ends = (_text(pagination.find(name)) for name in ("StartPage", "EndPage"))
-    own = {node.get("IdType"): _text(node) for node in parts.identifiers}
+    data = _at(root, "PubmedBookData" if is_book else "PubmedData")
+    identifiers = [*_all(citation, "ArticleIdList", "ArticleId"), *_all(data, "ArticleIdList", "ArticleId")]
+    own = {node.get("IdType"): _text(node) for node in identifiers}
     located = (  # the article's references carry lists of identifiers of the same name
         _text(node)
         for node in article.findall("ELocationID")
@@ -223,7 +218,7 @@ def article_facts(root: Element) -> dict[str, Any]:
         "pmid": pmid,
         "pmcid": checked_identifier("pmcid", own.get("pmc")),
         "doi": checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
-        "journal": parts.container or None,
+        "journal": container or None,
         "journal_abbreviation": _text(
             _at(citation, "MedlineJournalInfo").find("MedlineTA")
         )  # as reference lists have it
@@ -256,43 +251,10 @@ def article_facts(root: Element) -> dict[str, Any]:
         "source": "pubmed",
         "title": title,
         "url": f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
-        "date": parts.date,
-        "authors": list(_authors(parts.author_lists)),
+        "date": date,
+        "authors": list(_authors(article.findall("AuthorList") or book.findall("AuthorList"))),
     }
     return {"content": written(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
-
-
-def _journal(root: Element) -> _Parts:
-    citation = _at(root, "MedlineCitation")
-    article = _at(citation, "Article")
-    journal = _at(article, "Journal")
-    issued = _date(_at(journal, "JournalIssue").find("PubDate"))
-    return _Parts(
-        citation=citation,
-        article=article,
-        container=_text(journal.find("Title")),
-        date=publication_date(issued, _date(article.find("ArticleDate"))),
-        identifiers=_all(_at(root, "PubmedData"), "ArticleIdList", "ArticleId"),
-        author_lists=article.findall("AuthorList"),
-        types=_all(article, "PublicationTypeList", "PublicationType"),
-    )
-
-
-def _book(root: Element) -> _Parts:
-    document = _at(root, "BookDocument")
-    book = _at(document, "Book")
-    return _Parts(
-        citation=document,
-        article=document,
-        container=_text(book.find("BookTitle")),
-        date=publication_date(_date(book.find("PubDate")), _date(document.find("ContributionDate"))),
-        identifiers=[
-            *_all(document, "ArticleIdList", "ArticleId"),
-            *_all(_at(root, "PubmedBookData"), "ArticleIdList", "ArticleId"),
-        ],
-        author_lists=document.findall("AuthorList") or book.findall("AuthorList"),
-        types=document.findall("PublicationType"),
-    )
 
 
 def _referred(note: Element) -> list[str]:
