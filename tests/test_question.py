@@ -439,3 +439,19 @@ def test_what_a_further_part_fears_is_no_condition_to_be_treated() -> None:
 def test_a_comparison_with_what_is_no_drug_is_asked_back_and_one_with_placebo_is_none() -> None:
     assert "“ECT” is not known" in str(parse_question("Is ketamine better than ECT in depression?").objection)
     assert parse_question("Is propranolol better than placebo in migraine?").kind == "treat"
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "asked"),
+    [
+        ("Is metformin safe in renal failure?", "What about liver failure?", "Is metformin safe in liver failure?"),
+        ("Is naproxen safe in pregnancy?", "And ibuprofen?", "Is ibuprofen safe in pregnancy?"),
+        ("side effects of propranolol", "and topiramate?", "Can topiramate cause side effects?"),
+        ("Which drugs prevent migraine?", "thanks", "thanks"),
+        ("Is metformin safe in renal failure?", "What treats psoriasis?", "What treats psoriasis?"),
+    ],
+)
+def test_a_follow_up_that_names_another_drug_or_condition_alone_asks_the_same_of_it(
+    before: str, question: str, asked: str
+) -> None:
+    assert stand_alone(question, before) == asked

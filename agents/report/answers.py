@@ -192,7 +192,7 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     elif missing:
         said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
-    return Answer(said, _harm_quotes(found, labelled, about, references), sure)
+    return Answer(said, _harm_quotes(found, [*labelled, *of_others], about, references), sure)
 
 
 def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:

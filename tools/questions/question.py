@@ -275,6 +275,12 @@ def stand_alone(question: str, earlier: str) -> str:
     own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
     if asked.needs_english or not (before.conditions or before.drugs):
         return question
+    is_bare = asked.kind in ("treat", "uses", "other") and asked.intent == "unknown"  # it says not what it asks
+    met = asked.conditions or asked.people or before.people or before.conditions or ("side effects",)
+    if is_bare and before.kind in (*ON_HARM, "mechanism", "status", "negative") and not asked.unread:
+        return QUESTIONS[before.kind].format(drug=" and ".join(own or drugs), condition=" and ".join(met))
+    if is_bare and asked.unread and not (own or asked.conditions or asked.people or asked.left_out):
+        return question  # "thanks" asks nothing
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
     if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # of a drug, whatever it was asked about for
         is_whole = own or not drugs or (asked.conditions and not names_them)
