@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.breakage import FaultyServer
+from faults.plan import Fault, FaultPlan
+from faults.server import SourceServer
 
-from willowbark.teams.faces import scale
 from willowbark.teams.screening import course, engines, read_names, screen, tables
 from willowbark.teams.screening.engines import Unit, engine_of, read_here
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.library import open_library
 
 CONDITIONS = ["smoking cessation", "nicotine dependence", "blorbosis"]
@@ -150,9 +154,30 @@ def test_an_unknown_engine_gets_one_line() -> None:
     assert engine_of("local") is engines.read_here
 
 
-def test_the_command_needs_a_library(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--library bundled"):
-        scale.screen_file(tmp_path / "c.csv", None, None, "local", tmp_path, 300)
+def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
+    limiter = RateLimiter()
+    with SourceServer() as server:
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": limiter, "most": 20}
+        done = screen(["migraine"], None, read_here, tmp_path, **asked)
+        before, sent = results(tmp_path), len(server.requests)
+        (tmp_path / "search").rename(tmp_path / "lost")  # as if stopped before the table was written
+        again = screen(["migraine"], None, read_here, tmp_path, **asked)
+        assert len(server.requests) == sent > 1
+    assert done.records == again.records > 10
+    assert again.read_now == 0
+    assert done.cells > 0
+    assert results(tmp_path) == before
+
+
+def test_a_source_that_does_not_answer_costs_its_condition_alone(tmp_path: Path) -> None:
+    plan = FaultPlan(faults=[Fault(kind="status", status=400, source="clinicaltrials", times=1)])
+    with FaultyServer(plan) as server:
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": RateLimiter(), "most": 20}
+        done = screen(["migraine"], None, read_here, tmp_path, **asked)
+        again = screen(["migraine"], None, read_here, tmp_path, **asked)
+    assert done.records == 0
+    assert "ClinicalTrials.gov" in done.refused[0]
+    assert (bool(again.records), again.refused) == (True, [])
 
 
 def test_parquet_parts_are_read_back(tmp_path: Path) -> None:

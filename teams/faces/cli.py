@@ -431,7 +431,7 @@ def screen(
     most_records: int,
     quiet: bool,
 ) -> None:
-    """Screen many conditions for drugs, over a local library. Stopped at any moment, the same command goes on."""
+    """Screen many conditions for drugs, over a local library or the sources. Stopped at any moment, it goes on."""
     from .scale import screen_file  # noqa: PLC0415
 
     screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)

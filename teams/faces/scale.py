@@ -8,7 +8,7 @@ from willowbark.tools.library.building import Manifest, Progress, build_library,
 
 from ..screening import read_names, screen
 from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS
-from ..screening.engines import engine_of
+from ..screening.engines import ClusterLimiter, engine_of
 from ..screening.tables import has_parquet
 from .terminal import complain, write_lines
 
@@ -75,13 +75,12 @@ def screen_file(
     Raises:
         UsageError: a file, the library or the engine is at fault.
     """
-    if library is None:
-        raise UsageError("screen asks a local library: --library FOLDER, or --library bundled")
     names = read_names(file, CONDITION_COLUMNS)
     wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
     tell = (lambda _: None) if quiet else complain
-    opened, reads = open_library(library), engine_of(engine)
-    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell)
+    opened, reads = open_library(library) if library else None, engine_of(engine)
+    limiter = None if engine == "local" else ClusterLimiter()
+    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter)
     for said in done.refused:
         complain(f"{said}; left out")
     if done.empty:

@@ -11,11 +11,11 @@ from typing import Any
 
 from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition, wanted_drugs
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.errors import SearchError, UsageError
-from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
 from willowbark.tools.questions import Question
@@ -23,13 +23,11 @@ from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.questions.question import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.reading.screening import readable
-from willowbark.tools.registry import kind_of, takes_names, title_of
-from willowbark.tools.search import source_class
-from willowbark.tools.works.identity import settle
-from willowbark.tools.works.linking import link
+from willowbark.tools.registry import title_of
+from willowbark.tools.search import Status
 
 from .engines import Engine, Unit
+from .origins import Origin, Search
 from .results import write_results
 from .tables import Table, csv_rows
 
@@ -38,7 +36,6 @@ DRUG_COLUMNS = ("drug", "name")
 MOST_RECORDS = 300
 """Of a condition, from each source."""
 _MOST_IN_QUERY = 20  # drugs; of more, all records on the condition are looked through
-_SEARCHED = ("pubmed", "clinicaltrials")
 _UNIT = 100  # readings
 _CONDITIONS_A_PART = 25
 
@@ -93,24 +90,28 @@ def read_names(file: Path, columns: Sequence[str]) -> list[str]:
 
 def screen(
     conditions: Sequence[str],
-    library: Library,
+    library: Library | None,
     engine: Engine,
     out: Path,
     *,
     drugs: Sequence[str] = (),
     most: int = MOST_RECORDS,
     tell: Callable[[str], None] = lambda _: None,
+    endpoints: Endpoints | None = None,
+    limiter: RateLimiter | None = None,
 ) -> Screening:
-    """Screen conditions for drugs, over a library.
+    """Screen conditions for drugs, over a library or the public sources.
 
     Args:
         conditions: as anybody writes them.
-        library: searched in the sources' place.
+        library: searched in the sources' place; None asks the sources themselves.
         engine: reads.
         out: tables and results; what earlier calls left there is not done again.
         drugs: those alone to look for; none looks for all.
         most: records of a condition from each source.
         tell: gets a line on what happens.
+        endpoints: where the sources are; the public ones by default.
+        limiter: keeps the sources' limits; shared by the processes of this user by default.
 
     Raises:
         UsageError: a folder or a table cannot be read or written, or a drug is not known.
@@ -129,62 +130,67 @@ def screen(
             asked[condition] = replace(question, kind="uses", drugs=wanted) if wanted else question
     done.conditions = len(asked)
     tell(f"searching for {len(asked):,} conditions")
-    keys = asyncio.run(_search(asked, library, Table(out / "search"), wanted, most, done.refused))
-    asked = {condition: question for condition, question in asked.items() if condition in keys}
-    done.empty = [condition for condition in asked if not keys[condition]]
-    done.records = sum(map(len, keys.values()))
-    kept = _read(asked, keys, library, engine, Table(out / "readings"), done, tell)
-    found = asyncio.run(_conclude(asked, keys, library, kept, tell))
+    origin = Origin(library, out, endpoints, limiter)
+    searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
+    asked = {condition: question for condition, question in asked.items() if condition in searches}
+    done.empty = [condition for condition in asked if not searches[condition].keys]
+    done.records = sum(len(each.keys) for each in searches.values())
+    kept = _read(asked, searches, origin, engine, Table(out / "readings"), done, tell)
+    found = asyncio.run(_conclude(asked, searches, origin, kept, tell))
     done.cells = sum(len(candidates) for candidates, _ in found.values())
-    done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, library)
+    done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
 
 
 async def _search(
     asked: Mapping[str, Question],
-    library: Library,
+    origin: Origin,
     table: Table,
     drugs: Sequence[str],
     most: int,
     refused: list[str],
-) -> dict[str, list[str]]:
-    """The keys of each condition's records, best first; those of earlier calls are taken from the table.
+    tell: Callable[[str], None],
+) -> dict[str, Search]:
+    """What is found on each condition; what earlier calls found is taken from the table.
 
     A condition whose search failed is refused, and asked again by the next call.
     """
-    names, found = list(asked), dict[str, list[str]]()
+    names, found = list(asked), dict[str, Search]()
     known = {row["search"]: row["keys"] for row in table.rows()}
     either = " OR ".join(f'"{drug}"' for drug in drugs) if len(drugs) <= _MOST_IN_QUERY else ""
-    async with Transport(Endpoints(library=library)) as transport:
-        sources = [source_class(name)(transport) for name in _SEARCHED if name in library.contents.sources]
+    async with origin.open() as transport:
+        sources = origin.searched(transport)
+
+        async def ask(name: str) -> dict[str, Any] | None:
+            query = f"({asked[name].query}) AND ({either})" if either else asked[name].query
+            search = _hash(origin.digest, query, most)
+            row = {"search": search, "condition": name, "query": query}
+            is_new = search not in known
+            if is_new and (kept := origin.kept(search)):  # stopped between the records and the table
+                known[search] = list(kept)
+            elif is_new:
+                records = dict[str, Evidence]()
+                try:
+                    for source in sources:
+                        reply = await source.find(query, most)
+                        records |= {each.key: each for each in reply.records}
+                        if reply.status is Status.PARTIAL:
+                            tell(f"{name}: {title_of(source.name)} {'; '.join(reply.warnings)}")
+                except SearchError as error:
+                    refused.append(f"{name}: {title_of(source.name)} {error}")
+                    return None
+                origin.keep(search, records)
+                known[search] = list(records)
+            found[name] = Search(search, known[search])
+            return {**row, "keys": known[search]} if is_new else None
+
         for start in range(0, len(names), _CONDITIONS_A_PART):
-            rows = []
-            for name in names[start : start + _CONDITIONS_A_PART]:
-                query = f"({asked[name].query}) AND ({either})" if either else asked[name].query
-                search = _hash(library.digest, query, most)
-                if search not in known:
-                    keys = dict[str, None]()
-                    try:
-                        for source in sources:
-                            keys |= dict.fromkeys(each.key for each in (await source.find(query, most)).records)
-                    except SearchError as error:
-                        refused.append(f"{name}: {title_of(source.name)} {error}")
-                        continue
-                    known[search] = list(keys)
-                    rows.append({"search": search, "condition": name, "query": query, "keys": list(keys)})
-                found[name] = known[search]
-            if rows:
+            part = names[start : start + _CONDITIONS_A_PART]
+            if rows := [row for row in await asyncio.gather(*map(ask, part)) if row]:
                 table.write(_hash(*(row["search"] for row in rows)), rows)
+                if not origin.path:
+                    tell(f"searched for {min(start + len(part), len(names)):,} of {len(names):,} conditions")
     return found
-
-
-def _records(library: Library, keys: Sequence[str]) -> list[Evidence]:
-    """The records of keys as a run would rank them."""
-    by_key = {record.key: record for record in library.by_numbers(keys, "pubmed")}
-    found = [by_key[key] for key in keys if key in by_key]
-    return link(
-        settle(merge(record.model_copy(update={"relevance": 1 - at / len(found)}) for at, record in enumerate(found)))
-    )
 
 
 def _hash(*parts: object) -> str:
@@ -198,18 +204,14 @@ def _name_of_reading(document: Document, drug: str, condition: str) -> str:
     return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
-def _needed(
-    asked: Mapping[str, Question], keys: Mapping[str, Sequence[str]], library: Library
-) -> Iterator[dict[str, Any]]:
+def _needed(asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin) -> Iterator[dict[str, Any]]:
     """What has to be read, condition by condition; the same text for the same drug and condition comes once."""
     seen = set[str]()
     for name, question in asked.items():
         condition = condition_of(question)
-        for record in map(readable, _records(library, keys[name])):
-            if kind_of(record) != "publication" or not on_condition(record, question):
-                continue
-            document = Document.of(record)
-            for drug in wanted_drugs(record, question):
+        for record in origin.records(searches[name]):
+            for shown, drug in list_readings(record, question):
+                document = Document.of(shown)
                 named = _name_of_reading(document, drug, condition)
                 if named not in seen:
                     seen.add(named)
@@ -219,8 +221,8 @@ def _needed(
 
 def _read(
     asked: Mapping[str, Question],
-    keys: Mapping[str, Sequence[str]],
-    library: Library,
+    searches: Mapping[str, Search],
+    origin: Origin,
     engine: Engine,
     table: Table,
     done: Screening,
@@ -232,7 +234,7 @@ def _read(
 
     def units() -> Iterator[Unit]:
         unit = list[dict[str, Any]]()
-        for row in _needed(asked, keys, library):
+        for row in _needed(asked, searches, origin):
             done.readings += 1
             if row["hash"] not in kept:
                 unit.append(row)
@@ -275,17 +277,17 @@ class KeptReader:
 
 async def _conclude(
     asked: Mapping[str, Question],
-    keys: Mapping[str, Sequence[str]],
-    library: Library,
+    searches: Mapping[str, Search],
+    origin: Origin,
     kept: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
     """The candidates of each condition, best first, with a verdict each, and the records by key."""
     found = {}
-    async with Transport(Endpoints(library=library)) as transport:
-        databases = [source_class(name)(transport) for name in library.contents.sources if takes_names(name)]
+    async with origin.open() as transport:
+        databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
-            pool, readings = _records(library, keys[name]), Readings(KeptReader(kept))
+            pool, readings = origin.records(searches[name]), Readings(KeptReader(kept))
             candidates = [each for each in appraise_candidates(question, pool, readings) if each.has_verdict]
             if candidates and databases:
                 names = [each.drug for each in candidates]

@@ -5,6 +5,7 @@ from typing import Any
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.limiter import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
 Unit = tuple[str, Sequence[dict[str, Any]]]
@@ -49,6 +50,37 @@ def engine_of(name: str) -> Engine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise UsageError(f"--engine {name}: Ray cannot be reached ({str(error).splitlines()[0]})") from None
     return read_on_ray
+
+
+class ClusterLimiter(RateLimiter):
+    """Keeps the limits of sources for all of a Ray cluster: an actor for each source, asked from any node."""
+
+    async def wait(self, name: str, per_second: float) -> float:
+        """Sleep until the next request to `name` may start; gives the seconds waited."""
+        waited: float = await _limits_of(name).wait.remote(name, per_second)
+        return waited
+
+    def spend(self, name: str, per_day: int) -> bool:
+        """Count one request of a day's allowance; False where it is spent already."""
+        import ray  # noqa: PLC0415  an extra
+
+        return bool(ray.get(_limits_of(name).spend.remote(name, per_day)))
+
+
+def _limits_of(name: str) -> Any:
+    """The actor that keeps a source's limits; it outlives those who ask, and starts anew where its node is lost."""
+    import ray  # noqa: PLC0415  an extra
+
+    actor = ray.remote(RateLimiter).options(
+        name=f"limits of {name}",
+        namespace="willowbark",
+        get_if_exists=True,
+        lifetime="detached",
+        num_cpus=0,
+        max_restarts=-1,
+        max_task_retries=-1,
+    )
+    return actor.remote(default_path())
 
 
 def read_on_ray(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:

@@ -14,11 +14,11 @@ from jinja2 import Environment, StrictUndefined
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.library import Library
 from willowbark.tools.registry import kind_of
 from willowbark.tools.whole_file import write_whole
 
 from ..exports.evidence import safe_cell
+from .origins import Origin
 from .tables import Table, has_parquet
 
 MATRIX = (
@@ -31,14 +31,14 @@ _MOST_SHOWN = 8  # records of a cell on the page; the table has all
 Found = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
 
 
-def write_results(out: Path, found: Found, questions: Mapping[str, str], library: Library) -> list[Path]:
+def write_results(out: Path, found: Found, questions: Mapping[str, str], origin: Origin) -> list[Path]:
     """Write `matrix` and `evidence`, as CSV and, where pyarrow is installed, as Parquet, and `screen.html`.
 
     Args:
         out: their folder.
         found: of each condition the candidates, best first, and the records by key.
         questions: of each condition, as they were asked.
-        library: that was asked.
+        origin: of the records.
 
     Raises:
         UsageError: a file cannot be written.
@@ -74,7 +74,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], library
         lines.writerow(columns)
         lines.writerows([safe_cell("" if row[each] is None else row[each]) for each in columns] for row in table)
         written.append(_write(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
-    page = _page(found, matrix, evidence, questions, library)
+    page = _page(found, matrix, evidence, questions, origin)
     return [*written, _write(out / "screen.html", page.encode("utf-8", errors="replace"))]
 
 
@@ -108,7 +108,7 @@ def _page(
     matrix: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]],
     questions: Mapping[str, str],
-    library: Library,
+    origin: Origin,
 ) -> str:
     """The page, with all that it shows in it: it needs no server and loads nothing."""
     behind: dict[tuple[str, str], list[list[Any]]] = {}
@@ -127,13 +127,13 @@ def _page(
         name: sum(kind_of(each) in ("publication", "trial") for each in held.values())
         for name, (_, held) in found.items()
     }
-    asking = ["willowbark", "ask", "--library", library.path]
+    asking = ["willowbark", "ask", *(["--library", origin.path] if origin.path else [])]
     shown = [[name, counts[name], shlex.join([*asking, questions[name]]), cells[name]] for name in found]
     data = json.dumps({"conditions": shown}, ensure_ascii=False)
     source = resources.files(__package__).joinpath("screen.html").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return template.render(data=safe, about=library.summary, conditions=len(found))
+    return template.render(data=safe, about=origin.about, conditions=len(found))
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_whole
 
 Row = Mapping[str, Any]
 _LONGEST_CELL = 16_000_000  # characters
@@ -71,32 +72,32 @@ class Table:
         Raises:
             UsageError: it cannot be written: the disk is full, say; what is there stays.
         """
-        ending = ".parquet" if has_parquet() else ".jsonl.gz"
-        path = self.folder / f"{name}{ending}"
-        making = path.with_name(f".{path.name}")
+        path = self.folder / f"{name}{'.parquet' if has_parquet() else '.jsonl.gz'}"
+        if has_parquet():
+            from pyarrow import BufferOutputStream  # noqa: PLC0415  an extra
+            from pyarrow import Table as Columns  # noqa: PLC0415
+            from pyarrow.parquet import write_table  # noqa: PLC0415
+
+            packed = BufferOutputStream()
+            write_table(Columns.from_pylist([dict(row) for row in rows]), packed, compression="zstd")
+            content = packed.getvalue().to_pybytes()
+        else:
+            lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+            content = gzip.compress(b"".join(lines), 6, mtime=0)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if has_parquet():
-                from pyarrow import Table as Columns  # noqa: PLC0415  an extra
-                from pyarrow.parquet import write_table  # noqa: PLC0415
-
-                write_table(Columns.from_pylist([dict(row) for row in rows]), making, compression="zstd")
-            else:
-                with making.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-                    packed.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-            making.replace(path)
+            return write_whole(path, content)
         except OSError as error:
             why = error.strerror or error
             raise UsageError(f"{path}: cannot be written ({why}); the same command goes on from there") from None
-        return path
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """All rows, part by part.
+    def rows(self, name: str = "[!.]*") -> Iterator[dict[str, Any]]:
+        """All rows, part by part; or those of one part, none where it is missing.
 
         Raises:
             UsageError: a part is damaged, or is Parquet and pyarrow is missing.
         """
-        for path in sorted(self.folder.glob("[!.]*")):
+        for path in sorted(self.folder.glob(f"{name}.*")):
             try:
                 if path.suffix == ".parquet":
                     from pyarrow.parquet import read_table  # noqa: PLC0415  an extra

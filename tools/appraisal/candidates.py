@@ -198,10 +198,17 @@ def read_ahead(
         for record in new:
             if is_over():
                 return
-            shown = readable(record)
-            for drug in wanted_drugs(shown, asked) if on_condition(shown, asked) else ():
+            for shown, drug in list_readings(record, asked):
                 readings.read(shown, drug, condition_of(asked))
             readings.note_read(record)
+
+
+def list_readings(record: Evidence, asked: Question) -> list[tuple[Evidence, str]]:
+    """What is read in a record: it, as it is fit to be read, for each drug; nothing but in publications on the
+    condition."""
+    shown = readable(record)
+    is_read = kind_of(record) == "publication" and on_condition(shown, asked)
+    return [(shown, drug) for drug in wanted_drugs(shown, asked)] if is_read else []
 
 
 def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
