@@ -39,7 +39,7 @@ def test_candidates_keep_their_order_and_count_their_records() -> None:
     frame = candidates_frame(sample(candidates=candidates))
 
     assert list(frame["drug"]) == ["riboflavin", "atenolol"]
-    assert frame.loc[0, ["supporting", "contradicting", "undecided"]].to_list() == [2, 1, 0]
+    assert frame.loc[0, ["supporting", "contradicting", "inconclusive"]].to_list() == [2, 1, 0]
 
 
 def test_without_pandas_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,7 +185,7 @@ def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) ->
     compared = client.get("/diff", params={"earlier": run.rpartition("/")[2], "later": other.rpartition("/")[2]})
 
     assert f'href="{run}"' in client.get("/runs").text
-    assert "Nothing moved" in compared.text
+    assert "Nothing changed" in compared.text
 
 
 def test_two_runs_go_on_at_once(client: httpx.Client) -> None:

@@ -236,7 +236,7 @@ def test_a_bad_record_is_named_with_its_line_and_the_others_are_read(
     count = read_file(source, Reader(), out=out)
     said = capsys.readouterr().err
     assert "line 4: not JSON" in said
-    assert "1 unreadable records left out" in said
+    assert "1 unreadable records skipped" in said
     assert (count.unread, len(lines(out))) == (1, 3)
 
 

@@ -367,7 +367,7 @@ def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one
     assert "no other run asked" in complaint(invoke("diff"))
     later = ask_again()
     same = invoke("diff", run_id, later).stdout
-    assert same.endswith("Nothing moved: same evidence, same verdicts.\n")
+    assert same.endswith("Nothing changed: same evidence, same verdicts.\n")
     assert invoke("diff").stdout == invoke("diff", run_id).stdout == same
 
     interrupt(run_id)
@@ -403,4 +403,4 @@ def test_differences_name_new_gone_and_changed_evidence_and_moved_verdicts() -> 
         "Changed: pmid:1: propranolol direction inconclusive → supporting (Title pmid:1)"
     ]
     only_numbers = differences(report("pmid:1", "pmid:2"), report("pmid:2", "pmid:1"))
-    assert only_numbers[1:] == ["Nothing moved: same evidence, same verdicts."]
+    assert only_numbers[1:] == ["Nothing changed: same evidence, same verdicts."]

@@ -119,7 +119,7 @@ def test_a_conclusion_takes_its_readings_from_the_table(
     [
         ("", "has to name a column"),
         ("thing\ngout\n", "has to name a column"),
-        ("condition\n \n", "no name stands under"),
+        ("condition\n \n", "holds no name"),
     ],
 )
 def test_a_file_without_names_gets_one_line(tmp_path: Path, text: str, says: str) -> None:

@@ -88,7 +88,7 @@ async def test_of_a_drug_that_is_named_it_tells_what_was_read(ledger: Ledger) ->
     [read] = (await ask_within("Does propranolol prevent migraine attacks?", "read", ledger)).drugs
 
     assert (read.drug, read.condition, read.supporting) == ("propranolol", "migraine", ["pmid:1"])
-    assert read.said.startswith("Propranolol in migraine: 1 record for it, 0 against it, 0 undecided; ")
+    assert read.said.startswith("Propranolol in migraine: 1 supporting record, 0 contradicting, 0 inconclusive; ")
     assert [(each.key, each.says) for each in read.quoted] == [("pmid:1", "supports")]
     assert read.quoted[0].sentence in TRIAL.content
 
@@ -122,7 +122,7 @@ async def test_a_condition_that_is_not_named_is_the_runs(ledger: Ledger) -> None
 async def test_a_drug_that_no_record_speaks_of_is_said_to_be_one(ledger: Ledger) -> None:
     [read] = (await ask_within("Does imatinib prevent migraine?", "first", ledger)).drugs
 
-    assert read.said == "Imatinib in migraine: no record of this run speaks of it."
+    assert read.said == "Imatinib in migraine: no record of this run mentions it."
 
 
 async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_not_what_helps(ledger: Ledger) -> None:

@@ -213,7 +213,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
         "retracted": row.retracted,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
-        "combination: the drug's own effect cannot be told": not row.alone,
+        "combination: the drug's own effect cannot be isolated": not row.alone,
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction),
     }
     marks["counted with another report of its trial"] = (

@@ -18,15 +18,15 @@ from .forms.markdown import table as table_in_markdown
 if TYPE_CHECKING:
     import pandas as pd
 
-_WHOLE_NUMBERS = ("year", "sample_size", "enrollment", "supporting", "contradicting", "undecided", "effects")
+_WHOLE_NUMBERS = ("year", "sample_size", "enrollment", "supporting", "contradicting", "inconclusive", "effects")
 _NUMBERS = ("followup_months", "value", "ci_low", "ci_high", "p")
 _EVIDENCE = (
     "drug direction design date year title sample_size followup_months measure value ci_low ci_high p effects "
     "is_preprint retracted concern sentence key"
 ).split()
 _CANDIDATES = (
-    "drug certainty evidence_quality clinical_status supporting contradicting undecided mechanism proposed_mechanism "
-    "current_indications"
+    "drug certainty evidence_quality clinical_status supporting contradicting inconclusive mechanism "
+    "proposed_mechanism current_indications"
 ).split()
 _TRIALS = (
     "nct_id title drugs status phases enrollment start_date completion_date why_stopped why_stopped_kind has_results"
@@ -62,7 +62,7 @@ def candidates_frame(report: ReportContent) -> "pd.DataFrame":
             "drug": candidate.name,
             "supporting": len(candidate.supporting_citations),
             "contradicting": len(candidate.contradicting_citations),
-            "undecided": len(candidate.undecided_citations),
+            "inconclusive": len(candidate.undecided_citations),
         }
         for candidate in report.candidates
     ]

@@ -40,11 +40,11 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     **_SETTINGS,
 )
-studio = typer.Typer(help="AutoGen Studio: export the team for it, run it.", no_args_is_help=True)
+studio = typer.Typer(help="AutoGen Studio: export the team, or run Studio.", no_args_is_help=True)
 app.add_typer(studio, name="studio")
-library = typer.Typer(help="All of PubMed on this machine: build, update, look at a library.", no_args_is_help=True)
+library = typer.Typer(help="PubMed on this machine: build, update and check a library.", no_args_is_help=True)
 app.add_typer(library, name="library")
-watch = typer.Typer(help="Living reviews: ask questions again, and tell what moved.", no_args_is_help=True)
+watch = typer.Typer(help="Living reviews: repeat questions, report changes.", no_args_is_help=True)
 app.add_typer(watch, name="watch")
 
 
@@ -60,7 +60,7 @@ def _run_ids() -> list[str]:
 _RUN = Annotated[
     str,
     Argument(
-        help='A run that `willowbark runs` lists, by its id or the beginning of it; or "last".',
+        help='A run listed by `willowbark runs`: its id, the start of its id, or "last".',
         metavar="RUN",
         autocompletion=_run_ids,
     ),
@@ -97,9 +97,9 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "trace": _value(Path, "FILE", "Write OpenTelemetry spans to this file."),
     "verbosity": (0, Annotated[int, Option("--verbose", "-v", count=True, help="Log events; -vv logs details.")]),
     "log_json": _flag("Log lines of JSON; implies -v.", "--log-json"),
-    "no_ledger": _flag("Keep nothing in .willowbark/: no resume, no replay.", "--no-ledger"),
-    "within": _value(str, "RUN", "Ask the evidence of an earlier run, or the last.", "--in", autocompletion=_run_ids),
-    "http": _flag("Serve HTTP on the loopback instead, behind a token.", "--http"),
+    "no_ledger": _flag("Keep nothing in .willowbark/; the run cannot be resumed or replayed.", "--no-ledger"),
+    "within": _value(str, "RUN", "Ask the evidence of an earlier run, or `last`.", "--in", autocompletion=_run_ids),
+    "http": _flag("Serve over HTTP instead, on the loopback, with a token.", "--http"),
     "port": (0, Annotated[int, Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)]),
     "host": (
         "127.0.0.1",
@@ -108,26 +108,29 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "workspace": (
         Path(),
         Annotated[
-            Path, Option(help="Folder whose ledger keeps the runs.", metavar="DIR", exists=True, file_okay=False)
+            Path, Option(help="Folder whose ledger stores the runs.", metavar="DIR", exists=True, file_okay=False)
         ],
     ),
-    "live": _flag("Ask every source one small question and show what it answers.", "--live"),
+    "live": _flag("Send every source a small query and show its answer.", "--live"),
     "runs": _value(Path, "DIR", "Folder that holds the run folders."),
-    "iteration": _value(int, "N", "Print what this round brought and cost instead.", min=1),
-    "costs": _flag("Print what each turn and each agent cost instead.", "--costs"),
+    "iteration": _value(int, "N", "Print the results and costs of this round instead.", min=1),
+    "costs": _flag("Print the costs of each turn and agent instead.", "--costs"),
     "to": ("html", Annotated[str, Option("--to", help=_FORMATS, metavar="FORMATS")]),
-    "export_out": _value(Path, "DIR", "Target folder; the run's own by default.", "--out"),
-    "form": _value(str, "FORM", "jsonl, xml, nbib, ris or csv; by the ending otherwise.", "--format"),
-    "condition": _value(str, "NAME", "For records that name no condition of their own."),
+    "export_out": _value(Path, "DIR", "Target folder; by default the run's own.", "--out"),
+    "form": _value(str, "FORM", "jsonl, xml, nbib, ris or csv; by default from the file extension.", "--format"),
+    "condition": _value(str, "NAME", "Condition for records that name none."),
     "read_to": ("jsonl", Annotated[str, Option("--to", help="jsonl or csv.", metavar="FORM")]),
-    "read_out": _value(Path, "FILE", "Write here; continues where an earlier call stopped.", "--out"),
-    "team_model": ("baseline", Annotated[str, Option("--model", help="Model of every agent.", metavar="NAME")]),
+    "read_out": _value(Path, "FILE", "Output file; an interrupted call continues where it stopped.", "--out"),
+    "team_model": ("baseline", Annotated[str, Option("--model", help="Model for every agent.", metavar="NAME")]),
     "public": _flag("Search the public sources, not the library.", "--live"),
     "source": _value(Path, "DIR", "Folder of PubMed's baseline and update files, each with its .md5.", "--from"),
-    "drugs": _value(Path, "FILE", "CSV with a column drug: look for these alone."),
+    "drugs": _value(Path, "FILE", "CSV with a column `drug`: screen only these drugs."),
     "engine": ("local", Annotated[str, Option(help="local, ray or ray://HOST:PORT.", metavar="ENGINE")]),
-    "screen_out": (Path("screening"), Annotated[Path, Option("--out", metavar="DIR", help="Tables and results.")]),
-    "most_records": (300, Annotated[int, Option("--records", min=1, help="Records of a condition from each source.")]),
+    "screen_out": (
+        Path("screening"),
+        Annotated[Path, Option("--out", metavar="DIR", help="Folder for results.")],
+    ),
+    "most_records": (300, Annotated[int, Option("--records", min=1, help="Most records per condition and source.")]),
     "app_folder": (
         Path("build/studio"),
         Annotated[Path, Option("--folder", help="Studio's app folder.", metavar="DIR")],
@@ -238,13 +241,13 @@ def willowbark(
 @command(*_ASKED, epilog=EXIT_CODES)
 def ask(
     context: typer.Context,
-    question: Annotated[str, Argument(help='For example "Which existing drugs could prevent migraine attacks?"')],
+    question: Annotated[str, Argument(help='For example, "Which existing drugs could prevent migraine attacks?"')],
     *,
     no_ledger: bool,
     within: str | None,
     **given: Any,
 ) -> int:
-    """Answer a question with a cited report. It goes to stdout, and as files into a run folder."""
+    """Answer a question with a cited report. The report goes to stdout and into a run folder."""
     if within is not None:
         return _ask_within(context, question, within, given["max_results"], given["as_json"])
     from ..ledger import DEFAULT_PATH  # noqa: PLC0415
@@ -342,7 +345,7 @@ def show(
 
 @command(*_SHOWN, epilog=EXIT_CODES)
 def resume(run: _RUN, **given: Any) -> int:
-    """Resume an interrupted run and finish its report. Nothing that it asked before is asked again."""
+    """Resume an interrupted run and finish its report. Nothing is asked twice."""
     from .ask import resume_run  # noqa: PLC0415
     from .runs import find_run  # noqa: PLC0415
 
@@ -351,7 +354,7 @@ def resume(run: _RUN, **given: Any) -> int:
 
 @command(*_SHOWN, epilog=EXIT_CODES)
 def replay(run: _RUN, **given: Any) -> int:
-    """Recreate a run's report from the ledger. It needs no network and no model; --out also writes it."""
+    """Recreate a run's report from the ledger. Needs no network and no model; --out also saves it."""
     from .ask import replay_run  # noqa: PLC0415
     from .runs import find_run  # noqa: PLC0415
 
@@ -364,7 +367,7 @@ def diff(
     later: Annotated[
         str | None,
         Argument(
-            help="Another; by default the latest other run of the same question.",
+            help="The run to compare with; by default the latest other run of the same question.",
             metavar="RUN",
             autocompletion=_run_ids,
         ),
@@ -372,7 +375,7 @@ def diff(
 ) -> None:
     """Show what changed from one run to another.
 
-    Certainty and evidence of each drug; new, lost and changed studies.
+    Covers each drug's certainty and evidence, and new, removed and changed studies.
     """
     from .runs import compare_runs  # noqa: PLC0415
     from .terminal import write_lines  # noqa: PLC0415
@@ -394,7 +397,7 @@ def forget(run: _RUN) -> None:
 
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
-    """Write the report of a run in other forms. `--to html,docx,xlsx,ris`, say."""
+    """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
     from .export import export_run  # noqa: PLC0415
 
     export_run(_runs_folder(runs, settings), run, to, export_out)
@@ -403,7 +406,7 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
 @command(epilog=EXIT_CODES)
 def read(
     file: Annotated[
-        Path, Argument(help="Records: JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - is standard input.")
+        Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
     ],
     *,
     form: str | None,
@@ -412,7 +415,7 @@ def read(
     read_out: Path | None,
     quiet: bool,
 ) -> None:
-    """Extract what each record in a file reports about each drug. A line each: role, verdict, design, sentence."""
+    """Extract what each record in a file reports about each drug. One line each: role, verdict, design, quote."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
     from .read import read_file  # noqa: PLC0415
@@ -422,7 +425,7 @@ def read(
 
 @command()
 def screen(
-    file: Annotated[Path, Argument(metavar="CONDITIONS", help="CSV with a column condition.")],
+    file: Annotated[Path, Argument(metavar="CONDITIONS", help="CSV with a column `condition`.")],
     *,
     drugs: Path | None,
     library: str | None,
@@ -431,7 +434,7 @@ def screen(
     most_records: int,
     quiet: bool,
 ) -> None:
-    """Screen many conditions for drugs, over a local library or the sources. Stopped at any moment, it goes on."""
+    """Screen many conditions for drugs in a library or the public sources. If interrupted, run it again to continue."""
     from .scale import screen_file  # noqa: PLC0415
 
     screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)
@@ -439,9 +442,9 @@ def screen(
 
 @command("library", "model", "settings", "depth", "offline", group=watch, name="add")
 def watch_add(
-    question: Annotated[str, Argument(help="As it is to be asked.")], *, workspace: Path, **given: Any
+    question: Annotated[str, Argument(help="The question to repeat.")], *, workspace: Path, **given: Any
 ) -> None:
-    """Keep a question to be asked again, with its options."""
+    """Add a question to repeat, with its options."""
     from .watch import add_watch, watch_folder  # noqa: PLC0415
 
     typer.echo(f"Watched as {add_watch(watch_folder(workspace), question, given)}.")
@@ -449,7 +452,7 @@ def watch_add(
 
 @command(group=watch, name="run")
 def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
-    """Ask again, and print what moved. Exit code 10 where anything did; 4 where a question could not be asked."""
+    """Repeat the questions and print what changed. Exit code 10: something changed; 4: a question failed."""
     import json  # noqa: PLC0415
 
     from .terminal import write_out  # noqa: PLC0415
@@ -462,19 +465,19 @@ def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
 
 @command(group=watch, name="list")
 def watch_list(*, workspace: Path) -> None:
-    """List the questions that are watched."""
+    """List the watched questions."""
     from .terminal import write_lines  # noqa: PLC0415
     from .watch import list_watches, watch_folder  # noqa: PLC0415
 
     write_lines(list_watches(watch_folder(workspace)), 2)
 
 
-_FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Of the library.")]
+_FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library.")]
 
 
 @command(group=library, name="build")
 def library_build(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
-    """Make a library of PubMed's files, or go on with one. Exit code 4: files were left out, each named."""
+    """Build a library from PubMed's files, or continue an interrupted build. Exit code 4: some files were skipped."""
     from .scale import build  # noqa: PLC0415
 
     return build(folder, source, quiet=quiet)
@@ -482,7 +485,7 @@ def library_build(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
 
 @command(group=library, name="update")
 def library_update(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
-    """Take new files into a library. Revisions replace what was there, deletions take it out."""
+    """Add new PubMed files to a library. Revisions replace records, deletions remove them."""
     from .scale import build  # noqa: PLC0415
 
     return build(folder, source, must_exist=True, quiet=quiet)
@@ -498,7 +501,7 @@ def library_info(folder: _FOLDER) -> None:
 
 @command(group=library, name="verify")
 def library_verify(folder: _FOLDER, *, source: Path | None) -> int:
-    """Check that a library is whole. With --from, also that its files are those that were read."""
+    """Check that a library is complete. With --from, also compare the checksums of the files it was built from."""
     from .scale import verify  # noqa: PLC0415
 
     return verify(folder, source)
@@ -506,9 +509,9 @@ def library_verify(folder: _FOLDER, *, source: Path | None) -> int:
 
 @command(group=studio, name="export")
 def studio_export(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Made where it is missing.")], *, team_model: str
+    folder: Annotated[Path, Argument(metavar="DIR", help="Target folder, created if missing.")], *, team_model: str
 ) -> None:
-    """Write the team and a gallery as JSON that AutoGen Studio imports; keys are never in it."""
+    """Export the team and a gallery as JSON for AutoGen Studio, without keys."""
     from .studio import export as export_team  # noqa: PLC0415
 
     for path in export_team(folder, _run_options({"model": team_model})):
@@ -517,7 +520,7 @@ def studio_export(
 
 @command(group=studio, name="start")
 def studio_start(*, app_folder: Path, port: int = 8081, team_model: str, public: bool) -> None:
-    """Run AutoGen Studio with the team in it, where it is installed (`make studio`)."""
+    """Run AutoGen Studio with the team; `make studio` installs it."""
     from .studio import start  # noqa: PLC0415
 
     start(app_folder, _run_options({"model": team_model}), port, public, typer.echo)

@@ -162,7 +162,7 @@ def read_file(
             raise UsageError(f"nothing in {name} can be read as {format_}")
         parts = [f"{count.records:,} records, {count.readings:,} readings"]
         parts += [f"{output.kept:,} were already there"] if output.kept else []
-        parts += [f"{count.unread:,} unreadable records left out"] if count.unread else []
+        parts += [f"{count.unread:,} unreadable records skipped"] if count.unread else []
         parts += [f"{count.silent:,} records name no known drug or condition"] if count.silent else []
         progress.print_line("; ".join(parts))
     return count
@@ -179,7 +179,7 @@ def format_of(path: Path, form: str | None) -> Format:
         raise UsageError(f"--format {form} is not known; it is one of {', '.join(known)}")
     found = form or ("jsonl" if str(path) == "-" else _ENDINGS.get(path.suffix.lower()))
     if found is None:
-        raise UsageError(f"the format of {path.name} cannot be told from its ending; use --format {'|'.join(known)}")
+        raise UsageError(f"the format of {path.name} is unknown from its extension; use --format {'|'.join(known)}")
     return found  # type: ignore[return-value]  # one of them, as checked above
 
 

@@ -333,7 +333,7 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
             moved = [_moved(each, was_said.get(each), said.get(each)) for each in sorted(was_said.keys() | said.keys())]
             if changed := [each for each in moved if each]:
                 lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
-    return lines if len(lines) > 1 else [*lines, "Nothing moved: same evidence, same verdicts."]
+    return lines if len(lines) > 1 else [*lines, "Nothing changed: same evidence, same verdicts."]
 
 
 def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str, str], Any]]]:

@@ -72,7 +72,7 @@ def list_watches(folder: Path) -> list[str]:
     for place in _watches(folder):
         said, changes = _read(place / "watch.json"), _read(place / "changes.json", [])
         asked = said.get("asked", "never asked")
-        moved = f"; last moved {changes[-1]['at']}" if changes else ""
+        moved = f"; last changed {changes[-1]['at']}" if changes else ""
         lines.append(f"{place.name}  {said['question']}  ({asked}{moved})")
     return lines or ['No question is watched; add one: willowbark watch add "QUESTION"']
 
@@ -112,8 +112,8 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
             continue
         before = _read(place / "report.json", None)
         if before is None:
-            tell(f"{said['question']}: {len(report['candidates'])} candidates; from now on what moves is told")
-        elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing moved"):
+            tell(f"{said['question']}: {len(report['candidates'])} candidates; later runs report what changes")
+        elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing changed"):
             if library:
                 changes = _with_retractions(changes, open_library(library))
             entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
@@ -138,7 +138,7 @@ def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
         f"## {each['question']}\n\n{each['at']}\n\n" + "\n".join(f"- {line}" for line in each["changes"])
         for each in reversed(entries)
     ]
-    return "\n\n".join(parts) or "Nothing moved."
+    return "\n\n".join(parts) or "Nothing changed."
 
 
 def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:

@@ -43,9 +43,7 @@ class SourcesUnreachable(RunFailed):
 
     def __init__(self, report: "ResearchReport") -> None:
         asked = ", ".join(sorted({entry.source for entry in report.search_log}))
-        super().__init__(
-            f"no source could be reached ({asked}); `willowbark doctor` tells which can be reached from here"
-        )
+        super().__init__(f"no source could be reached ({asked}); `willowbark doctor` shows which can be reached")
         self.report = report
 
 

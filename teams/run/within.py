@@ -59,7 +59,7 @@ class DrugRead(BaseModel):
     certainty: str | None
     """high, moderate, low or very low; None likewise."""
     quoted: list[Quoted] = Field(default_factory=list)
-    """The strongest records for or against it, with the sentence that says so."""
+    """The strongest supporting and contradicting records, with the sentence that says so."""
 
     @property
     def said(self) -> str:
@@ -68,13 +68,13 @@ class DrugRead(BaseModel):
         if self.quality is None:
             found = len(self.undecided)
             return (
-                f"{told}: {counted(found, 'record')} of this run, none for or against it."
+                f"{told}: {counted(found, 'record')} of this run, none supporting or contradicting."
                 if found
-                else (f"{told}: no record of this run speaks of it.")
+                else (f"{told}: no record of this run mentions it.")
             )
         counts = (
-            f"{counted(len(self.supporting), 'record')} for it, {len(self.contradicting)} against it, "
-            f"{len(self.undecided)} undecided"
+            f"{counted(len(self.supporting), 'supporting record')}, {len(self.contradicting)} contradicting, "
+            f"{len(self.undecided)} inconclusive"
         )
         return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
 

@@ -84,7 +84,7 @@ def read_names(file: Path, columns: Sequence[str]) -> list[str]:
         names[" ".join(row.get(column, "").split())] = None
     names.pop("", None)
     if not names:
-        raise UsageError(f"{file}: no name stands under {column}")
+        raise UsageError(f"{file}: column {column} holds no name")
     return list(names)
 
 

@@ -167,7 +167,7 @@ def checked_md5(file: Path) -> str:
         if beside.exists():
             due = _MD5.search(beside.read_text(encoding="ascii", errors="replace"))
             if due is None or due[0].lower() != found:
-                raise BadFile("is cut or damaged: its MD5 is not the one that stands beside it")
+                raise BadFile("is cut or damaged: its MD5 differs from that of its .md5 file")
     except OSError as error:
         raise BadFile(f"cannot be read ({error.strerror})") from None
     return found

@@ -320,7 +320,7 @@ def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
                     for name in row.indexed()["name"]:
                         here = f"{file.name}, line {number}"
                         if name.startswith(("pmid:", "nct:")) and (there := seen.setdefault(name, here)) != here:
-                            raise ValueError(f"{name} stands in {there} already")
+                            raise ValueError(f"{name} is already in {there}")
                     yield row, line
         except (EOFError, zlib.error, gzip.BadGzipFile, OSError, UnicodeDecodeError) as error:
             said = getattr(error, "strerror", None) or "it is cut or damaged"

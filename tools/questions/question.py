@@ -118,7 +118,7 @@ class Question:
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
         if unclear := self._unknown_property:
-            return f"“{unclear}” names no class of drugs and no way to give them that is known; name what to leave out"
+            return f"“{unclear}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
             return f"“{self.unread[0]}” is not known as a drug; which two drugs are to be compared?"
         is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)

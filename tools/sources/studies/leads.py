@@ -66,7 +66,7 @@ class WebSearch(Source):
         problems = dict.fromkeys(line for _, lines in found.values() for line in lines)
         records = [record for record, _ in found.values() if record is not None]
         silent = sum(not each for each in named)
-        notes = [f"{silent} of {len(pages)} pages name no publication or trial, and are left out"] if silent else []
+        notes = [f"{silent} of {len(pages)} pages name no publication or trial and were excluded"] if silent else []
         lost = sum(record is None for record, _ in found.values())
         notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
         words = plain_words(query)
