@@ -30,8 +30,9 @@ from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN, BaselineChat
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
 from willowbark.tools.lexicon import find_conditions
+from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
-from willowbark.tools.reading.reading import Asked, Reading
+from willowbark.tools.reading.reading import Reading
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROUNDS = 2
@@ -97,9 +98,7 @@ class StandIn(ChatCompletionCache):
         condition = _said(messages[-1]).partition("Condition: ")[2].partition("\n")[0]
         given = [(line, drug) for line in _lines(messages) if "drugs" in line for drug in line["drugs"]]
         told = [
-            self._reader.read_one(
-                Asked(key=line["key"], title=line["title"], text=line["text"], drug=drug, condition=condition)
-            )
+            self._reader.read_document(Document.cut(line["title"], line["text"]), drug, condition, line["key"])
             for line, drug in given
         ]
         return {"readings": [_drafted(reading) for reading in told]}

@@ -4,10 +4,10 @@ from typing import Any
 
 import httpx
 import pytest
-from recorded import PAGE, recorded
+from recorded import recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
-from willowbark.tools.errors import SearchError, UnreadableReply
+from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.sources.studies.biorxiv import is_theirs, parse_publication, published_version
 
 
@@ -34,12 +34,6 @@ async def test_what_is_not_theirs_is_not_asked_about(doi: str) -> None:
         assert await published_version(doi, way) is None
 
     assert (seen, is_theirs(doi)) == ([], False)
-
-
-async def test_a_server_that_is_down_is_no_word_on_the_preprint() -> None:
-    async with recorded({"biorxiv/*": PAGE}) as way:
-        with pytest.raises(SearchError):
-            await published_version(PREPRINT_DOI, way)
 
 
 def test_the_older_name_of_the_preprints_doi_is_read_too() -> None:

@@ -8,7 +8,7 @@ import pytest
 from faults.replies import row_fits
 from recorded import answering
 
-from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
@@ -248,14 +248,6 @@ async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
     assert any("some names could not be asked" in line for line in found.warnings)
 
 
-async def test_no_indication_of_a_drug_is_lost_behind_the_third_page() -> None:
-    rows = [indication("CHEMBL27", f"Condition {number % 50}", "2.0") for number in range(3500)]
-    found = await Server([PARENT], [*rows, indication("CHEMBL27", "Last", "4.0")]).source().look_up("propranolol")
-
-    assert {"name": "Last", "max_phase": 4.0} in found.records[0].metadata["indications"]
-    assert found.warnings == []
-
-
 async def test_no_indication_of_twenty_drugs_with_two_hundred_rows_each_is_lost() -> None:
     parents = [
         PARENT
@@ -277,33 +269,6 @@ async def test_mechanisms_that_cannot_be_had_make_the_reply_partial() -> None:
     assert reply.status is Status.PARTIAL
     assert "mechanisms could not be had" in reply.warnings[0]
     assert "mechanisms" not in reply.records[0].metadata
-
-
-async def test_a_server_error_as_a_web_page_is_retried() -> None:
-    class Recovering(Server):
-        def __call__(self, request: httpx.Request) -> httpx.Response:
-            if len(self.asked) < 2:
-                self.asked.append(("", {}))
-                return httpx.Response(500, content=b"<!DOCTYPE html><title>Error</title>")
-            return super().__call__(request)
-
-    reply = await Recovering([PARENT]).source().look_up("propranolol")
-    assert reply.status is Status.OK
-
-
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
-        pytest.param(httpx.Response(500, text="<html>"), SourceUnavailable, id="down"),
-        pytest.param(httpx.Response(200, text="<!DOCTYPE html>"), UnreadableReply, id="web page"),
-        pytest.param(httpx.Response(200, text="<error_message>x</error_message>"), UnreadableReply, id="xml"),
-        pytest.param(httpx.Response(200, json={"page_meta": {}}), UnreadableReply, id="without rows"),
-        pytest.param(httpx.Response(400, json={"error_message": "x"}), SourceRefused, id="refused"),
-    ],
-)
-async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        await Server([PARENT], molecule=reply).source().look_up("propranolol")
 
 
 async def test_filters_and_empty_queries_are_refused() -> None:

@@ -8,19 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import Answer, answering
 
-from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.errors import SourceRefused, UnreadableReply
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.studies.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
-
-JsonValues = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
 
 PATIENT = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002)
 
@@ -114,32 +107,6 @@ async def test_a_search_asks_for_interventional_trials_of_every_status() -> None
     assert "studies?" in reply.url
 
 
-async def test_pages_are_read_until_there_are_enough_records() -> None:
-    tokens: list[str | None] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        tokens.append(request.url.params.get("pageToken"))
-        first = len(tokens) * 2 - 1
-        count = {"totalCount": 9} if len(tokens) == 1 else {}
-        return page(study(first), study(first + 1), nextPageToken=f"t{len(tokens)}", **count)
-
-    reply = await ask(answer, max_results=5)
-    assert tokens == [None, "t1", "t2"]
-    assert sorted(record.metadata["nct_id"] for record in reply.records) == [f"NCT{n:08d}" for n in range(1, 6)]
-    assert reply.total == 9
-
-
-async def test_a_later_page_that_fails_makes_the_reply_partial() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if "pageToken" in request.url.params:
-            return httpx.Response(503)
-        return page(study(1), totalCount=3, nextPageToken="t")
-
-    reply = await ask(answer, max_results=3)
-    assert (reply.status, len(reply.records), reply.total) == (Status.PARTIAL, 1, 3)
-    assert "503" in reply.warnings[0]
-
-
 async def test_no_hits_is_empty_and_not_a_failure() -> None:
     reply = await ask(lambda _: page(totalCount=0))
     assert (reply.status, reply.records, reply.warnings) == (Status.EMPTY, [], [])
@@ -153,20 +120,9 @@ async def test_a_refused_query_names_the_reason_without_addresses() -> None:
     assert "://" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
-        pytest.param(httpx.Response(403), SourceRefused, id="firewall"),
-        pytest.param(httpx.Response(500), SourceUnavailable, id="down"),
-        pytest.param(httpx.Response(200, text="<!DOCTYPE html><p>Sorry"), UnreadableReply, id="web page"),
-        pytest.param(httpx.Response(200, text='{"studies": [{"pro'), UnreadableReply, id="cut"),
-        pytest.param(httpx.Response(200, json={"totalCount": 0}), UnreadableReply, id="without studies"),
-        pytest.param(httpx.Response(200, json=[]), UnreadableReply, id="a list"),
-    ],
-)
-async def test_a_failure_is_never_zero_trials(reply: httpx.Response, error: type[SearchError]) -> None:
-    with pytest.raises(error):
-        await ask(reply)
+async def test_a_count_without_studies_is_never_zero_trials() -> None:
+    with pytest.raises(UnreadableReply):
+        await ask(httpx.Response(200, json={"totalCount": 0}))
 
 
 async def test_a_trial_is_looked_up_by_its_number() -> None:
@@ -369,13 +325,3 @@ def test_background_reading_is_no_result_of_the_trial() -> None:
 
 def test_a_study_without_a_number_is_left_out() -> None:
     assert parse_study({"protocolSection": {"identificationModule": {"briefTitle": "x"}}}) is None
-
-
-@given(JsonValues)
-def test_no_shape_of_a_module_breaks_the_reading(value: Any) -> None:
-    names = (
-        "statusModule designModule armsInterventionsModule outcomesModule referencesModule conditionsModule"
-        " descriptionModule sponsorCollaboratorsModule"
-    ).split()
-    made = study(**dict.fromkeys(names, value))
-    assert parse_study({**made, "resultsSection": value, "derivedSection": value, "hasResults": value})

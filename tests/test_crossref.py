@@ -9,10 +9,10 @@ import pytest
 from faults.replies import answer, asked_by
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import DOWN, recorded
+from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
+from willowbark.tools.errors import SourceRefused, UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
@@ -71,12 +71,6 @@ async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
     async with recorded({"crossref/works": httpx.Response(400)}) as way:
         with pytest.raises(SourceRefused):
             await updates([CLEAN_DOI, RETRACTED_DOI], way)
-
-
-async def test_crossref_being_down_is_no_clean_record() -> None:
-    async with recorded({"crossref/*": DOWN}) as way:
-        with pytest.raises(SearchError):
-            await updates([CLEAN_DOI], way)
 
 
 def test_who_names_an_address_may_ask_more_often() -> None:

@@ -17,12 +17,10 @@ from willowbark.tools.reading.encoder import Encoder, encoder
 from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.learned import FIELDS, LearnedReader, Threshold, _passages, consistent, decide, weights
 from willowbark.tools.reading.reading import (
-    Asked,
     Comparator,
     Effect,
     Match,
     OutcomeKind,
-    Reader,
     Role,
     verdict_from,
 )
@@ -196,22 +194,19 @@ def test_an_empty_record_and_a_word_without_end_are_read_at_once() -> None:
     assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
 
 
-async def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
-    reader = LearnedReader()
-    assert isinstance(reader, Reader)
-    asked = Asked(key="1", title=TITLE, text=TEXT, drug="propranolol", condition="migraine")
-    (reading,) = await reader.read([asked])
+def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
+    reading = LearnedReader().read_document(Document(TITLE, TEXT), "propranolol", "migraine")
     assert (reading.verdict, reading.role) == ("supports", "tested")
     (passage,) = reading.passages
     assert f"{TITLE}. {TEXT}"[passage.start : passage.end] == passage.text
     assert passage.text.startswith(("RESULTS", "CONCLUSIONS"))
-    assert reading == reader.read_one(asked)
 
 
-async def test_a_quote_without_figures_has_a_result_with_figures_beside_it() -> None:
-    asked = Asked(key="k", title=TITLE, text=TEXT, drug="propranolol", condition="migraine")
-    whole = LearnedReader().read_one(asked)
-    without_end = LearnedReader().read_one(asked.model_copy(update={"text": TEXT.partition("CONCLUSIONS")[0]}))
+def test_a_quote_without_figures_has_a_result_with_figures_beside_it() -> None:
+    whole, without_end = (
+        LearnedReader().read_document(Document(TITLE, text), "propranolol", "migraine")
+        for text in (TEXT, TEXT.partition("CONCLUSIONS")[0])
+    )
 
     assert whole.passages[0].text.startswith("CONCLUSIONS: Propranolol was significantly more effective")
     assert whole.in_figures is not None
@@ -237,6 +232,6 @@ def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_w
 def test_a_record_without_a_verdict_quotes_nothing(
     title: str, text: str, drug: str, condition: str, role: str | None
 ) -> None:
-    reading = LearnedReader().read_one(Asked(key="2", title=title, text=text, drug=drug, condition=condition))
+    reading = LearnedReader().read_document(Document(title, text), drug, condition)
     assert (reading.verdict, reading.passages) == ("none", ())
     assert role in (None, reading.role)

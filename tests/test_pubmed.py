@@ -250,11 +250,9 @@ BACKEND = {"esearchresult": {"ERROR": "Search Backend failed: Couldn't resolve #
 SEARCH_FAILURES = {
     "rate limit with 200": (httpx.Response(200, json=RATE_LIMITED), RateLimitError, 3),
     "rate limit with 429": (httpx.Response(429, json=RATE_LIMITED), RateLimitError, 3),
-    "web page": (HTML, UnreadableReply, 3),
     "backend": (httpx.Response(200, json=BACKEND), SourceUnavailable, 3),
     "exception trace": (httpx.Response(200, text="NCBI C++ Exception:\n Error: CORELIB"), UnreadableReply, 3),
     "XML instead of JSON": (httpx.Response(200, text="<eSearchResult><ERROR>x</ERROR>"), UnreadableReply, 3),
-    "cut": (httpx.Response(200, text='{"esearchresult": {"count": "3", "idl'), UnreadableReply, 3),
     "no count": (httpx.Response(200, json={"esearchresult": {"idlist": []}}), UnreadableReply, 3),
     "no list": (httpx.Response(200, json={"esearchresult": {"count": "0"}}), UnreadableReply, 3),
     "count without hits": (
@@ -262,7 +260,6 @@ SEARCH_FAILURES = {
         UnreadableReply,
         3,
     ),
-    "a list": (httpx.Response(200, json=[]), UnreadableReply, 3),
     "a bad key": (httpx.Response(200, json={"error": "API key invalid", "api-key": "k"}), SourceRefused, 1),
     "nothing to search": (
         httpx.Response(200, json={"esearchresult": {"ERROR": "Empty term and query_key"}}),
@@ -285,14 +282,12 @@ async def test_a_failed_search_is_never_an_empty_one(
 
 FETCH_FAILURES = {
     "rate limit with 200": (json.dumps(RATE_LIMITED), RateLimitError),
-    "web page": (HTML.text, UnreadableReply),
     "error element": ("<eFetchResult><ERROR>Cannot retrieve history data</ERROR></eFetchResult>", SourceUnavailable),
     "bare error": ("<ERROR>Unable to obtain query #1</ERROR>", SourceUnavailable),
     "exception trace": ("NCBI C++ Exception", UnreadableReply),
     "cut": (article_set(article("11")).decode()[:-30], UnreadableReply),
     "other XML": ("<eSearchResult><Count>1</Count></eSearchResult>", UnreadableReply),
     "none of those named": (article_set().decode(), UnreadableReply),
-    "nothing": ("", UnreadableReply),
 }
 
 

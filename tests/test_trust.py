@@ -212,12 +212,3 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
     assert "with PubMed, Europe PMC, Crossref and OpenAlex; 1 retracted." in said
     assert "1 could not be checked (PubMed: does not list it; Europe PMC: does not list it)." in said
     assert trust_summary(pool) == ""
-
-
-async def test_the_bundled_library_says_nothing_of_what_crossref_would_say() -> None:
-    async with recorded() as way:
-        known = record("1", "A paper", doi="10.1101/2021.03.23.21254186", retracted=False)
-        [found] = await check_trust([known], way)
-
-    assert "crossref" not in found.metadata["trust_checked"]
-    assert "crossref: does not list it" in found.metadata["trust_unanswered"]

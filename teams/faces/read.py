@@ -319,7 +319,7 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
     for drug, each in product(drugs, [condition] if condition else named):
         reading = reader.read_document(document, drug, each, str(record.id))
         passages = [passage for passage in (*reading.passages, reading.in_figures) if passage]
-        figures = reading.statistics or tuple(one for passage in passages for one in statistics_of(passage))
+        figures = [one for passage in passages for one in statistics_of(passage)]
         yield {
             "record": order,
             "id": record.id,

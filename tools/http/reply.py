@@ -122,6 +122,15 @@ def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) 
     return found
 
 
+def reported(entry: Mapping[str, Any]) -> Any:
+    """An entry without what is not reported; of the type that the caller knows it has.
+
+    >>> reported({"name": "x", "id": None, "genes": [], "year": 0})
+    {'name': 'x', 'year': 0}
+    """
+    return {name: value for name, value in entry.items() if value not in (None, "", [])}
+
+
 def text(value: Any) -> str | None:
     """A text or a number on one line; None for anything else, and for what is blank."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):

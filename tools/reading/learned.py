@@ -23,7 +23,6 @@ from .facts import Facts, facts_of
 from .heads import Floats, softmax
 from .numbers import figures
 from .reading import (
-    Asked,
     Comparator,
     Design,
     Effect,
@@ -61,7 +60,6 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("review", "guideline"), "reviews"),
 }
 _SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
-_MAYBE = frozenset("may might could possibly potentially promising trend preliminary".split())
 _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """What a sentence that names them is worth more as a quote, in log odds."""
 _TELLS_FIGURES = 0.1
@@ -147,15 +145,6 @@ class LearnedReader:
         self._encoder, self._weights = tuned or encoder(), learnt or weights()
         self.version = self._weights.version
 
-    async def read(self, asked: Sequence[Asked]) -> list[Reading]:
-        """Read each record for its drug and condition, in the same order."""
-        return list(map(self.read_one, asked))
-
-    def read_one(self, asked: Asked) -> Reading:
-        """Read one record."""
-        document = Document.cut(asked.title, asked.text, asked.publication_types)
-        return self.read_document(document, asked.drug, asked.condition, asked.key)
-
     def facts_of(self, document: Document) -> Facts:
         """Tell a record's design and its participants."""
         return facts_of(document, lambda each: self._weights.design(self._encoder.of_document(each)))
@@ -186,7 +175,6 @@ class LearnedReader:
             design=facts.design,
             participants=facts.participants,
             hedged=fields[5],
-            guarded=verdict == "supports" and any(_MAYBE & set(each.text.lower().split()) for each in passages),
             non_inferior=fields[6],
             passages=passages,
             in_figures=_in_figures(view, states.sentences, verdict, passages),

@@ -1,10 +1,9 @@
-"""What a record says of a drug in a condition: a `Reading`, made once by a `Reader`, and the verdict that follows.
+"""What a record says of a drug in a condition: a `Reading`, made once by a reader, and the verdict that follows.
 
 Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_from`), never read.
 """
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -98,11 +97,8 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """Randomised or analysed; None where not reported."""
     hedged: bool = False
     """Whether the result is told in guarded words alone: may, might, a trend."""
-    guarded: bool = False
-    """Whether the sentence that carries a better effect says what may be, not what was found."""
     non_inferior: bool = False
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
-    statistics: tuple[Statistic, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Whole sentences that carry the verdict; empty where the verdict is none."""
     in_figures: Passage | None = None
@@ -170,25 +166,3 @@ def indication_from(match: Match) -> Indication:
 _CREDITED = frozenset({"tested", "combined", "comparator", "mentioned"})
 _CREDITED_MATCH = frozenset({"same", "narrower", "complication"})
 _CREDITED_KIND = frozenset({"efficacy", "surrogate"})
-
-
-@runtime_checkable
-class Reader(Protocol):
-    """Reads records: one reading for each drug of each record that bears on the condition asked about."""
-
-    name: str
-    version: str
-
-    async def read(self, asked: "Sequence[Asked]") -> list[Reading]:
-        """Read each record for its drug and condition, in the same order."""
-
-
-class Asked(BaseModel, frozen=True, extra="forbid"):
-    """One thing to read: a record, a drug, a condition."""
-
-    key: str
-    title: str
-    text: str
-    drug: str
-    condition: str
-    publication_types: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ def says(cue: str, text: str) -> re.Match[str] | None:
 
 @cache
 def groups() -> Mapping[str, tuple[str, ...]]:
-    """The groups of `signs.tsv` (harm, less, not, …) that each word belongs to."""
+    """The groups of `signs.tsv` (harm, induced, causes, less, not) that each word belongs to."""
     found: dict[str, list[str]] = {}
     for line in files(__package__).joinpath("signs.tsv").read_text("utf-8").splitlines():
         group, words = line.split("\t")

@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ..errors import SearchError
 from ..evidence import Evidence
+from ..http.reply import reported
 from ..http.transport import Transport
 from ..records import Paper
 from ..records.parts import FLAGS, Flag, SaidNotice
@@ -135,7 +136,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     notices = list[SaidNotice]()
     for notice in (each for word in words.values() for each in word.notices):
         given = {"kind": notice.kind, "source": notice.said_by, "doi": notice.doi, "date": notice.date}
-        notices.append(cast("SaidNotice", {name: value for name, value in given.items() if value}))
+        notices.append(reported(given))
     found: dict[str, Any] = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),

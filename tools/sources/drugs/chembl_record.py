@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...evidence import Evidence
-from ...http.reply import at, dicts, text
+from ...http.reply import at, dicts, reported, text
 from ...records import Drug
 from ...records.parts import Development, DrugWarning, Mechanism
 
@@ -81,18 +81,19 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
         parts = dicts(target, "target_components")
         synonyms = [each for part in parts for each in dicts(part, "target_component_synonyms")]
         genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
-        mechanism: dict[str, Any] = {
-            "mechanism_of_action": row.get("mechanism_of_action"),
-            "action_type": row.get("action_type"),
-            "target_name": target.get("pref_name") or row.get("target_pref_name"),
-            "target_id": target_id,
-            "gene_symbols": list(dict.fromkeys(filter(None, genes))),
-            "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
-            "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
-        }
-        told: Any = {key: value for key, value in mechanism.items() if value}
-        if told and told not in found:
-            found.append(told)
+        mechanism: Any = reported(
+            {
+                "mechanism_of_action": row.get("mechanism_of_action"),
+                "action_type": row.get("action_type"),
+                "target_name": target.get("pref_name") or row.get("target_pref_name"),
+                "target_id": target_id,
+                "gene_symbols": list(dict.fromkeys(filter(None, genes))),
+                "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
+                "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
+            }
+        )
+        if mechanism and mechanism not in found:
+            found.append(mechanism)
     return found
 
 
@@ -103,8 +104,7 @@ def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) 
         name, phase = indication_name(row), parse_phase(row.get("max_phase_for_ind"))
         if name and (name not in best or (phase or 0) > best[name].get("max_phase", 0)):
             efo_id = str(row.get("efo_id") or "").replace(":", "_")  # as Open Targets writes it
-            entry = {"name": name, "id": row.get("mesh_id") or efo_id or None, "max_phase": phase}
-            best[name] = {key: value for key, value in entry.items() if value is not None}
+            best[name] = reported({"name": name, "id": row.get("mesh_id") or efo_id, "max_phase": phase})
     return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", 0), each["name"]))
 
 
@@ -117,16 +117,17 @@ def parse_warnings(rows: Iterable[Row]) -> list[DrugWarning]:
     found: list[DrugWarning] = []
     for row in rows:
         year = str(row.get("warning_year") or "")
-        said = {
-            "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
-            "about": text(row.get("warning_class")),
-            "country": text(row.get("warning_country")),
-            "year": int(year) if year.isascii() and year.isdecimal() else None,
-            "description": text(row.get("warning_description")),
-        }
-        told: Any = {key: value for key, value in said.items() if value}
-        if "kind" in told and told not in found:
-            found.append(told)
+        said: Any = reported(
+            {
+                "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
+                "about": text(row.get("warning_class")),
+                "country": text(row.get("warning_country")),
+                "year": int(year) if year.isascii() and year.isdecimal() else None,
+                "description": text(row.get("warning_description")),
+            }
+        )
+        if "kind" in said and said not in found:
+            found.append(said)
     return found
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ...errors import SearchError
 from ...evidence import Evidence
-from ...http.reply import Reply, at, dicts, entries, read_each
+from ...http.reply import Reply, at, dicts, entries, read_each, reported
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions import Question
@@ -180,6 +180,15 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
     synonyms = [each.get("value") for gene in genes for each in dicts(gene, "synonyms")]
     comments, crossed = dicts(entry, "comments"), dicts(entry, "uniProtKBCrossReferences")
     organism = at(entry, "organism", "scientificName")
+    processes, pathways = list[Pathway](), list[Pathway]()
+    for crossing in crossed:
+        told = {str(said.get("key")): str(said.get("value")) for said in dicts(crossing, "properties")}
+        kind, _, name = told.get("GoTerm", "").partition(":")
+        is_guessed = told.get("GoEvidenceType", "").startswith(_GUESSED)
+        if crossing.get("database") == "GO" and kind == "P" and not is_guessed:
+            processes.append({"id": str(crossing.get("id")), "name": name})
+        elif crossing.get("database") == "Reactome" and (pathway := told.get("PathwayName")):
+            pathways.append({"id": str(crossing.get("id")), "name": pathway})
     record = Protein(
         uniprot_id=accession,
         gene_symbol=str(symbol) if symbol else None,
@@ -187,8 +196,8 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
         other_names=[str(name) for name in (*synonyms, *others) if name],
         organism=str(organism) if organism and organism != HUMAN else None,
         function=next(filter(None, (_said(each) for each in comments if each.get("commentType") == "FUNCTION")), None),
-        processes=[each for ref in crossed if (each := _process(ref))],
-        pathways=[each for ref in crossed if (each := _pathway(ref))],
+        processes=processes,
+        pathways=pathways,
         diseases=[each for comment in comments if (each := _involvement(comment))],
     )
     title = f"{record.protein_name or record.gene_symbol or accession} ({record.gene_symbol or 'no gene'}, {accession})"
@@ -210,26 +219,6 @@ def _said(comment: Any) -> str:
     return " ".join(_CITED.sub("", " ".join(texts)).split())
 
 
-def _properties(reference: Mapping[str, Any]) -> dict[str, str]:
-    return {str(each.get("key")): str(each.get("value")) for each in dicts(reference, "properties")}
-
-
-def _process(reference: Mapping[str, Any]) -> Pathway | None:
-    """A process of the Gene Ontology that a curator gave; None for anything else."""
-    told = _properties(reference)
-    kind, _, name = told.get("GoTerm", "").partition(":")
-    if reference.get("database") != "GO" or kind != "P" or told.get("GoEvidenceType", "").startswith(_GUESSED):
-        return None
-    return {"id": str(reference.get("id")), "name": name}
-
-
-def _pathway(reference: Mapping[str, Any]) -> Pathway | None:
-    name = _properties(reference).get("PathwayName")
-    if reference.get("database") != "Reactome" or not name:
-        return None
-    return {"id": str(reference.get("id")), "name": name}
-
-
 def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
     name = at(comment, "disease", "diseaseId")
     if comment.get("commentType") != "DISEASE" or not name:
@@ -237,7 +226,5 @@ def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
     number = at(comment, "disease", "diseaseCrossReference", "id")
     parts = (str(at(comment, "disease", "description") or ""), _said(comment.get("note")))
     note = " ".join(part for part in parts if part)
-    found = {"name": str(name), "id": f"MIM:{number}" if number else None, "note": note or None}
-    told: Any = {key: value for key, value in found.items() if value}
-    involvement: Involvement = told
+    involvement: Involvement = reported({"name": str(name), "id": f"MIM:{number}" if number else None, "note": note})
     return involvement

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
-from ...http.reply import at, dicts, text
+from ...http.reply import at, dicts, reported, text
 from ...records import Trial
 from ...records.parts import PostedResults
 
@@ -56,7 +56,7 @@ def parse_study(study: Any) -> Evidence | None:
         conditions=_texts(at(protocol, "conditionsModule", "conditions")),
         interventions=_pairs(dicts(arms, "interventions"), type="type", name="name"),
         arms=[
-            _reported(
+            reported(
                 {
                     "label": _at(arm, "label"),
                     "type": _at(arm, "type"),
@@ -137,7 +137,7 @@ def parse_results(section: Any) -> PostedResults:
         key=lambda event: -sum(each["affected"] for each in event["groups"] if each["affected"] in range(10**6))
     )
     found["serious_event_terms"] = events[:_MAX_EVENTS]
-    posted: PostedResults = _reported(found)
+    posted: PostedResults = reported(found)
     return posted
 
 
@@ -150,7 +150,7 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
         for count in dicts(denominator, "counts")
     }
     values = [
-        _reported(
+        reported(
             {
                 "group": groups.get(str(value.get("groupId"))),
                 "category": ", ".join(filter(None, (_at(row, "title"), _at(category, "title")))),
@@ -164,7 +164,7 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
         for category in dicts(row, "categories")
         for value in dicts(category, "measurements")
     ]
-    return _reported(
+    return reported(
         {
             "title": title,
             "description": _words(measure.get("description")),
@@ -173,7 +173,7 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
             "statistic": _at(measure, "paramType"),
             "dispersion": _at(measure, "dispersionType"),
             "groups": [
-                _reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
+                reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
                 for key, name in groups.items()
             ],
             "values": values[:_MAX_VALUES],
@@ -185,7 +185,7 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
 def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
     """An analysis with the `sentence` that stands for it in the record's text."""
     compared = [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()]
-    found: dict[str, Any] = _reported(
+    found: dict[str, Any] = reported(
         {
             "groups": compared,
             "p_value": (_at(analysis, "pValue") or "").removeprefix("=").strip(),
@@ -288,13 +288,8 @@ def _texts(values: Any) -> list[str]:
 
 
 def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
-    found = (_reported({ours: _at(entry, theirs) for ours, theirs in names.items()}) for entry in entries)
+    found = (reported({ours: _at(entry, theirs) for ours, theirs in names.items()}) for entry in entries)
     return [entry for entry in found if entry]
-
-
-def _reported(entry: Mapping[str, Any]) -> Any:
-    """An entry without what is not reported; of the type that the caller knows it has."""
-    return {name: value for name, value in entry.items() if value not in (None, "", [])}
 
 
 def _spoken(code: str) -> str:
