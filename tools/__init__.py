@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     clinicaltrials: SourceAlone
     drugsfda: SourceAlone
     duckduckgo: SourceAlone
+    ema: SourceAlone
     europepmc: SourceAlone
     mychem: SourceAlone
     openfda: SourceAlone
@@ -29,6 +30,7 @@ __all__ = [
     "clinicaltrials",
     "drugsfda",
     "duckduckgo",
+    "ema",
     "europepmc",
     "mychem",
     "openfda",

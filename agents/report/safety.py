@@ -64,7 +64,7 @@ def safety_section(material: Material, references: References) -> ReportSection 
     blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
     for place, candidate in enumerate(known, 1):
         drug, records, found = candidate.drug, entries.get(candidate.drug, []), harms[candidate.drug]
-        data: dict[str, Any] = {"approval": _approval(records), "withdrawn": withdrawal_of(drug)}
+        data: dict[str, Any] = {"approvals": _approvals(records), "withdrawn": withdrawal_of(drug)}
         data |= _warnings_and_signals(records)
         data["label"] = label = _label(records, drug, material)
         events = list[tuple[str, str]]()
@@ -105,27 +105,29 @@ def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
     )
 
 
-def _approval(records: Sequence[Evidence]) -> Mapping[str, Any]:
+def _approvals(records: Sequence[Evidence]) -> list[Mapping[str, Any]]:
+    """What each agency approved first; else the earliest year that a database gives, which names no agency."""
+    found = list[Mapping[str, Any]]()
     for record in records:
         if isinstance(approval := record.record, Approval):
             dated = (each for each in approval.applications if each.get("approved") == approval.first_approved)
             first = next(dated, None) or {}
-            return {
-                "agency": f"the {approval.agency}" if approval.agency else "an unnamed agency",
-                "first": approval.first_approved,
-                "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
-                "is_discontinued": approval.is_sold is False,
-                "key": record.key,
-            }
+            found.append(
+                {
+                    "agency": f"the {approval.agency}" if approval.agency else "an unnamed agency",
+                    "first": approval.first_approved,
+                    "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
+                    "is_discontinued": approval.is_sold is False,
+                    "key": record.key,
+                }
+            )
     years = [
         (r.record.first_approval, r.key, title_of(r.citation.source))
         for r in records
         if isinstance(r.record, Drug) and r.record.first_approval
     ]
-    if years:
-        year, key, source = min(years)
-        return {"agency": "", "year": year, "source": source, "key": key}
-    return {"agency": "", "year": None}
+    year, key, source = min(years, default=(None, "", ""))
+    return found or [{"agency": "", "year": year, "source": source, "key": key}]
 
 
 def _warnings_and_signals(records: Sequence[Evidence]) -> dict[str, Any]:

@@ -1,0 +1,121 @@
+"""EMA, the medicines that the European Union authorises centrally (https://www.ema.europa.eu/en/about-us/about-website).
+
+One file, made for programs and renewed twice a day: `medicines-output-medicines_json-report_en.json`, an object whose
+`data` lists all medicines, human and veterinary. Every value is a text, empty where there is none; days are
+`22/05/2014`. Read here: `category` (`Human`), `name_of_medicine`, `ema_product_number`, `medicine_status`
+(`Authorised`, `Withdrawn`, `Refused`, `Expired`, …), `international_non_proprietary_name_common_name` (parts of a
+combination between `/`, `,` or `;`), `marketing_authorisation_developer_applicant_holder`,
+`marketing_authorisation_date` and `medicine_url`. EMA's legal notice lets anyone reproduce what it publishes, with EMA
+named as the source.
+
+What member states authorise themselves is not in it, which is most of what is older than 1995, and a status gives no
+reason: medicines are withdrawn for commercial reasons too. The columns are those that public programs read; no live
+reply has been met yet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...evidence import Evidence
+from ...http.reply import Reply, entries
+from ...lexicon import canonical_drug, same_drug
+from ...records import Approval
+from ...records.parts import Application
+from ...search import LookUps, SourceReply
+from ..card import SourceCard
+from ..publications import iso_date
+
+CARD = SourceCard(
+    name="ema",
+    place=112,
+    title="EMA",
+    purpose="Whether the European Union authorised drugs centrally, and since when.",
+    address="https://www.ema.europa.eu/en/documents/report",
+    documentation="https://www.ema.europa.eu/en/about-us/about-website/download-website-data-json-data-format",
+    per_second=1,  # none published
+    typical_s=5,
+    off="each run that asks it fetches its file of all medicines, some 6 MB",
+    fresh_days=1,
+    hosts=("www.ema.europa.eu",),
+    gives="approval",
+    entries="Database entry",
+    dialect="names",
+    use="named",
+    by_condition=False,
+    specialist="mechanism",
+)
+_PAGES = "https://www.ema.europa.eu/en/medicines"
+_FILE = "medicines-output-medicines_json-report_en.json"
+_NAMES = "international_non_proprietary_name_common_name"
+Medicine = Mapping[str, Any]
+
+
+class EMA(LookUps):
+    """Central authorisations of drugs in the European Union."""
+
+    card = CARD
+    MOST_NAMES = None
+
+    async def look_up_online(self, *names: str) -> SourceReply:
+        """Give what is authorised of drugs, from one file for all; raises as `find`."""
+
+        async def fetch(files: Sequence[str]) -> dict[str, Sequence[Medicine]]:
+            return {file: await self.transport.get(self.name, file, read=parse_medicines) for file in files}
+
+        async def tell(drugs: Sequence[str]) -> dict[str, Evidence | str]:
+            held = await self.transport.shelf.take(self.name, [_FILE], fetch)
+            return {drug: parse_authorisation(drug, held[_FILE]) for drug in drugs}
+
+        return await self.shelved(_FILE, names, tell)
+
+
+def parse_medicines(reply: Reply) -> Sequence[Medicine]:
+    """Read the file; raises `UnreadableReply` for anything but a list of medicines."""
+    return entries(reply.source, reply.json(), "data", what="a list of medicines", keys=("name_of_medicine", _NAMES))
+
+
+def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | str:
+    """Read what is listed of a drug alone, without its combinations; a line that says so where nothing is."""
+    listed = []
+    for each in medicines:
+        parts = [part for part in re.split(r"[/,;]", str(each.get(_NAMES) or "")) if part.strip()]
+        day = str(each.get("marketing_authorisation_date") or "").split("/")
+        number, is_human = str(each.get("ema_product_number") or ""), each.get("category") == "Human"
+        if (
+            is_human
+            and re.fullmatch(r"EMEA/H/\w+/\d+", number)
+            and len(parts) == 1
+            and same_drug(parts[0].strip(), drug)
+        ):
+            told: Any = {
+                "number": number,
+                "sponsor": each.get("marketing_authorisation_developer_applicant_holder"),
+                "brand": each.get("name_of_medicine"),
+                "approved": iso_date(*reversed(day)) if len(day) == 3 else None,
+                "status": each.get("medicine_status"),
+            }
+            application: Application = {name: value for name, value in told.items() if value}  # type: ignore[assignment]
+            listed.append((application, str(each.get("medicine_url") or _PAGES)))
+    if not listed:
+        return f"no medicine that is authorised centrally holds {drug!r} alone; member states may authorise it"
+    listed.sort(key=lambda each: (each[0].get("status") != "Authorised", each[0].get("approved", "9999")))
+    applications, name = [each for each, _ in listed], canonical_drug(drug) or drug.lower()
+    days = sorted(each["approved"] for each in applications if "approved" in each)
+    states = [
+        f"{each.get('brand')} ({each['number']}): {each.get('status', 'status not given')}" for each in applications
+    ]
+    said = [
+        f"Of {name}, the European Medicines Agency lists: {'; '.join(states)}.",
+        f"First authorised centrally: {days[0] if days else 'on a day that is not given'}.",
+        "Authorisations by member states are not listed, and a status tells no reason.",
+    ]
+    record = Approval(
+        drug=name,
+        agency="EMA",
+        first_approved=days[0] if days else None,
+        applications=applications,
+        is_sold=any(each.get("status") == "Authorised" for each in applications),
+    )
+    title = f"{name.capitalize()}: central authorisations in the European Union"
+    return Evidence.entry("ema", title, said, record, listed[0][1], days[0] if days else "Unknown")
