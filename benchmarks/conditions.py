@@ -126,9 +126,11 @@ class Titles(NamedTuple):
         return cls(conditions, drugs)
 
 
-def draw_conditions(titles: Titles, used: DrugsOf, number: int, seed: int) -> list[str]:
-    """Conditions that library and tables know well enough."""
-    known = (name for name, drugs in used.items() if len(drugs) >= KNOWN_DRUGS and titles.conditions[name] >= TITLES)
+def draw_conditions(
+    titles: Titles, used: DrugsOf, number: int, seed: int, named: int = TITLES, drugs: int = KNOWN_DRUGS
+) -> list[str]:
+    """Conditions that so many of a library's titles name, and for which tables know so many drugs."""
+    known = (name for name, held in used.items() if len(held) >= drugs and titles.conditions[name] >= named)
     fit = sorted(name for name in known if not is_generic(name))
     return random.Random(seed).sample(fit, min(number, len(fit)))
 

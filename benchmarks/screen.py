@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.conditions import Titles, draw_conditions, read_tables
+from benchmarks.conditions import KNOWN_DRUGS, TITLES, Titles, draw_conditions, read_tables
 
 from willowbark.teams.screening import screen
 from willowbark.teams.screening.engines import engine_of
@@ -57,12 +57,15 @@ def main() -> None:
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--conditions", type=int, default=200)
     parser.add_argument("--records", type=int, default=300)
+    parser.add_argument("--titles", type=int, default=TITLES, help="of the library, that name a condition at least")
+    parser.add_argument("--drugs", type=int, default=KNOWN_DRUGS, help="in use for a condition at least")
     parser.add_argument("--engine", default="local")
     parser.add_argument("--out", type=Path, help="keeps the screening; a second call goes on with it")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     tables, _ = read_tables(asked.folder)
-    conditions = draw_conditions(Titles.of(asked.library), tables.curated, asked.conditions, asked.seed)
+    titles = Titles.of(asked.library)
+    conditions = draw_conditions(titles, tables.curated, asked.conditions, asked.seed, asked.titles, asked.drugs)
     library = open_library(asked.library)
     with tempfile.TemporaryDirectory() as temporary:
         out = asked.out or Path(temporary)

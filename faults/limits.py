@@ -82,14 +82,15 @@ def used(moments: Sequence[float], limit: float) -> float:
     return (len(moments) - 1) / (max(moments) - min(moments)) / limit
 
 
-async def _work(urls: Sequence[str], file: str, start: float, seconds: float) -> None:
+async def work(urls: Sequence[str], limiter: RateLimiter, start: float, seconds: float) -> None:
+    """Ask the servers of `LIMITS` as often as a limiter lets, from a moment on, for so many seconds."""
     endpoints = Endpoints(
         by_source={
             source: Endpoint(base_url=f"{url}/{source}", per_second=LIMITS[source])
             for source, url in zip(LIMITS, urls, strict=True)
         }
     )
-    async with Transport(endpoints, limiter=RateLimiter(Path(file))) as transport:
+    async with Transport(endpoints, limiter=limiter) as transport:
         await asyncio.sleep(start - time.time())
 
         async def ask(source: str) -> None:
@@ -107,4 +108,4 @@ if __name__ == "__main__":
     parser.add_argument("start", type=float)
     parser.add_argument("seconds", type=float)
     asked = parser.parse_args()
-    asyncio.run(_work(asked.urls, asked.file, asked.start, asked.seconds))
+    asyncio.run(work(asked.urls, RateLimiter(Path(asked.file)), asked.start, asked.seconds))

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from willowbark.teams.faces.ask import collect_rarely
 
-from . import absent, bombs, killed, ledgers, limits, networks, quiet, stopping, waiting
+from . import absent, bombs, killed, ledgers, limits, networks, quiet, scale, stopping, waiting
 from .verdict import Row
 
 SIZES = {
@@ -27,6 +27,7 @@ SIZES = {
     "F9": 50,
     "F10": 100,
     "F12": 40,
+    "F13": 12,
 }
 """Runs of each row at full size; F3 counts them for each source. F11 is the soak."""
 Job = Callable[[int, int, int], Row]
@@ -44,6 +45,7 @@ ROWS: dict[str, Job] = {
     "F9": ledgers.crippled,
     "F10": lambda runs, seed, jobs: stopping.stopped(runs, seed),
     "F12": lambda runs, seed, jobs: ledgers.side_by_side(runs, seed),
+    "F13": lambda runs, seed, jobs: scale.scaled(runs, seed),
 }
 
 
@@ -60,6 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
     collect_rarely()  # as whoever asks in a terminal has it
     before, rows = time.perf_counter(), list[Row]()
     for name in asked.only or ROWS:
+        if name == "F13" and not scale.has_ray():
+            print("F13  not measured: Ray is an extra, willowbark[scale]", file=sys.stderr)
+            continue
         rows.append(measured(name, asked.scale, asked.seed, asked.jobs))
         shown = json.dumps({**asdict(rows[-1]), "holds": rows[-1].holds}) if asked.json else str(rows[-1])
         print(shown, flush=True)
