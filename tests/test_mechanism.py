@@ -328,6 +328,18 @@ def test_genetic_support_is_an_argument_of_its_own() -> None:
     assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content
 
 
+@pytest.mark.parametrize(("kinds", "is_tied"), [({}, False), ({"genetic": 0.5}, True), ({"pathway": 0.4}, True)])
+def test_where_evidence_is_told_by_kind_genes_and_pathways_alone_tie_a_process(
+    kinds: dict[str, float], is_tied: bool
+) -> None:
+    targets = [{"symbol": "ADRB1", "score": 0.6, **kinds}, {"symbol": "CALCA", "score": 0.5, "genetic": 0.5}]
+    said = Disease.model_validate({"disease": "migraine disorder", "disease_id": "EFO_1", "targets": targets})
+    links = graph(ACTS, protein("ADRB1", "heart rate"), entry("opentargets", "EFO_1", said)).as_data()["links"]
+
+    ends = {(link["source"].partition(":")[0], link["target"].partition(":")[0]) for link in links}
+    assert (("process", "disease") in ends) is is_tied
+
+
 def test_words_of_a_name_that_stand_apart_are_not_the_name() -> None:
     bag = record("7", "T", "Response of the skin, in migraine as in buckwheat allergy, was inflammatory.")
     phrase = record("8", "T", "An inflammatory response is a hallmark of migraine.")

@@ -10,6 +10,7 @@ from recorded import answering
 
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.records import Disease
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.opentargets import OpenTargets
 from willowbark.tools.sources.drugs.opentargets_record import parse_disease, parse_drug
@@ -338,3 +339,16 @@ async def test_a_server_that_knows_no_pathways_still_gives_the_drug() -> None:
 
     assert record.metadata["drug"] == "propranolol"
     assert "pathways" not in record.metadata
+
+
+def test_evidence_on_a_target_is_kept_by_its_kind_where_it_is_of_genes_or_pathways() -> None:
+    scores = [
+        {"id": "genetic_association", "score": 0.4},
+        {"id": "affected_pathway", "score": 0.2},
+        {"id": "literature", "score": 0.9},
+    ]
+    row = {"score": 0.6, "datatypeScores": scores, "target": {"id": "ENSG00000043591", "approvedSymbol": "ADRB1"}}
+    said = parse_disease({"id": "EFO_1", "name": "migraine", "associatedTargets": {"count": 1, "rows": [row]}}).record
+
+    assert isinstance(said, Disease)
+    assert said.targets == [{"symbol": "ADRB1", "score": 0.6, "genetic": 0.4, "pathway": 0.2}]

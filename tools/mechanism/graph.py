@@ -26,16 +26,14 @@ from ..reading.screening import readable
 from ..reading.text import sentence_spans
 from ..records import Disease, Drug, Process, Protein
 from ..records.parts import Mechanism
-from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step, sign_of
+from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step, sign_of, weight_of
 
 DAMPING = 0.4
 CLASS_SIZE = 5  # drugs on one target that are no sign of a hub
 CARRIER = 0.25
 GAP = 0.1  # weight of a step that nothing says
 MOST = 0.9  # confidence that look-ups and sentences can give
-MOST_UNDIRECTED = (
-    0.5  # likewise where no drug approved for the condition tells whether more or less of the target helps
-)
+MOST_UNDIRECTED = 0.5  # likewise where no approved drug tells whether more or less of the target helps
 COUNTED = 3  # ways that are added up
 MOST_STEPS = 3  # of a way: drug, target, process or another target, condition
 MAX_SHOWN_GENES = 3
@@ -73,7 +71,9 @@ class MechanismGraph:
             and protein.uniprot_id
             and not protein.organism
         }
-        self._partners: dict[Node, int] = {}
+        diseases = [(record, said) for record in self._pool if isinstance(said := record.record, Disease)]
+        self._entries = [each for each in diseases if is_condition(each[1].disease or "", asked)]
+        self._partners, self._causal = dict[Node, int](), dict[str, float]()
         approved = {drug for drug, phase in list_developed(asked, self._pool).items() if phase >= APPROVED_PHASE}
         self._signed = [
             (record.key, drug, drug in approved, frozenset(mechanism.get("gene_symbols") or ()), sign)
@@ -140,11 +140,9 @@ class MechanismGraph:
 
     def genetic_support(self, target: Node) -> tuple[str, float] | None:
         """The key of the condition's entry in Open Targets, and its score of a target by genetic associations alone."""
-        for record in self._pool:
-            entry = record.record
-            for each in entry.targets if isinstance(entry, Disease) else ():
-                is_meant = each["symbol"] in self._genes.get(target, ()) and "genetic" in each
-                if is_meant and isinstance(entry, Disease) and is_condition(entry.disease or "", self._asked):
+        for record, entry in self._entries:
+            for each in entry.targets:
+                if each["symbol"] in self._genes.get(target, ()) and "genetic" in each:
                     return record.key, float(each["genetic"])
         return None
 
@@ -319,22 +317,22 @@ class MechanismGraph:
 
     def _add_involved(self) -> None:
         """Proteins that databases connect with the condition."""
-        for record in self._pool:
-            entry = record.record
-            if isinstance(entry, Disease) and is_condition(entry.disease or "", self._asked):
-                for each in entry.targets:
-                    score = each.get("score")
-                    if (symbol := each.get("symbol")) and isinstance(score, int | float):
-                        number = entry.disease_id or ""
-                        backing = _backing(record, "association", number, score=min(1.0, score))
-                        self._involve(symbol, backing)
-            elif isinstance(entry, Protein) and entry.gene_symbol and entry.organism is None:
-                for part in entry.diseases:
-                    sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
-                    if is_condition(part["name"], self._asked):
-                        quote = sentence if sentence in record.content else ""  # what speaks to machines was taken out
-                        backing = _backing(record, "involvement", part.get("id", ""), quote)
-                        self._involve(entry.gene_symbol, backing)
+        for record, entry in self._entries:
+            has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
+            for each in entry.targets:
+                if isinstance(score := each.get("score"), int | float) and (symbol := each["symbol"]):
+                    self._involve(
+                        symbol, _backing(record, "association", entry.disease_id or "", score=min(1.0, score))
+                    )
+                    if has_kinds:  # drugs and papers on a protein tie no process of its with the condition
+                        self._causal[symbol] = max(each.get("genetic", 0.0), each.get("pathway", 0.0))
+        for record, protein in self._proteins.values():
+            for part in protein.diseases:
+                sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
+                if is_condition(part["name"], self._asked):
+                    quote = sentence if sentence in record.content else ""  # what speaks to machines was taken out
+                    backing = _backing(record, "involvement", part.get("id", ""), quote)
+                    self._involve(protein.gene_symbol or "", backing)
 
     def _involve(self, symbol: str, backing: Backing) -> None:
         targets = self._targets_of(symbol)
@@ -367,13 +365,19 @@ class MechanismGraph:
             self._back(process, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
 
     def _add_shared(self) -> None:
-        """Processes in which proteins of the condition take part, beside the targets of drugs."""
+        """Processes in which proteins of the condition take part, beside the targets of drugs.
+
+        Where Open Targets tells its evidence by kind, its genetic and pathway evidence alone says that a protein does.
+        """
         for process in self._processes():
             for target in list(self._before[process]):
                 step = self._step(target, self.disease)
-                if step.weight:
+                causal = [self._causal[gene] for gene in self._genes[target] if gene in self._causal]
+                alone = {"score": max(causal)} if causal else {}
+                told = [b.model_copy(update=alone) if b.basis == "association" else b for b in step.backings]
+                if weight := weight_of(told) if told else 0.0:
                     first = step.quoted or step.backings[0]
-                    shared = {"basis": "shared protein", "number": target.name, "score": step.weight}
+                    shared = {"basis": "shared protein", "number": target.name, "score": weight}
                     backing = first.model_copy(update={**shared, "denies": False, "hedged": False})
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 

@@ -58,15 +58,13 @@ _DENIED = 0.5
 
 Direction = Literal["same", "opposite", "unknown"]
 """How a drug acts on its target beside drugs approved for the condition: as they do, or the other way."""
-_MORE = frozenset(
-    "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT".split(
-        "|"
-    )
-)
-_LESS = frozenset(
+_MORE = (
+    "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT"
+).split("|")
+_LESS = (
     "ALLOSTERIC ANTAGONIST|ANTAGONIST|ANTISENSE INHIBITOR|BLOCKER|DEGRADER|INHIBITOR|INVERSE AGONIST|"
-    "NEGATIVE ALLOSTERIC MODULATOR|NEGATIVE MODULATOR|RNAI INHIBITOR|SEQUESTERING AGENT".split("|")
-)
+    "NEGATIVE ALLOSTERIC MODULATOR|NEGATIVE MODULATOR|RNAI INHIBITOR|SEQUESTERING AGENT"
+).split("|")
 """Action types of ChEMBL's vocabulary that make a target do more, and less; the others have no sign."""
 
 

@@ -253,3 +253,5 @@ class AssociatedTarget(_Open, total=False):
     score: int | float | None
     genetic: int | float
     """By genetic associations alone, likewise; absent where the source has none."""
+    pathway: int | float
+    """By affected pathways alone, likewise."""

@@ -58,6 +58,8 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
             by_kind = {str(each.get("id")): each.get("score") for each in dicts(row, "datatypeScores")}
             if isinstance(genetic := by_kind.get("genetic_association"), int | float):
                 target["genetic"] = genetic
+            if isinstance(pathway := by_kind.get("affected_pathway"), int | float):
+                target["pathway"] = pathway
             targets.append(target)
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
     said = [f"Known drugs for {name}: {_told(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
