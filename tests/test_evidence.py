@@ -252,17 +252,12 @@ def test_errors_survive_a_process_boundary() -> None:
         assert (type(copy), copy.__dict__, str(copy)) == (type(error), error.__dict__, str(error))
 
 
-OLDER = {"pmid": "11", "record_type": "notice", "retracted": True, "cited_by_count": 3, "mine": [1]}
+def test_a_record_is_of_the_kind_it_names_and_keeps_what_is_not_declared() -> None:
+    found = record(pmid="11", kind="notice", retracted=True, mine=[1])
 
-
-def test_records_of_older_versions_are_read_by_their_kind_and_keep_what_is_not_declared() -> None:
-    cited = {"source": "pubmed", "title": "T", "url": ""}
-    old = Evidence.model_validate({"content": "T", "citation": cited, "relevance": 0.5, "metadata": OLDER})
-
-    assert isinstance(old.record, Notice)
-    assert (old.record.pmid, old.record.retracted, old.record.cited_by_count) == ("11", True, 3)
-    assert old.record.extra == {"mine": [1]}
-    assert dict(old.metadata) == {name: value for name, value in OLDER.items() if name != "record_type"}
+    assert isinstance(found.record, Notice)
+    assert found.record.extra == {"mine": [1]}
+    assert dict(found.metadata) == {"pmid": "11", "retracted": True, "mine": [1]}
 
 
 @given(records())

@@ -4,9 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
@@ -42,16 +39,6 @@ def article(number: int = 1, title: str = TITLE, authors: tuple[str, ...] = ("No
         ),
         metadata={"pmid": f"9999990{number}", **more},
     )
-
-
-@pytest.mark.parametrize("version", ["99999901", "10.5555/PUBLISHED"])
-def test_the_published_version_wins_and_the_preprint_stays_linked(version: str) -> None:
-    paper = article(doi="10.5555/published")
-    [kept] = settle([preprint(published_version=version), paper])
-
-    assert kept.key == paper.key
-    [linked] = kept.metadata["preprint_versions"]
-    assert linked["url"] == "https://europepmc.org/article/PPR/PPR99999901"
 
 
 def test_likeness_alone_unites_nothing() -> None:
@@ -112,29 +99,3 @@ async def test_an_article_that_can_not_be_fetched_leaves_the_preprint_as_it_is()
     waiting = preprint(doi=PREPRINT_DOI, published_version=PUBLISHED_DOI)
     async with recorded({"europepmc/*": DOWN}) as way:
         assert await published_articles([waiting], [waiting], way) == []
-
-
-NUMBERS = st.integers(1, 4)
-POOLS = st.lists(
-    st.builds(lambda n, v: preprint(n, published_version=f"9999990{v}"), NUMBERS, NUMBERS)
-    | st.builds(article, NUMBERS),
-    max_size=6,
-    unique_by=lambda each: each.key,
-)
-
-
-@given(POOLS)
-def test_settling_twice_is_settling_once_and_loses_no_article(pool: list[Evidence]) -> None:
-    once = settle(pool)
-
-    assert settle(once) == once
-    assert [each.key for each in once if not each.is_preprint] == [each.key for each in pool if not each.is_preprint]
-
-
-@given(POOLS)
-def test_every_preprint_stays_or_is_linked(pool: list[Evidence]) -> None:
-    once = settle(pool)
-    known = {each.key for each in once}
-    known |= {linked["key"] for each in once for linked in each.metadata.get("preprint_versions", [])}
-
-    assert known == {each.key for each in pool}

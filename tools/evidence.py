@@ -134,21 +134,19 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     @model_validator(mode="before")
     @classmethod
     def _typed(cls, data: Any) -> Any:
-        """Read `metadata`, also as older versions wrote it: without a kind, or with one as `record_type`."""
+        """Read `metadata`, of the kind that it names, else of that which the source gives."""
         if not isinstance(data, Mapping) or data.get("record") is not None:
             return data
         said = data.get("metadata")
         if not isinstance(said, Mapping | None):
             raise ValueError("metadata is no mapping of fields")
         fields = {str(name): value for name, value in (said or {}).items()}
-        older = fields.pop("record_type", None)
-        told = fields.pop("kind") if fields.get("kind") in KINDS else older
+        told = fields.pop("kind") if fields.get("kind") in KINDS else None
         cited = data.get("citation")  # which fails on its own where it names no source
         source = cited.get("source") if isinstance(cited, Mapping) else getattr(cited, "source", None)
         of_source: Kind = given_kind(source) if isinstance(source, str) else "page"
-        kind = told if told in KINDS else of_source
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
-        return {**rest, "record": read(kind, fields)}
+        return {**rest, "record": read(told or of_source, fields)}
 
     @classmethod
     def entry(

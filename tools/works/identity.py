@@ -186,20 +186,16 @@ def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Ev
     said: dict[str, list[Reference]] = {}
     for record in pool:
         for each in record.paper.notice_on if record.paper else ():
-            if (target := known.get(each["name"])) and target != record.key:
+            target = known.get(each["name"])
+            if target and target != record.key and each["flag"] in FLAGS:
                 entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
                 said.setdefault(target, []).append(entry)
     noted = list[Evidence]()
     for record in pool:
-        found: dict[str, Any] = {}
-        for name in FLAGS:
-            if any(each["flag"] == name for each in said.get(record.key, ())):
-                found[name] = True
-        if found:
-            notices = list[Reference](record.paper.notices) if record.paper else []
-            notices += [
-                each for each in {each["key"]: each for each in said[record.key]}.values() if each not in notices
-            ]
-            found["notices"] = notices
-        noted.append(record.noting(**found) if found else record)
+        if entries := said.get(record.key):
+            notices = list(record.paper.notices) if record.paper else []
+            notices += [each for each in {each["key"]: each for each in entries}.values() if each not in notices]
+            flags = {each["flag"]: True for each in entries}
+            record = record.noting(**flags, notices=notices)  # noqa: PLW2901
+        noted.append(record)
     return noted
