@@ -96,7 +96,17 @@ def load_component(
         raise UsageError("this is no component: it names no provider")
     _check_addresses(content, environ)
     for provider in dict.fromkeys(providers):
-        _check_class(provider, own)
+        module, _, kind = provider.rpartition(".")
+        try:
+            made = getattr(importlib.import_module(module), kind)
+        except (ImportError, AttributeError, ValueError):
+            raise UsageError(f"there is no component {_shown(provider)}") from None
+        if not isinstance(made, type):
+            raise UsageError(f"component {_shown(provider)} is refused: it is no class")
+        for ancestor in made.__mro__ if not _named(provider, own) else ():
+            real = f"{ancestor.__module__}.{ancestor.__qualname__}"  # where it is from, which may be elsewhere
+            if ancestor is made or real.rpartition(".")[2] in _RUN_CODE:
+                _checked_provider(real, own)
     allow_in_autogen()
     try:
         return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
@@ -144,21 +154,6 @@ def _checked_provider(provider: Any, own: Collection[str]) -> str:
             f"name it in {VARIABLE} if you trust this file"
         )
     return name
-
-
-def _check_class(provider: str, own: Collection[str]) -> None:
-    """Look at the class itself: a module of an allowed package also holds what it imported from elsewhere."""
-    module, _, kind = provider.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), kind)
-    except (ImportError, AttributeError, ValueError):
-        raise UsageError(f"there is no component {_shown(provider)}") from None
-    if not isinstance(found, type):
-        raise UsageError(f"component {_shown(provider)} is refused: it is no class")
-    for ancestor in found.__mro__ if not _named(provider, own) else ():
-        real = f"{ancestor.__module__}.{ancestor.__qualname__}"
-        if ancestor is found or real.rpartition(".")[2] in _RUN_CODE:
-            _checked_provider(real, own)
 
 
 def _named(name: str, own: Collection[str]) -> bool:

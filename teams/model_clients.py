@@ -33,6 +33,7 @@ _ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's def
 _OLLAMA_CONTEXT = 32_768  # tokens; the longest prompt of a run has about half of that
 _NO_KEY = "none"  # servers of one's own mostly ask for no key, but the client insists on one
 _FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that another attempt will not change
+_UNREACHED = ("ConnectError", "ConnectionError", "ConnectionRefusedError")
 _NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
 _PROBE: Mapping[str, Any] = {
     "type": "json_schema",
@@ -82,7 +83,11 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     provider = PROVIDERS.get(prefix)
     if provider is None or not model.strip() or len(model.split()) != 1:
         raise UsageError(_unknown(name))
-    client_class = _client_class(prefix, provider)
+    try:
+        importlib.import_module(provider.library)
+        client_class = getattr(importlib.import_module(provider.module), provider.class_name)
+    except ImportError:
+        raise UsageError(f"{prefix}/… needs an extra: pip install 'willowbark[{prefix}]'") from None
     arguments = provider.arguments(model, settings.llm, environ)
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
@@ -162,28 +167,19 @@ async def preflight(
         said = provider_error_line(error)
         if said.startswith(_FINAL) or any(word in said.lower() for word in _NEVER):
             raise UsageError(f"model {name!r} cannot be asked: {said}; or use --model {BASELINE}") from error
-        if _out_of_reach(error):
+        causes: list[BaseException] = [error]
+        while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+            causes.append(cause)
+        if any(type(each).__name__ in _UNREACHED for each in causes):
             raise UsageError(f"model {name!r} cannot be asked: nobody answers there; is it running?") from error
         return False
-    if looks and _holds_to_it(answer.content):
-        client.model_info["structured_output"] = True
-        return True
-    return False
-
-
-def _holds_to_it(said: Any) -> bool:
     try:
-        return bool(json.loads(said) == {"word": "ready"})
-    except (ValueError, TypeError):
-        return False
-
-
-def _out_of_reach(error: BaseException | None) -> bool:
-    while error is not None:
-        if type(error).__name__ in ("ConnectError", "ConnectionError", "ConnectionRefusedError"):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+        holds_to_it = looks and json.loads(str(answer.content)) == {"word": "ready"}
+    except ValueError:
+        holds_to_it = False
+    if holds_to_it:
+        client.model_info["structured_output"] = True
+    return holds_to_it
 
 
 def model_of(client: "ChatCompletionClient") -> "Model":
@@ -206,32 +202,17 @@ def model_of(client: "ChatCompletionClient") -> "Model":
     return Model(name, analyst, {**client.model_info, **({READS_REQUESTS: True} if reads_requests(client) else {})})
 
 
-def _client_class(prefix: str, provider: Provider) -> Any:
-    try:
-        importlib.import_module(provider.library)
-        return getattr(importlib.import_module(provider.module), provider.class_name)
-    except ImportError:
-        raise UsageError(f"{prefix}/… needs an extra: pip install 'willowbark[{prefix}]'") from None
-
-
 def _unknown(name: str) -> str:
+    """A line on a name that is no model's, with what it was likely meant to be."""
     prefix, slash, model = name.partition("/")
     if prefix in PROVIDERS:
         return f"model {name!r}: name one of its models after the slash, such as {_EXAMPLES[prefix]!r}"
-    guess = _guess(prefix, f"/{model}" if slash else "")
+    family = next((each for each, starts in _FAMILIES.items() if prefix.lower().startswith(starts)), None)
+    guess = f"{family}/{name}" if family else ""
+    if not family and (close := difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)):
+        guess = BASELINE if close[0] == BASELINE else f"{close[0]}/{model}" if slash else _EXAMPLES[close[0]]
     hint = f"did you mean {guess!r}? " if guess else ""
     return f"there is no model {name!r}; {hint}known forms: {FORMS}"
-
-
-def _guess(prefix: str, rest: str) -> str | None:
-    """What a wrong name was likely meant to be; None for no idea."""
-    for provider, beginnings in _FAMILIES.items():
-        if prefix.lower().startswith(beginnings):
-            return f"{provider}/{prefix}{rest}"
-    close = difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)
-    if not close or close[0] == BASELINE:
-        return close[0] if close else None
-    return f"{close[0]}{rest}" if rest else _EXAMPLES[close[0]]
 
 
 _EXAMPLES = {
@@ -267,11 +248,14 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
 def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     key = _required(environ, "AZURE_OPENAI_API_KEY")
     endpoint = llm.base_url or _required(environ, "AZURE_OPENAI_ENDPOINT")
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError("AZURE_OPENAI_ENDPOINT is no address: it should look like https://NAME.openai.azure.com")
     return _given(
         azure_deployment=model,
         model=model,
         api_key=key,
-        azure_endpoint=_address("AZURE_OPENAI_ENDPOINT", endpoint),
+        azure_endpoint=endpoint,
         api_version=environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
         temperature=llm.temperature,
         timeout=llm.timeout_s,
@@ -350,13 +334,6 @@ def _required(environ: Mapping[str, str], variable: str) -> str:
     value = environ.get(variable, "").strip()
     if not value:
         raise UsageError(f"{variable} is not set: put it into the environment, or use --model {BASELINE}")
-    return value
-
-
-def _address(variable: str, value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{variable} is no address: it should look like https://NAME.openai.azure.com")
     return value
 
 

@@ -25,6 +25,7 @@ from willowbark.teams.faces import cli
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.page import views
 from willowbark.teams.page.app import TOKEN_VARIABLE, choices
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 
 pytestmark = pytest.mark.whole
@@ -273,7 +274,7 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     [
         ({"question": " "}, "question"),
         ({"model": "nonsense/of-nobody"}, "nonsense"),
-        ({"max_seconds": "soon"}, "max seconds"),
+        ({"max_seconds": "soon"}, "max_seconds"),
         ({"max_iterations": "99"}, "max_iterations"),
         ({"sources": "everything"}, "everything"),
         ({"kind": "compare", "drug": "propranolol"}, "other drug"),
@@ -399,6 +400,6 @@ def test_what_the_form_sends_is_what_options_take() -> None:
 
     assert choices({"question": ["x"], "sources": ["pubmed", "chembl"]})["sources"] == ("pubmed", "chembl")
     assert choices(given)["question"] == "Is a better than b for c?"
-    assert choices(given)["max_seconds"] == 9.5
+    assert RunOptions.of("", choices(given)).max_seconds == 9.5
     with pytest.raises(UsageError, match="condition"):
         choices({"kind": ["treat"]})

@@ -17,12 +17,13 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER, sample
 from typer.testing import CliRunner, Result
 
-from willowbark.teams.exports import FORMATS, write_export
+from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import RunRow, differences, match_run, print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
 from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_file
 
 OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
 ASK = ["ask", QUESTION, "--offline", "-q", "--max-iterations", "1", "--max-results", "5"]
@@ -169,14 +170,14 @@ def test_a_folder_that_cannot_be_written_to_is_refused(folders: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = write_export(tmp_path / "x.csv", b"old")
+    target = write_file(tmp_path / "x.csv", b"old")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left"):
-        write_export(target, b"new")
+        write_file(target, b"new")
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".x")] == []
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import platformdirs
 
+from .errors import UsageError
+
 Table = dict[str, Any]
 _log = logging.getLogger(__name__)
 
@@ -35,6 +37,20 @@ def write_whole(target: Path, content: bytes) -> Path:
     finally:
         beside.unlink(missing_ok=True)
     return target
+
+
+def write_file(target: Path, content: bytes, way_out: str = "") -> Path:
+    """Write a file whole, and make its folder where that is missing; gives its path.
+
+    Raises:
+        UsageError: folder or file cannot be written; one line that ends with the way out.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return write_whole(target, content)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"{target}: cannot be written ({why}){way_out}") from None
 
 
 def cached_table(name: str, sources: Iterable[Path], make: Callable[[], Table]) -> Table:

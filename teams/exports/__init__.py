@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import UsageError
-from willowbark.tools.whole_file import write_whole
+from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
@@ -85,21 +85,8 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
     """
     formats = [format_of(name) for name in dict.fromkeys(names)]
-    contents = {known.file_name: render(report, known.name) for known in formats}
-    return [write_export(folder / file_name, content) for file_name, content in contents.items()]
-
-
-def write_export(target: Path, content: bytes) -> Path:
-    """Write one file whole, and make its folder where that is missing; gives its path.
-
-    Raises:
-        UsageError: the folder cannot be made or written to.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return write_whole(target, content)
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written ({error.strerror or error}); name another with --out") from None
+    contents = {folder / known.file_name: render(report, known.name) for known in formats}
+    return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]
 
 
 def line(text: str) -> str:

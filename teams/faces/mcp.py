@@ -9,14 +9,13 @@ output, or over HTTP on the loopback behind a token. https://modelcontextprotoco
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
-import uvicorn
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import Prompt
@@ -59,14 +58,14 @@ from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings
-from ..ledger import Ledger, LedgerError, Run
-from ..page.guard import BoundedConnection, Guarded, Tokened, listening_at, tell_token, token_from
+from ..ledger import Ledger, LedgerError
+from ..page.guard import Guarded, Tokened, listening_at, serve_bounded, tell_token, token_from
 from ..research_team import participants_of
 from ..run.options import RunOptions
 from ..run.research import research_stream
 from ..run.resume import resume_stream
 from ..run.workspace import new_run_id
-from .runs import parse_report
+from .runs import parse_report, runs_in_ledger
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
@@ -76,7 +75,6 @@ TEXT_LENGTHS = (4_000, 2_000, 1_000, 500)  # characters of each record's text: t
 PAGE_BYTES = 8_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
 MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` names every one
-_STOP_S = 2  # for requests under way when the server ends
 _SETTLE_S = 10.0  # for runs to keep what they found; they can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
@@ -103,6 +101,7 @@ Answer with the tool `research`, asked this question. Begin with the answer in a
 their certainty and the records that support and contradict each, by their identifiers. Say what lowered certainty, and
 what could not be found. Add nothing that the report does not hold."""
 _Context = Context[Any, Any, Any]
+_Answer = Callable[[Any, _Context], Awaitable[tuple[str, BaseModel]]]
 
 
 class Paged(BaseModel, extra="forbid"):
@@ -213,7 +212,7 @@ class Offer:
     description: str
     args: type[BaseModel]
     gives: type[BaseModel]
-    answer: Callable[[Any, _Context], Awaitable[tuple[str, BaseModel]]]
+    answer: _Answer
     """Takes the checked arguments and the request's context; gives text, and the same or a part of it as data."""
     example: Mapping[str, Any]
     most: int = MOST_BYTES
@@ -262,18 +261,12 @@ class Server(FastMCP[Any]):
         tools = [tool for each in members if isinstance(each, SpecialistAgent) for tool in tools_of(each)]
         offers = [self._offer(tool) for tool in tools if isinstance(tool, EvidenceTool)]
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
-        question = "Which existing drugs could prevent migraine attacks?"
+        example = {"question": "Which existing drugs could prevent migraine attacks?"}
         if self._sources:
-            told = f"Publications and trials of {', '.join(self._sources)}: id, title and address of each."
-            offers.append(Offer("search", told, FindArgs, Hits, self._search, {"query": question}))
-            told = "A publication or trial by its id, with its whole text."
-            offers.append(Offer("fetch", told, FetchArgs, FetchedRecord, self._fetch, {"id": "pmid:14570749"}))
-        told = "What papers and trials say of drugs for a condition, with certainty and quotes."
-        example: dict[str, Any] = {"question": question, "records": ["14570749"]}
-        offers.append(Offer("appraise", told, AppraiseArgs, Appraisal, self._appraise, example, RESEARCH_BYTES // 2))
-        told = "A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."
-        example = {"question": question}
-        offers.append(Offer("research", told, ResearchArgs, ResearchAnswer, self._research, example, RESEARCH_BYTES))
+            offers.append(self._own_offer(self.search, {"query": example["question"]}))
+            offers.append(self._own_offer(self.fetch, {"id": "pmid:14570749"}))
+        offers.append(self._own_offer(self.appraise, {**example, "records": ["14570749"]}, RESEARCH_BYTES // 2))
+        offers.append(self._own_offer(self.research, example, RESEARCH_BYTES))
         self._offers = {offer.name: offer for offer in offers}
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
@@ -282,7 +275,7 @@ class Server(FastMCP[Any]):
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             shown = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=shown) for run in self._known_runs()]
+            runs = [run.model_dump(mode="json", include=shown) for run in runs_in_ledger(self._ledger)]
             return json.dumps(runs, ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type=_MARKDOWN)
@@ -347,16 +340,10 @@ class Server(FastMCP[Any]):
                 title=run.question,
                 mimeType=_MARKDOWN,
             )
-            for run in self._known_runs()
+            for run in runs_in_ledger(self._ledger)
             if run.status == "complete"
         ]
         return [*await super().list_resources(), *reports[:MOST_LISTED]]
-
-    def _known_runs(self) -> list[Run]:
-        if not self._ledger.is_file():
-            return []
-        with Ledger.existing(self._ledger) as ledger:
-            return ledger.runs()
 
     def _report_of(self, run_id: str) -> ResearchReport:
         with Ledger.existing(self._ledger) as ledger:
@@ -387,8 +374,14 @@ class Server(FastMCP[Any]):
 
         return Offer(tool.name, tool.description, args, Records, answer, {name: _EXAMPLES[name]})
 
-    async def _search(self, args: FindArgs, _: _Context) -> tuple[str, BaseModel]:
-        """Search every source of studies, and list what they gave, the most fitting first."""
+    def _own_offer(self, answer: _Answer, example: Mapping[str, Any], most: int = MOST_BYTES) -> Offer:
+        """A method as a tool: its name, its docstring, and the types of its arguments and of its data."""
+        hints = get_type_hints(answer)
+        told = str(answer.__doc__).format(sources=", ".join(self._sources))
+        return Offer(answer.__name__, told, hints["args"], get_args(hints["return"])[1], answer, example, most)
+
+    async def search(self, args: FindArgs, _: _Context) -> tuple[str, Hits]:
+        """Publications and trials of {sources}: id, title and address of each."""
         query = preprocess_query(args.query)
 
         async def ask(source: str) -> SourceReply:
@@ -406,13 +399,18 @@ class Server(FastMCP[Any]):
             hits = hits.model_copy(update={"results": hits.results[:-1]})
         return text.decode(), hits
 
-    async def _fetch(self, args: FetchArgs, _: _Context) -> tuple[str, BaseModel]:
-        """Give one record with the whole of its text, a page at a time."""
+    async def fetch(self, args: FetchArgs, _: _Context) -> tuple[str, FetchedRecord]:
+        """A publication or trial by its id, with its whole text."""
         record = (await self._record(args.id)).records[:1]
         if not record:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
         (found,) = record
-        pages = list(_pages_of(found.content))
+        pages, rest = list[str](), visible(found.content)
+        while len(rest.encode()) > PAGE_BYTES:  # cut between words where there are any
+            page = rest.encode()[:PAGE_BYTES].decode(errors="ignore")
+            pages.append(page.rpartition(" ")[0] or page)
+            rest = rest[len(pages[-1]) :].lstrip()
+        pages.append(rest)
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
         known = {
@@ -449,7 +447,8 @@ class Server(FastMCP[Any]):
         _raise_failed([reply])
         return reply
 
-    async def _appraise(self, args: AppraiseArgs, _: _Context) -> tuple[str, BaseModel]:
+    async def appraise(self, args: AppraiseArgs, _: _Context) -> tuple[str, Appraisal]:
+        """What papers and trials say of drugs for a condition, with certainty and quotes."""
         replies = await asyncio.gather(*map(self._record, args.records))
         pool = merge(record for reply in replies for record in reply.records)
         missing = [f"{r.query}: {'; '.join(r.warnings) or 'not found'}" for r in replies if not r.records]
@@ -477,7 +476,8 @@ class Server(FastMCP[Any]):
         reasons_told = [f"Certainty of {drug}: {' '.join(steps[drug])}" for drug in steps]
         return "\n".join([digest.as_text(), *reasons_told, *counted_out]), appraisal
 
-    async def _research(self, args: ResearchArgs, context: _Context) -> tuple[str, BaseModel]:
+    async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
+        """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
         run_id = args.run_id or new_run_id(args.question or "")
@@ -543,22 +543,24 @@ def _hit(record: Evidence) -> Hit:
     return Hit(id=record.key, title=one_line(record.citation.title, 200), url=record.citation.url)
 
 
-def _pages_of(text: str) -> Iterator[str]:
-    """A text in pages, each cut between words where it has any."""
-    rest = visible(text)
-    while len(rest.encode()) > PAGE_BYTES:
-        page = rest.encode()[:PAGE_BYTES].decode(errors="ignore")
-        page = page.rpartition(" ")[0] or page
-        yield page
-        rest = rest[len(page) :].lstrip()
-    yield rest
-
-
 def bounded(found: ToolReply) -> tuple[str, Records]:
     """Replies as text for a model, at most `MOST_BYTES` long, and what it holds; what was cut is `truncated`."""
     marker, replies = new_marker(), found.replies
     for most in TEXT_LENGTHS:
-        replies = [_with_texts(reply, most) for reply in found.replies]
+        replies = [
+            reply.model_copy(
+                update={
+                    "records": [
+                        each.model_copy(update={"content": f"{each.content[:most]}…"})
+                        if len(each.content) > most
+                        else each
+                        for each in reply.records
+                    ],
+                    "truncated": any(len(each.content) > most for each in reply.records),
+                }
+            )
+            for reply in found.replies
+        ]
         if len(ToolReply(replies=replies).as_text(marker).encode()) <= MOST_BYTES:
             break
     while len((text := ToolReply(replies=replies).as_text(marker)).encode()) > MOST_BYTES:
@@ -576,16 +578,6 @@ def bounded(found: ToolReply) -> tuple[str, Records]:
         for r in replies
     ]
     return text, Records(replies=answered, records=[_hit(record) for r in replies for record in r.records])
-
-
-def _with_texts(reply: SourceReply, most: int) -> SourceReply:
-    """A reply with texts of so many characters at most."""
-    records = [
-        each.model_copy(update={"content": f"{each.content[:most]}…"}) if len(each.content) > most else each
-        for each in reply.records
-    ]
-    is_cut = any(short is not record for short, record in zip(records, reply.records, strict=True))
-    return reply.model_copy(update={"records": records, "truncated": is_cut})
 
 
 def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:
@@ -617,9 +609,6 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
             else:
                 say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
                 token = tell_token(named, TOKEN_VARIABLE, say)
-                app = Guarded(Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE))
-                config = uvicorn.Config(
-                    app, http=BoundedConnection, log_config=None, ws="none", timeout_graceful_shutdown=_STOP_S
-                )
-                await uvicorn.Server(config).serve([listening])
+                app = Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE)
+                await serve_bounded(Guarded(app), listening)
             await server.settle(_SETTLE_S)

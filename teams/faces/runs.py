@@ -32,11 +32,11 @@ _NOT_REPORTED, _SHORT = "not reported", 60
 _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
-def runs_in_ledger() -> list[Run]:
-    """The runs in this folder's ledger, newest first; empty where there is no ledger."""
-    if not DEFAULT_PATH.is_file():
+def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
+    """The runs of a ledger, by default this folder's, newest first; empty where there is no ledger."""
+    if not path.is_file():
         return []
-    with Ledger.existing() as ledger:
+    with Ledger.existing(path) as ledger:
         return ledger.runs()
 
 

@@ -35,6 +35,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.library import BUNDLED, VARIABLE
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
+from willowbark.tools.whole_file import write_file
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
@@ -81,13 +82,8 @@ def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
     """
     contents: dict[str, Json] = {name: team(options, form) for name, form in TEAM_FILES}
     contents[GALLERY_FILE] = gallery(options)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            (folder / name).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{folder} can't be written to ({error.strerror})") from error
-    return [folder / name for name in contents]
+    texts = {folder / name: f"{json.dumps(each, indent=2, ensure_ascii=False)}\n" for name, each in contents.items()}
+    return [write_file(path, text.encode()) for path, text in texts.items()]
 
 
 def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool = False) -> Json:

@@ -16,9 +16,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.library import Library, open_library
+from willowbark.tools.library import open_library
 from willowbark.tools.questions.question import understood_question
-from willowbark.tools.whole_file import write_whole
+from willowbark.tools.whole_file import write_file
 
 from ..ledger import DEFAULT_PATH
 from ..run.options import RunOptions
@@ -62,7 +62,8 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
     name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
     if (folder / name).exists():
         raise UsageError(f"this question is watched already, as {name}")
-    _write(folder / name / "watch.json", json.dumps({"question": asked, "options": kept, "added": _now()}, indent=2))
+    added = {"question": asked, "options": kept, "added": _now()}
+    write_file(folder / name / "watch.json", json.dumps(added, indent=2).encode())
     return name
 
 
@@ -114,22 +115,23 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
         if before is None:
             tell(f"{said['question']}: {len(report['candidates'])} candidates; later runs report what changes")
         elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing changed"):
-            if library:
-                changes = _with_retractions(changes, open_library(library))
+            if library:  # studies that are gone because they were retracted say so
+                gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
+                found = open_library(library).by_numbers(gone.values(), "pubmed") if gone else []
+                retracted = {each.key for each in found if each.paper and each.paper.retracted}
+                changes = [
+                    f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes
+                ]
             entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
             moved.append(entry)
-            _tell_changes(place, said["question"], [*_read(place / "changes.json", []), entry])
-        _write(place / "report.json", json.dumps(report))  # only now: what moved is kept
-        _write(place / "watch.json", json.dumps({**said, "asked": _now(), "library_digest": digest}, indent=2))
+            all_entries = [*_read(place / "changes.json", []), entry]
+            write_file(place / "changes.md", as_markdown(all_entries).encode())
+            write_file(place / "changes.atom", as_atom(place.name, said["question"], all_entries).encode())
+            write_file(place / "changes.json", json.dumps(all_entries, indent=2, ensure_ascii=False).encode())
+        write_file(place / "report.json", json.dumps(report).encode())  # only now: what moved is kept
+        said |= {"asked": _now(), "library_digest": digest}
+        write_file(place / "watch.json", json.dumps(said, indent=2).encode())
     return moved, MOVED if moved else FAILED if failed else 0
-
-
-def _with_retractions(changes: Sequence[str], library: Library) -> list[str]:
-    """Lines on what moved, where those on studies that are gone because they were retracted say so."""
-    gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
-    found = library.by_numbers(gone.values(), "pubmed") if gone else []
-    retracted = {each.key for each in found if each.paper and each.paper.retracted}
-    return [f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes]
 
 
 def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -155,12 +157,6 @@ def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> s
     )
 
 
-def _tell_changes(place: Path, question: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    _write(place / "changes.md", as_markdown(entries))
-    _write(place / "changes.atom", as_atom(place.name, question, entries))
-    _write(place / "changes.json", json.dumps(entries, indent=2, ensure_ascii=False))
-
-
 def _watches(folder: Path) -> list[Path]:
     found = (path.parent for path in folder.glob("*/watch.json"))
     return sorted(found, key=lambda each: (_read(each / "watch.json")["added"], each.name))
@@ -176,14 +172,6 @@ def _read(path: Path, default: Any = ...) -> Any:
         return default
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 def _urn(*parts: str) -> str:

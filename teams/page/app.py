@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
@@ -35,17 +34,7 @@ from ..ledger import Ledger
 from ..run.options import RunOptions
 from ..run.workspace import RUN_ID
 from . import views
-from .guard import (
-    COOKIE,
-    LOOPBACK,
-    BoundedConnection,
-    Guarded,
-    Tokened,
-    cookie_of,
-    listening_at,
-    tell_token,
-    token_from,
-)
+from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_bounded, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
 
 if TYPE_CHECKING:
@@ -56,7 +45,6 @@ _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between two updates of a page while nothing happens: its clock goes on
 _PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
-_STOP_S = 2  # for requests under way when the server ends
 _SETTLE_S = 10.0  # for runs to keep what they found
 _HEADERS = {
     "Content-Security-Policy": (
@@ -68,12 +56,22 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_NUMBERS: Mapping[str, Callable[[str], float]] = {
-    "max_iterations": int,
-    "max_tokens": int,
-    "max_seconds": float,
-    "max_cost_usd": float,
-}
+_TYPED = ("depth", "model", "max_iterations", "max_tokens", "max_seconds", "max_cost_usd")
+
+
+class _RunIds(Convertor[str]):
+    """Takes run ids in addresses, so that nothing else becomes part of a path."""
+
+    regex = RUN_ID.pattern
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("run", _RunIds())
 
 
 class Pages:
@@ -92,31 +90,32 @@ class Pages:
             "/": self.question,
             "/runs": self.history,
             "/diff": self.diff,
-            "/runs/{run_id}": self.run,
-            "/runs/{run_id}/events": self.events,
-            "/runs/{run_id}/records/{number:int}": self.record,
-            "/runs/{run_id}/export/{name}": self.export,
+            "/runs/{run_id:run}": self.run,
+            "/runs/{run_id:run}/events": self.events,
+            "/runs/{run_id:run}/records/{number:int}": self.record,
+            "/runs/{run_id:run}/export/{name}": self.export,
             "/static/{name}": static,
         }
         post = {
             "/runs": self.ask,
-            "/runs/{run_id}/cancel": self.cancel,
-            "/runs/{run_id}/resume": self.resume,
-            "/runs/{run_id}/approval": self.approve,
+            "/runs/{run_id:run}/cancel": self.cancel,
+            "/runs/{run_id:run}/resume": self.resume,
+            "/runs/{run_id:run}/approval": self.approve,
         }
         routes = [Route(path, answer, methods=["GET"]) for path, answer in get.items()]
         routes += [Route(path, answer, methods=["POST"]) for path, answer in post.items()]
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            self._runs.make_ready()
+            yield
+            await self._runs.settle(_SETTLE_S)
+
         return Starlette(
             routes=routes,
             exception_handlers={HTTPException: _error_page, UsageError: _error_page, Exception: _error_page},
-            lifespan=self._lifespan,
+            lifespan=lifespan,
         )
-
-    @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        self._runs.make_ready()
-        yield
-        await self._runs.settle(_SETTLE_S)
 
     async def question(self, request: Request) -> Response:
         """The form."""
@@ -157,7 +156,7 @@ class Pages:
 
     async def run(self, request: Request) -> Response:
         """A run: its progress, or its report."""
-        run_id = _run_id(request)
+        run_id = request.path_params["run_id"]
         live = self._runs.known.get(run_id)
         if live is not None and live.outcome is None:
             return HTMLResponse(views.page("live.html", question=live.question, run=live, offline=live.offline))
@@ -165,7 +164,7 @@ class Pages:
 
     async def events(self, request: Request) -> Response:
         """The events of a run, from where the reader left off."""
-        run_id = _run_id(request)
+        run_id = request.path_params["run_id"]
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         if (live := self._runs.known.get(run_id)) is not None:
             return StreamingResponse(event_stream(live, after), media_type="text/event-stream")
@@ -177,18 +176,18 @@ class Pages:
 
     async def cancel(self, request: Request) -> Response:
         """Have a run report what it found so far."""
-        run_id = _run_id(request)
+        run_id = request.path_params["run_id"]
         if (live := self._runs.known.get(run_id)) is not None:
             live.cancel()
         return _to_run(run_id)
 
     async def resume(self, request: Request) -> Response:
         """Resume a run."""
-        return _to_run((await self._runs.resume(_run_id(request))).run_id)
+        return _to_run((await self._runs.resume(request.path_params["run_id"])).run_id)
 
     async def approve(self, request: Request) -> Response:
         """Say which candidates the report should cover."""
-        run_id, given = _run_id(request), await _form(request)
+        run_id, given = request.path_params["run_id"], await _form(request)
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
             raise UsageError("the question is closed: the run decided without an answer, or has ended")
@@ -200,7 +199,7 @@ class Pages:
 
     async def record(self, request: Request) -> Response:
         """A record that a report cites, with the passages marked that it rests on."""
-        run_id, number = _run_id(request), request.path_params["number"]
+        run_id, number = request.path_params["run_id"], request.path_params["number"]
 
         def make() -> str | None:
             report = load_report(self._runs.root, run_id)
@@ -215,7 +214,7 @@ class Pages:
 
     async def export(self, request: Request) -> Response:
         """A run's report in another form, to keep."""
-        run_id, name = _run_id(request), request.path_params["name"]
+        run_id, name = request.path_params["run_id"], request.path_params["name"]
         file_name = format_of(name).file_name
 
         def make() -> bytes:
@@ -250,34 +249,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         if token or is_open:
             token = tell_token(token, TOKEN_VARIABLE, say)
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Entry(token))
-        config = uvicorn.Config(
-            Guarded(Sealed(app), any_name=is_open),
-            http=BoundedConnection,
-            log_config=None,
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=_STOP_S,
-        )
-        await uvicorn.Server(config).serve([listening])
-
-
-class Sealed:
-    """An application whose answers carry the security headers."""
-
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-
-        async def send_sealed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._inner(scope, receive, send_sealed)
+        await serve_bounded(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
 
 
 class Entry:
@@ -350,7 +322,7 @@ def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The form as `RunOptions` take it; empty fields are left out.
 
     Raises:
-        UsageError: a number that is none, or a pattern with an empty place.
+        UsageError: a pattern with an empty place.
     """
     chosen: dict[str, Any] = {"question": _one(given, "question")}
     if pattern := QUESTIONS.get(_one(given, "kind")):  # type: ignore[call-overload]  # any text may come
@@ -358,15 +330,7 @@ def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
             if f"{{{place}}}" in pattern and not _one(given, place).strip():
                 raise UsageError(f"{place.replace('_', ' ')}: say which one")
         chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
-    for name in ("depth", "model"):
-        if value := _one(given, name).strip():
-            chosen[name] = value
-    for name, number in _NUMBERS.items():
-        if value := _one(given, name).strip():
-            try:
-                chosen[name] = number(value)
-            except ValueError:
-                raise UsageError(f"{name.replace('_', ' ')}: {value[:40]!r} is not a number") from None
+    chosen |= {name: value for name in _TYPED if (value := _one(given, name).strip())}
     if given.get("sources"):
         chosen["sources"] = tuple(given["sources"])
     return {**chosen, "approve": bool(given.get("approve")) or None, "fresh": bool(given.get("fresh"))}
@@ -386,13 +350,6 @@ async def _form(request: Request) -> dict[str, list[str]]:
         return parse_qs(body.decode(errors="replace"), max_num_fields=200)
     except ValueError:
         raise HTTPException(413, "The form has too many fields.") from None
-
-
-def _run_id(request: Request) -> str:
-    run_id: str = request.path_params["run_id"]
-    if not RUN_ID.fullmatch(run_id):
-        raise HTTPException(404)
-    return run_id
 
 
 @lru_cache(maxsize=4)  # a reader opens many records of a report

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import cast
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+import uvicorn
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,9 +26,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COOKIE = "willowbark"
 _SHORTEST_TOKEN = 16  # characters
 _POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
-_BAD, _FORBIDDEN, _TIMEOUT, _TOO_LARGE, _MISDIRECTED = 400, 403, 408, 413, 421
 MOST_CONNECTIONS = 256  # at once; processes may have 1,024 files open, as a rule
 REQUEST_S = 10.0  # for the head of a request, and again for its body
+_STOP_S = 2  # for requests under way when the server ends
 _LONGEST_BODY = 4 << 20  # bytes
 
 
@@ -37,45 +38,58 @@ class Guarded:
     Args:
         inner: the application.
         any_name: accept any host name, not only the loopback's; such a server needs a token.
+        headers: of every answer that does not set them itself.
     """
 
-    def __init__(self, inner: ASGIApp, *, any_name: bool = False) -> None:
-        self._inner, self._any_name = inner, any_name
+    def __init__(self, inner: ASGIApp, *, any_name: bool = False, headers: Mapping[str, str] | None = None) -> None:
+        self._inner, self._any_name, self._headers = inner, any_name, headers or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse one of another site or under another name."""
         if scope["type"] == "lifespan":
             await self._inner(scope, receive, send)
             return
+
+        async def send_sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                for header, value in self._headers.items():
+                    sent.setdefault(header, value)
+            await send(message)
+
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname
         except ValueError:  # a bracket without its other one, say
             name = None
+        refusal: PlainTextResponse | None = None
         if name is None:
-            refusal = PlainTextResponse("refused: the request names no host\n", _BAD)
+            refusal = PlainTextResponse("refused: the request names no host\n", 400)
         elif not self._any_name and name not in LOOPBACK:
-            refusal = PlainTextResponse("refused: this server does not go by that name\n", _MISDIRECTED)
+            refusal = PlainTextResponse("refused: this server does not go by that name\n", 421)
         elif origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
-            refusal = PlainTextResponse("refused: the request comes from another site\n", _FORBIDDEN)
+            refusal = PlainTextResponse("refused: the request comes from another site\n", 403)
         elif scope["type"] == "http" and scope["method"] == "POST":
-            is_json = "json" in headers.get("content-type", "")
-            body = await _whole_body(receive, is_json=is_json)
-            if isinstance(body, bytes):
-                await self._inner(scope, _again(body, receive), send)
-                return
-            refusal = body
-        else:
-            await self._inner(scope, receive, send)
-            return
-        if scope["type"] == "websocket":
+            body = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
+            if isinstance(body, PlainTextResponse):
+                refusal = body
+            else:
+                left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+                rest = receive
+
+                async def receive() -> Message:
+                    return left.pop() if left else await rest()
+
+        if refusal is None:
+            await self._inner(scope, receive, send_sealed)
+        elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
         else:
-            await refusal(scope, receive, send)
+            await refusal(scope, receive, send_sealed)
 
 
-async def _whole_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
+async def _read_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
     """The body of a request, or the refusal of one that is late, long, or JSON that can't be read."""
     body, more = b"", True
     try:
@@ -85,25 +99,14 @@ async def _whole_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextRe
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > _LONGEST_BODY:
-                    return PlainTextResponse("refused: the request is too long\n", _TOO_LARGE)
-    except TimeoutError:
-        return PlainTextResponse("refused: the request did not come in time\n", _TIMEOUT)
-    try:
+                    return PlainTextResponse("refused: the request is too long\n", 413)
         if is_json:
             json.loads(body)
+    except TimeoutError:
+        return PlainTextResponse("refused: the request did not come in time\n", 408)
     except (ValueError, RecursionError):  # no JSON, a number of too many digits, or too many levels
-        return PlainTextResponse("refused: the request is no JSON that can be read\n", _BAD)
+        return PlainTextResponse("refused: the request is no JSON that can be read\n", 400)
     return body
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was taken in already, then what comes after it."""
-    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def give() -> Message:
-        return left.pop() if left else await receive()
-
-    return give
 
 
 class BoundedConnection(H11Protocol):
@@ -163,19 +166,20 @@ class Tokened:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it; comparing takes the same time whatever is sent."""
-        if scope["type"] == "lifespan" or self._bears(Headers(scope=scope)):
+        is_known = scope["type"] == "lifespan"
+        if not is_known:
+            headers = Headers(scope=scope)
+            sent = headers.get("authorization", "").encode("latin-1")
+            kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "").encode("latin-1", "replace")
+            by_cookie = secrets.compare_digest(kept, self._cookie) and self._entry is not None
+            is_known = secrets.compare_digest(sent, self._expected) or by_cookie
+        if is_known:
             await self._inner(scope, receive, send)
         elif self._entry is not None:
             await self._entry(scope, receive, send)
         else:
             line = f"this server requires its token: Authorization: Bearer … (see {self._variable})\n"
             await PlainTextResponse(line, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
-
-    def _bears(self, headers: Headers) -> bool:
-        sent = headers.get("authorization", "").encode("latin-1")
-        kept = cookie_parser(headers.get("cookie", "")).get(COOKIE, "").encode("latin-1", "replace")
-        by_cookie = secrets.compare_digest(kept, self._cookie) and self._entry is not None
-        return secrets.compare_digest(sent, self._expected) or by_cookie
 
 
 def cookie_of(token: str) -> str:
@@ -214,3 +218,16 @@ def tell_token(token: str | None, variable: str, say: Callable[[str], None]) -> 
     made = token or secrets.token_urlsafe(32)
     say(f"Token: as {variable} says" if token else f"Token: {made}")
     return made
+
+
+async def serve_bounded(app: ASGIApp, listening: socket.socket) -> None:
+    """Serve an application until the process is asked to end, over connections that are bounded."""
+    config = uvicorn.Config(
+        app,
+        http=BoundedConnection,
+        log_config=None,
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=_STOP_S,
+    )
+    await uvicorn.Server(config).serve([listening])

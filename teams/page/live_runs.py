@@ -28,7 +28,6 @@ from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
-    from willowbark.agents.approver import ApproverAgent
     from willowbark.agents.digest import EvidenceLine
 
 MOST_AT_ONCE = 6  # runs under way; each keeps a core busy while it reads
@@ -239,22 +238,14 @@ class LiveRuns:
         question = options.checked_question(settings)
         endpoints = await self._room_and_sources()
         folder = RunFolder.create(settings.output.directory, question)
-        run = LiveRun(folder, question, offline=settings.library.path is not None)
 
-        def stream() -> _Events:
+        def start(**given: Any) -> _Events:
             from ..run.research import research_stream  # noqa: PLC0415
 
-            given = {
-                "settings": settings,
-                "ledger": DEFAULT_PATH,
-                "run_id": run.run_id,
-                "endpoints": endpoints,
-                "approve": _approver(run, settings),
-                "cancellation_token": run.token,
-            }
+            given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": folder.run_id}
             return research_stream(options.model_copy(update=given))
 
-        return await self._begin(run, stream, settings)
+        return await self._begin(folder, question, settings, start, endpoints)
 
     async def resume(self, run_id: str) -> LiveRun:
         """Resume a run, or join it where it is under way.
@@ -268,21 +259,16 @@ class LiveRuns:
             kept = ledger.run(run_id)
         settings, endpoints = Settings.restored(kept.settings), await self._room_and_sources()
         folder = RunFolder.at(settings.output.directory, run_id)
-        run = LiveRun(folder, kept.question, offline=settings.library.path is not None)
 
-        async def stream() -> _Events:
+        async def start(**given: Any) -> _Events:
             from ..run.resume import resume_stream  # noqa: PLC0415
 
-            approve = _approver(run, settings)
             with Ledger.existing() as ledger:
-                resumed = resume_stream(
-                    run_id, ledger, approve=approve, cancellation_token=run.token, endpoints=endpoints
-                )
-                async with aclosing(resumed) as events:
+                async with aclosing(resume_stream(run_id, ledger, **given)) as events:
                     async for event in events:
                         yield event
 
-        return await self._begin(run, stream, settings)
+        return await self._begin(folder, kept.question, settings, start, endpoints)
 
     async def settle(self, seconds: float) -> None:
         """Stop what is under way, and wait for it to keep what it found; it can be resumed."""
@@ -302,8 +288,23 @@ class LiveRuns:
         assert self._endpoints is not None
         return await asyncio.shield(self._endpoints)
 
-    async def _begin(self, run: LiveRun, stream: Callable[[], _Events], settings: Settings) -> LiveRun:
+    async def _begin(
+        self,
+        folder: RunFolder,
+        question: str,
+        settings: Settings,
+        start: Callable[..., _Events],
+        endpoints: Endpoints,
+    ) -> LiveRun:
         """Start a run and wait for its first event: without one, question, options, model or ledger are at fault."""
+        run = LiveRun(folder, question, offline=settings.library.path is not None)
+
+        def stream() -> _Events:
+            from ..run.research import approver_for  # noqa: PLC0415  the team
+
+            approve = approver_for(run.ask_person, settings, "page")
+            return start(endpoints=endpoints, approve=approve, cancellation_token=run.token)
+
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
         run.start(stream, settings)
@@ -316,19 +317,3 @@ class LiveRuns:
         for run_id in ended[:-_MOST_KEPT]:
             del self.known[run_id]
         return run
-
-
-def _approver(run: LiveRun, settings: Settings) -> "ApproverAgent | None":
-    """Asks whoever looks at the page, as long as the settings say; None where they ask nobody."""
-    research = settings.research
-    if not research.approve:
-        return None
-    from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415  agents take most of a second
-
-    return ApproverAgent(
-        approve=run.ask_person,
-        decided_by="person",
-        via="page",
-        default=research.approval_default,
-        timeout_s=research.approval_timeout_s,
-    )

@@ -175,7 +175,7 @@ def approver_for(
     """The agent that asks, as the settings want it; None where they ask nobody.
 
     Args:
-        approve: who is asked; None, True and False leave nobody.
+        approve: who is asked: a person, where `via` says how; None, True and False leave nobody.
         settings: whether, how long, and what holds without an answer.
         via: how the report calls the way by which they are asked; None goes by who it is.
         input_func: asks where `approve` leaves nobody: takes a prompt and gives what a person typed.
@@ -190,7 +190,7 @@ def approver_for(
     agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
     if approve is None or isinstance(approve, bool):
         return agent(approve=_nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
-    return agent(approve=approve, via=via)
+    return agent(approve=approve, via=via, decided_by="program" if via is None else "person")
 
 
 async def _nobody(_: "ApprovalRequest") -> "ApprovalAnswer":

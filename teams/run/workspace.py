@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.whole_file import write_whole
+from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
     from willowbark.agents.report.forms.blocks import Document
@@ -147,11 +147,8 @@ class RunFolder:
         if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
             raise UsageError(f"{name!r} is no name for a file of a run folder")
         target = self.path / name
-        try:
-            write_whole(target, (text if text.endswith("\n") else text + "\n").encode("utf-8", "replace"))
-        except OSError as error:
-            raise _unusable(target, error, "written") from None
-        return target
+        content = text if text.endswith("\n") else f"{text}\n"
+        return write_file(target, content.encode("utf-8", "replace"), "; name another folder with --out")
 
     def discard_if_empty(self) -> bool:
         """Remove the folder when nothing was written; tell whether it is gone."""

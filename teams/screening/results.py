@@ -12,10 +12,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.registry import kind_of
-from willowbark.tools.whole_file import write_whole
+from willowbark.tools.whole_file import write_file
 
 from ..exports.evidence import safe_cell
 from .origins import Origin
@@ -73,9 +72,9 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(columns)
         lines.writerows([safe_cell("" if row[each] is None else row[each]) for each in columns] for row in table)
-        written.append(_write(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
+        written.append(write_file(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
     page = _page(found, matrix, evidence, questions, origin)
-    return [*written, _write(out / "screen.html", page.encode("utf-8", errors="replace"))]
+    return [*written, write_file(out / "screen.html", page.encode("utf-8", errors="replace"))]
 
 
 def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evidence]) -> list[dict[str, Any]]:
@@ -134,11 +133,3 @@ def _page(
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(source)
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return template.render(data=safe, about=origin.about, conditions=len(found))
-
-
-def _write(path: Path, content: bytes) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return write_whole(path, content)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
