@@ -1,1 +1,18 @@
-"""Faces: the command line, notebooks, AutoGen Studio."""
+"""Faces: the command line, notebooks, AutoGen Studio; each is imported when it is asked for."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import ask, doctor, export, mcp, read, runs, scale, studio, terminal, watch
+
+    __all__ = ["ask", "doctor", "export", "mcp", "read", "runs", "scale", "studio", "terminal", "watch"]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return import_module(f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise  # what the face itself needs is missing
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

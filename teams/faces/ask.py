@@ -105,10 +105,9 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     question = options.checked_question(settings)
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     if settings.library.path is None:
-        endpoints = options.endpoints or Endpoints.public()
-        addresses = addresses_of(endpoints, settings)
+        addresses = addresses_of(options.endpoints or Endpoints.public(), settings)
         if not reachable(addresses, enough=1):
-            complain(unreachable_advice(endpoints, addresses))
+            complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
     elif options.endpoints is None and settings.library.path != "bundled":
         library_of(settings.library)  # a bad folder is reported before anything is shown

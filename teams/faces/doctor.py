@@ -87,7 +87,7 @@ def examine(config: Path | None, *, live: bool) -> str | None:
         ]
         lines += describe_unused(addresses, endpoints)
     write_lines(lines, _INDENT)
-    return None if reached else unreachable_advice(endpoints, addresses)
+    return None if reached else unreachable_advice(addresses)
 
 
 def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
@@ -154,7 +154,7 @@ def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]
     return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
 
 
-def unreachable_advice(endpoints: "Endpoints", addresses: Mapping[str, str]) -> str:
+def unreachable_advice(addresses: Mapping[str, str]) -> str:
     """What cannot be reached and what to do, in one line."""
     hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
     return (

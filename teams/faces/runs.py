@@ -330,8 +330,17 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
         elif key not in new:
             lines.append(f"Gone: {key}: {was_title}")
         else:
-            moved = [_moved(each, was_said.get(each), said.get(each)) for each in sorted(was_said.keys() | said.keys())]
-            if changed := [each for each in moved if each]:
+            changed = []  # in words, figures and short texts as they were and are
+            for drug, field in sorted(was_said.keys() | said.keys()):
+                pair = was_said.get((drug, field)), said.get((drug, field))
+                if pair[0] != pair[1]:
+                    name = " ".join(filter(None, (drug, field.replace("_", " "))))
+                    is_short = all(
+                        isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair
+                    )
+                    was, now = (_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in pair)
+                    changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
+            if changed:
                 lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
     return lines if len(lines) > 1 else [*lines, "Nothing changed: same evidence, same verdicts."]
 
@@ -343,16 +352,6 @@ def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str,
         told = found.setdefault(row["key"], (one_line(row["title"]), {}))[1]
         told.update({(row.get("drug", ""), field): said for field, said in row.items() if field != "number"})
     return found
-
-
-def _moved(place: tuple[str, str], was: Any, now: Any) -> str:
-    """A change in words, figures and short texts as they were and are; empty where there is none."""
-    (drug, field), told = place, [_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in (was, now)]
-    if was == now:
-        return ""
-    name = " ".join(filter(None, (drug, field.replace("_", " "))))
-    is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in (was, now))
-    return one_line(f"{name} {told[0]} → {told[1]}" if is_short else f"{name} is another")
 
 
 def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
