@@ -1,4 +1,4 @@
-"""Servers under strain, over real sockets: half-open connections, late and malformed requests."""
+"""Whom our servers answer, and under strain: half-open connections, late and malformed requests."""
 
 import contextlib
 import socket
@@ -13,11 +13,14 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from willowbark.teams.page import guard
 from willowbark.teams.page.app import _form
 from willowbark.teams.page.guard import BoundedConnection, Guarded
+from willowbark.tools.errors import UsageError
 
 PATIENCE_S = 30  # of a test on a busy machine
 
@@ -102,3 +105,40 @@ def test_a_malformed_request_is_refused_and_never_a_fault(
     sent: dict[str, Any], status: int, address: tuple[str, int]
 ) -> None:
     assert get(address, **sent).status_code == status
+
+
+HOST = "127.0.0.1:8081"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "localhost:8081", "origin": "http://localhost:8081"}, 200),
+        ({"origin": f"http://{HOST}"}, 200),
+        ({"origin": "https://elsewhere.invalid"}, 403),
+        ({"origin": "http://127.0.0.1:9999"}, 403),
+        ({"origin": "null"}, 403),
+        ({"host": "elsewhere.invalid:8081"}, 421),
+        ({"host": ""}, 400),
+    ],
+)
+def test_a_server_answers_its_own_pages_under_its_own_name_alone(headers: dict[str, str], status: int) -> None:
+    async def open_socket(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await websocket.send_text("open")
+
+    routes = [Route("/", echo), WebSocketRoute("/socket", open_socket)]
+    client = TestClient(Guarded(Starlette(routes=routes), headers={"x-sealed": "yes"}))
+    headers = {"host": HOST, **headers}
+    answer = client.get("/", headers=headers)
+    assert (answer.status_code, answer.headers["x-sealed"]) == (status, "yes")
+    refused = contextlib.nullcontext() if status == 200 else pytest.raises(WebSocketDisconnect)
+    with refused, client.websocket_connect("/socket", headers=headers) as connection:
+        assert connection.receive_text() == "open"
+
+
+@pytest.mark.parametrize("token", ["short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"])
+def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused(token: str) -> None:
+    with pytest.raises(UsageError, match="A_TOKEN"):
+        guard.token_from({"A_TOKEN": token}, "A_TOKEN")

@@ -38,9 +38,7 @@ from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_BYTES, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
-from willowbark.teams.page.guard import token_from
 from willowbark.tools.enclosure import blocks
-from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
@@ -360,12 +358,6 @@ async def test_http_takes_those_who_have_the_token_and_no_page_of_another_site(t
     assert foreign_host.status_code == 421
     assert foreign_page.status_code == other_port.status_code == 403
     assert refused == [401, 401, 401]
-
-
-@pytest.mark.parametrize("token", ["short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"])
-def test_a_token_that_is_none_is_refused(token: str) -> None:
-    with pytest.raises(UsageError, match=TOKEN_VARIABLE):
-        token_from({TOKEN_VARIABLE: token}, TOKEN_VARIABLE)
 
 
 def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

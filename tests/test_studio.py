@@ -16,11 +16,6 @@ from autogen_agentchat.teams import SelectorGroupChat
 from autogen_core import ComponentLoader
 from autogen_core.tools import BaseTool
 from builders import QUESTION
-from starlette.applications import Starlette
-from starlette.responses import HTMLResponse
-from starlette.routing import Route, WebSocketRoute
-from starlette.testclient import TestClient
-from starlette.websockets import WebSocket, WebSocketDisconnect
 from typer.testing import CliRunner
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -28,7 +23,6 @@ from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ASKS, ReportWritten
 from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
-from willowbark.teams.page.guard import Guarded
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
@@ -185,42 +179,6 @@ def test_other_versions_of_studio_are_refused(version: str | None, why: str, mon
     monkeypatch.setattr(metadata, "version", installed)
     with nullcontext() if why == "" else pytest.raises(UsageError, match=why):
         studio.check_version()
-
-
-OURS = {"host": "127.0.0.1:8081"}
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        (OURS, 200),
-        ({"host": "localhost:8081", "origin": "http://localhost:8081"}, 200),
-        ({**OURS, "origin": "http://127.0.0.1:8081"}, 200),
-        ({**OURS, "origin": "https://elsewhere.invalid"}, 403),
-        ({**OURS, "origin": "http://127.0.0.1:9999"}, 403),
-        ({**OURS, "origin": "null"}, 403),
-        ({"host": "elsewhere.invalid:8081"}, 421),
-        ({"host": ""}, 400),
-    ],
-)
-def test_only_its_own_pages_reach_studio(headers: dict[str, str], status: int) -> None:
-    routes = [Route("/", lambda request: HTMLResponse("page"))]
-    assert TestClient(Guarded(Starlette(routes=routes))).get("/", headers=headers).status_code == status
-
-
-def test_another_sites_websocket_is_refused() -> None:
-    async def echo(websocket: WebSocket) -> None:
-        await websocket.accept()
-        await websocket.send_text("open")
-
-    client = TestClient(Guarded(Starlette(routes=[WebSocketRoute("/", echo)])))
-    with client.websocket_connect("/", headers=OURS) as socket:
-        assert socket.receive_text() == "open"
-    with (
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect("/", headers={**OURS, "origin": "https://elsewhere.invalid"}),
-    ):
-        pass
 
 
 @pytest.mark.parametrize(

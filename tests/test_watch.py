@@ -126,7 +126,7 @@ def test_what_moved_is_told_again_where_it_could_not_be_kept(tmp_path: Path, mon
     run_watches(folder)
     write(library, ROW, LATER)
     with monkeypatch.context() as patch:
-        patch.setattr(watch, "_tell_changes", full)
+        patch.setattr(watch, "as_atom", full)
         with pytest.raises(UsageError):
             run_watches(folder)
 

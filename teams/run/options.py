@@ -50,6 +50,11 @@ _CHOSEN_ANEW = frozenset(
 """What can be chosen whenever a run is gone on with; the rest it keeps from its start."""
 
 
+def _over(setting: str) -> Any:
+    """A choice over a setting, by its dotted name; None leaves that as it is."""
+    return Field(default=None, json_schema_extra={"over": setting})
+
+
 class Shown(BaseModel):
     """How a face shows a run."""
 
@@ -80,27 +85,27 @@ class RunOptions(BaseModel):
     """1 to 2,000 characters; None where it comes from elsewhere: from the ledger, or from Studio's user."""
     settings: Settings | Path | None = None
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
-    model: str | None = None
-    """`baseline`, `openai/MODEL`, …, over the settings' `llm.model` and for all `llm.roles`."""
-    batch: bool | None = None
-    """Whether publications are read through the provider's batch interface, over the settings' `llm.batch`."""
-    fallback: bool | None = None
-    """Whether the baseline analyst may write the report where the model fails, over the settings' `llm.fallback`."""
-    max_iterations: int | None = None
-    """Rounds, 1 to 20, over the settings' `research.max_iterations`."""
-    depth: Depth | None = None
-    """How much is read: `quick`, `standard` or `exhaustive`, over the settings' `research.depth`."""
-    max_results: int | None = None
-    """Records of a page of a search, 1 to 50, over the settings' `research.max_results_per_tool`."""
-    sources: Sequence[str] | None = None
-    """Names of the sources to search, over the settings' `tools.sources`."""
-    include_rag: bool | None = None
-    """Whether judge and report agent may ask the collected records, over the settings' `research.include_rag`."""
-    max_tokens: int | None = None
-    """Tokens of all model calls, over the settings' `research.limits`; so are the next two."""
-    max_seconds: float | None = None
+    model: str | None = _over("llm.model")
+    """`baseline`, `openai/MODEL`, …, for all `llm.roles`."""
+    batch: bool | None = _over("llm.batch")
+    """Whether publications are read through the provider's batch interface."""
+    fallback: bool | None = _over("llm.fallback")
+    """Whether the baseline analyst may write the report where the model fails."""
+    max_iterations: int | None = _over("research.max_iterations")
+    """Rounds, 1 to 20."""
+    depth: Depth | None = _over("research.depth")
+    """How much is read: `quick`, `standard` or `exhaustive`."""
+    max_results: int | None = _over("research.max_results_per_tool")
+    """Records of a page of a search, 1 to 50."""
+    sources: Sequence[str] | None = _over("tools.sources")
+    """Names of the sources to search."""
+    include_rag: bool | None = _over("research.include_rag")
+    """Whether judge and report agent may ask the collected records."""
+    max_tokens: int | None = _over("research.limits.max_tokens")
+    """Tokens of all model calls."""
+    max_seconds: float | None = _over("research.limits.max_seconds")
     """Seconds from question to report."""
-    max_cost_usd: float | None = None
+    max_cost_usd: float | None = _over("research.limits.max_cost_usd")
     """US dollars of all model calls, where the model's price is known."""
     approve: Asked | bool | None = None
     """Who is asked which candidates the report should deal with, before it is written: a function that takes the typed
@@ -171,25 +176,18 @@ class RunOptions(BaseModel):
             UsageError: a file or a value that does not hold; one line.
         """
         settings = self.settings if isinstance(self.settings, Settings) else Settings.load(self.settings)
-        chosen = settings.overridden(
-            {
-                "llm.model": self.model,
-                "llm.roles": None if self.model is None else {},
-                "llm.batch": self.batch,
-                "llm.fallback": self.fallback,
-                "research.max_iterations": self.max_iterations,
-                "research.depth": self.depth,
-                "research.max_results_per_tool": self.max_results,
-                "research.limits.max_tokens": self.max_tokens,
-                "research.limits.max_seconds": self.max_seconds,
-                "research.limits.max_cost_usd": self.max_cost_usd,
-                "research.include_rag": self.include_rag,
-                "tools.sources": self.sources,
-                "output.directory": self.shown.out,
-                "library.path": str(self.library) if self.library else "bundled" if self.offline else None,
-                "research.approve": None if self.approve is None or self.approve is False else True,
-            }
-        )
+        changes: dict[str, Any] = {
+            str(field.json_schema_extra["over"]): getattr(self, name)
+            for name, field in type(self).model_fields.items()
+            if isinstance(field.json_schema_extra, dict)
+        }
+        changes |= {
+            "llm.roles": None if self.model is None else {},
+            "output.directory": self.shown.out,
+            "library.path": str(self.library) if self.library else "bundled" if self.offline else None,
+            "research.approve": True if self.approve else None,
+        }
+        chosen = settings.overridden(changes)
         limits = chosen.research.limits
         if chosen.llm.batch and limits.max_seconds == type(limits).model_fields["max_seconds"].default:
             return chosen.overridden({"research.limits.max_seconds": "none"})  # a batch may take a day
