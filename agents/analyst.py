@@ -1,8 +1,8 @@
-"""What judge and report agent share: a model that proposes, a fallback, a prompt, and a memory that can be saved."""
+"""What judge, approver and report agent share: a memory that can be saved; two of them also a model that proposes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -18,7 +18,7 @@ from willowbark.tools.ask_records import AskRecords
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Evidence
 
-from .asking import Aids
+from .asking import Aids, prompt
 from .context import RunContext
 from .findings import Dossier
 
@@ -44,47 +44,15 @@ class Memory(BaseModel):
 M = TypeVar("M", bound=Memory)
 
 
-class Analyst(BaseChatAgent, Generic[M]):
-    """An agent that asks a model for a typed proposal.
+class Participant(Generic[M]):
+    """Takes part in runs, and remembers a question and what was found on it."""
 
-    Args:
-        name: as the team and its messages show it.
-        description: one sentence for whoever chooses speakers.
-        model_client: proposes.
-        fallback: proposes in the model's place when that fails; None leaves nothing.
-        system_message: the prompt.
-        include_rag: whether a language model may ask the collected records before it answers.
-        memory: an empty one.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        description: str,
-        model_client: ChatCompletionClient,
-        fallback: ChatCompletionClient | None,
-        system_message: str,
-        include_rag: bool,
-        memory: M,
-    ) -> None:
-        super().__init__(name, description)
-        self._include_rag = include_rag
-        self._model_client = model_client
-        self._fallback = fallback
-        self._system_message = system_message
-        self._memory = memory
-        self._run = RunContext()
+    _memory: M
+    _run: RunContext
 
     def join(self, run: RunContext) -> None:
-        """Take part in a run: its budgets count beside the agent's own limits."""
+        """Take part in a run: its budgets count beside the agent's own limits, look-ups go through its transport."""
         self._run = run
-
-    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-        """Answer the messages; the last item of `on_messages_stream`."""
-        async for event in self.on_messages_stream(messages, cancellation_token):
-            if isinstance(event, Response):
-                return event
-        raise AssertionError("the stream ends in a response")
 
     def _hear(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> None:
         """Take messages in; another question is begun with an empty memory.
@@ -99,6 +67,62 @@ class Analyst(BaseChatAgent, Generic[M]):
         dossier.add(messages)
         if dossier.question != question:
             self._memory = type(self._memory)(dossier=dossier)
+
+    async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
+        """Forget everything."""
+        self._memory = type(self._memory)()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Everything the agent remembers, JSON-safe."""
+        return self._memory.model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what `save_state` gave."""
+        self._memory = type(self._memory).model_validate(state)
+
+
+class Analyst(Participant[M], BaseChatAgent):
+    """An agent that asks a model for a typed proposal.
+
+    Args:
+        name: as the team and its messages show it.
+        model_client: proposes.
+        memory: an empty one.
+        fallback: proposes in the model's place when that fails; None leaves nothing.
+        description: one sentence for whoever chooses speakers; None takes the agent's own.
+        system_message: another prompt than the agent's own.
+        include_rag: whether a language model may ask the collected records before it answers.
+    """
+
+    DESCRIPTION: ClassVar[str]
+    PROMPT: ClassVar[str]
+    """The file of its prompt."""
+
+    def __init__(
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        memory: M,
+        *,
+        fallback: ChatCompletionClient | None = None,
+        description: str | None = None,
+        system_message: str | None = None,
+        include_rag: bool = False,
+    ) -> None:
+        super().__init__(name, self.DESCRIPTION if description is None else description)
+        self._include_rag = include_rag
+        self._model_client = model_client
+        self._fallback = fallback
+        self._system_message = system_message or prompt(self.PROMPT)
+        self._memory = memory
+        self._run = RunContext()
+
+    async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
+        """Answer the messages; the last item of `on_messages_stream`."""
+        async for event in self.on_messages_stream(messages, cancellation_token):
+            if isinstance(event, Response):
+                return event
+        raise AssertionError("the stream ends in a response")
 
     @property
     def _clients(self) -> list[ChatCompletionClient]:
@@ -117,18 +141,6 @@ class Analyst(BaseChatAgent, Generic[M]):
 
         return Aids([AskRecords(collected, marker=run.marker, before=before)], self.name)
 
-    async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Forget everything."""
-        self._memory = type(self._memory)()
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Everything the agent remembers, JSON-safe."""
-        return self._memory.model_dump(mode="json")
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what `save_state` gave."""
-        self._memory = type(self._memory).model_validate(state)
-
     def _configured(self) -> dict[str, Any]:
         """The fields of an `AnalystConfig`."""
         return {
@@ -141,15 +153,9 @@ class Analyst(BaseChatAgent, Generic[M]):
         }
 
     @classmethod
-    def _made_of(cls, config: AnalystConfig, **further: Any) -> Self:
+    def _made_of(cls, config: AnalystConfig) -> Self:
         """The agent that a configuration stands for."""
-        arguments: dict[str, Any] = {
-            "name": config.name,
-            "description": config.description,
-            "model_client": ChatCompletionClient.load_component(config.model_client),
-            "fallback": ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
-            "system_message": config.system_message,
-            "include_rag": config.include_rag,
-            **further,
-        }
+        arguments = dict(config)
+        for name in ("model_client", "fallback"):
+            arguments[name] = arguments[name] and ChatCompletionClient.load_component(arguments[name])
         return cls(**arguments)

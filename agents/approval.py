@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field
 
-from willowbark.agents.autogen import StructuredMessage, UserMessage
+from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
@@ -128,6 +128,15 @@ Approve = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
 """Asks somebody; raises `NobodyToAsk` where there is nobody."""
 
 
+def nobody_to_ask(because: str) -> Approve:
+    """Stands for somebody who is not there; `because` says why."""
+
+    async def refuse(_: ApprovalRequest) -> ApprovalAnswer:
+        raise NobodyToAsk(because)
+
+    return refuse
+
+
 class Approval(BaseModel, frozen=True, extra="forbid"):
     """What was decided on the candidates, and by whom."""
 
@@ -149,22 +158,20 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def by(
-        cls, who: Literal["person", "program"], via: str, proposals: Sequence[Proposal], answer: ApprovalAnswer
+        cls,
+        who: Literal["person", "program", "default"],
+        via: str,
+        proposals: Sequence[Proposal],
+        answer: ApprovalAnswer,
+        because: str = "",
     ) -> Self:
-        """As somebody answered."""
+        """As somebody answered, or as configured where nobody did; `because` says why."""
         wanted = {name.casefold() for name in answer.accepted}
-        accepted = [one for one in proposals if one.name.casefold() in wanted]
-        return cls(decided_by=who, via=via)._of(proposals, accepted, answer.reason)
-
-    @classmethod
-    def by_default(cls, default: Default, because: str, proposals: Sequence[Proposal], via: str = "") -> Self:
-        """As configured, since nobody answered."""
-        accepted = proposals if default == "all" else ()
-        return cls(decided_by="default", via=via, because=because)._of(proposals, accepted, "nobody approved it")
-
-    def _of(self, proposals: Sequence[Proposal], accepted: Sequence[Proposal], reason: str) -> Self:
-        aside = [SetAside(**one.model_dump(), reason=reason) for one in proposals if one not in accepted]
-        return self.model_copy(update={"accepted": [one.name for one in accepted], "set_aside": aside})
+        accepted = [one.name for one in proposals if one.name.casefold() in wanted]
+        aside = [
+            SetAside(**one.model_dump(), reason=answer.reason) for one in proposals if one.name.casefold() not in wanted
+        ]
+        return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=aside)
 
     @property
     def who(self) -> str:
@@ -195,21 +202,13 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         return any(one.name.casefold() == drug.casefold() for one in self.set_aside)
 
 
-class ApprovalMessage(StructuredMessage[Approval]):
+class ApprovalMessage(ModelTextMessage[Approval]):
     """A decision as a message."""
 
     def to_text(self) -> str:
         """One line for consoles."""
         aside = ", ".join(one.name for one in self.content.set_aside)
         return self.content.sentence + (f" Set aside: {aside}." if aside else "")
-
-    def to_model_text(self) -> str:
-        """The same line."""
-        return self.to_text()
-
-    def to_model_message(self) -> UserMessage:
-        """What other agents' models get: the line, not the whole content that AutoGen would send."""
-        return UserMessage(content=self.to_model_text(), source=self.source)
 
 
 def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:

@@ -10,9 +10,9 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -28,6 +28,7 @@ from willowbark.agents.autogen import (
     UserProxyAgent,
 )
 
+from .analyst import Memory, Participant
 from .approval import (
     Approval,
     ApprovalAnswer,
@@ -36,11 +37,11 @@ from .approval import (
     Approve,
     Default,
     NobodyToAsk,
+    nobody_to_ask,
     proposals_of,
 )
 from .autogen import InputFuncType, UserProxyAgentConfig, typed_by
 from .context import RunContext
-from .findings import Dossier
 
 TIMEOUT_S = 300.0  # five minutes to read a dozen lines; a run must end even where nobody is there
 MAX_ATTEMPTS = 3  # answers that a person may mistype before nobody counts as having answered
@@ -54,7 +55,7 @@ class ApproverAgentConfig(UserProxyAgentConfig):
     timeout_s: float = Field(default=TIMEOUT_S, gt=0)
 
 
-class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
+class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgentConfig]):
     """Asks about the candidates and answers with `ApprovalMessage`.
 
     Args:
@@ -93,7 +94,7 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         self._via = via
         self.default: Default = default
         self.timeout_s = timeout_s
-        self._dossier = Dossier()
+        self._memory = Memory()
         self._run = RunContext()
 
     @property
@@ -105,10 +106,6 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
             return "Python"
         return "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
 
-    def join(self, run: RunContext) -> None:
-        """Take part in a run: retractions are looked up before anybody is asked, and what was decided stands."""
-        self._run = run
-
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
         """Decisions; naming the type lets any AutoGen team take them."""
@@ -118,22 +115,20 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """Ask: yields the candidates as text for people, then the decision."""
-        if cancellation_token.is_cancelled():
-            raise asyncio.CancelledError  # AutoGen still hands out turns in a run that was stopped
-        self._dossier.add(messages)
-        run, approval = self._run, self._run.decided
+        self._hear(messages, cancellation_token)
+        run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
-            run.readings.take(self._dossier.readings)
-            _, candidates = await run.checked(self._dossier.asked, run.pool(self._dossier))
+            run.readings.take(dossier.readings)
+            _, candidates = await run.checked(dossier.asked, run.pool(dossier))
             request = ApprovalRequest(
-                question=self._dossier.question,
+                question=dossier.question,
                 candidates=proposals_of(candidates),
                 timeout_s=self.timeout_s,
                 default=self.default,
             )
             if not request.candidates:
                 yield TextMessage(content="**Approval**: no candidate to ask about.", source=self.name)
-                approval = Approval.by_default(self.default, "there was no candidate to ask about", ())
+                approval = Approval.by("default", "", (), request.all(), "there was no candidate to ask about")
             else:
                 shown = ["**Approval: which of these should the report deal with?**", "", *request.lines]
                 yield TextMessage(content="\n".join(shown), source=self.name)
@@ -171,19 +166,8 @@ class ApproverAgent(UserProxyAgent, Component[ApproverAgentConfig]):
             because = f"asking failed ({type(error).__name__})"
         else:
             return Approval.by(self._decided_by, self.via, request.candidates, answer)
-        return Approval.by_default(self.default, because, request.candidates, self.via)
-
-    async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
-        """Forget everything."""
-        self._dossier = Dossier()
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """Everything the agent remembers, JSON-safe."""
-        return self._dossier.model_dump(mode="json")
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what `save_state` gave."""
-        self._dossier = Dossier.model_validate(state)
+        answer = request.all() if self.default == "all" else request.none("nobody approved it")
+        return Approval.by("default", self.via, request.candidates, answer, because)
 
     def _to_config(self) -> ApproverAgentConfig:
         return ApproverAgentConfig(
@@ -204,11 +188,7 @@ async def undecided(messages: Sequence[BaseChatMessage], default: Default, becau
         default: what holds then.
         because: why nobody was asked, in a few words.
     """
-
-    async def nobody(_: ApprovalRequest) -> ApprovalAnswer:
-        raise NobodyToAsk(because)
-
-    agent = ApproverAgent(approve=nobody, default=default, via="")
+    agent = ApproverAgent(approve=nobody_to_ask(because), default=default, via="")
     response = await agent.on_messages(messages, CancellationToken())
     assert isinstance(response.chat_message, ApprovalMessage)
     return response.chat_message

@@ -1,11 +1,13 @@
 """What a judge is asked and answers: the request as data and in words, the verdict, the message that bears it."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from willowbark.agents.autogen import StructuredMessage, UserMessage
+from willowbark.agents.autogen import ModelTextMessage
+from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
@@ -101,7 +103,7 @@ class NextSearches(BaseModel, frozen=True, extra="forbid"):
     next_search_queries: list[str]
 
 
-class AssessmentMessage(StructuredMessage[JudgeAssessment]):
+class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
     """An assessment as a message."""
 
     def to_text(self) -> str:
@@ -120,10 +122,6 @@ class AssessmentMessage(StructuredMessage[JudgeAssessment]):
             lines.append(f"Next query{whose}: {query}")
         wanted = NextSearches(after_round=verdict.iteration, next_search_queries=verdict.next_search_queries)
         return f"{unmarked(chr(10).join(lines))}\n{embed(wanted, new_marker())}"
-
-    def to_model_message(self) -> UserMessage:
-        """What other agents' models get: the text, not the whole content that AutoGen would send."""
-        return UserMessage(content=self.to_model_text(), source=self.source)
 
 
 class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
@@ -218,7 +216,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 "Specialists:",
                 *(f"- {each.line}" for each in self.specialists),
                 "What was read of the candidates:",
-                enclose_lines([line for each in shown for line in _reading_lines(each)], self.marker),
+                enclose_lines([line for each in shown for line in readings_of(each)], self.marker),
                 "Searches so far:",
                 *(searched or ["- none"]),
                 "Appraisal by rule (drug: supporting and contradicting studies, certainty):",
@@ -235,20 +233,25 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         )
 
 
-def _reading_lines(candidate: Candidate) -> Iterator[dict[str, Any]]:
+def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
+    """What a record says of a candidate, as models get it."""
+    item = record.item
+    line = {"key": record.key, "drug": candidate.drug, "says": str(item.direction), "design": str(item.design)}
+    return line if item.sample_size is None else {**line, "n": item.sample_size}
+
+
+def readings_of(candidate: Candidate) -> list[dict[str, Any]]:
     """What a candidate's strongest records say of it: a judge weighs readings, and needs no abstract for that."""
+    lines = []
     for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
         item = each.item
-        yield {
-            "key": each.key,
-            "drug": candidate.drug,
-            "says": str(item.direction),
-            "design": str(item.design),
-            **({"n": item.sample_size} if item.sample_size is not None else {}),
-            **({"retracted": True} if item.retracted else {}),
-            **({"second_reader": item.second_reader} if item.second_reader not in (None, str(item.direction)) else {}),
-            **({"passage": each.sentence[:SHOWN_PASSAGE]} if each.sentence and at < SHOWN_PASSAGES else {}),
+        more = {
+            "retracted": item.retracted or None,
+            "second_reader": item.second_reader if item.second_reader != str(item.direction) else None,
+            "passage": each.sentence[:SHOWN_PASSAGE] if each.sentence and at < SHOWN_PASSAGES else None,
         }
+        lines.append(reading_line(candidate, each) | {name: said for name, said in more.items() if said is not None})
+    return lines
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
@@ -274,17 +277,9 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
 
 def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
     """Count the records by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
-    counts = {"peer_reviewed": 0, "clinical_trials": 0, "preprints": 0, "other": 0}
-    for record in pool:
-        if record.is_preprint:
-            counts["preprints"] += 1
-        elif kind_of(record) == "trial":
-            counts["clinical_trials"] += 1
-        elif kind_of(record) == "publication":
-            counts["peer_reviewed"] += 1
-        else:
-            counts["other"] += 1
-    return counts
+    names = {"publication": "peer_reviewed", "trial": "clinical_trials"}
+    found = Counter("preprints" if each.is_preprint else names.get(kind_of(each), "other") for each in pool)
+    return {name: found[name] for name in ("peer_reviewed", "clinical_trials", "preprints", "other")}
 
 
 def as_markdown(verdict: JudgeAssessment, in_short: bool = False) -> str:

@@ -9,7 +9,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from autogen_agentchat import EVENT_LOGGER_NAME, TRACE_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAgent
@@ -61,11 +61,12 @@ from autogen_core.models import (
 )
 from autogen_core.tools import BaseTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from willowbark.tools.enclosure import one_line
 
 Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
+Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a call or its result on a console
 REFUSED = "The model refused: "
 """Begins what a model says that answers nothing."""
@@ -121,6 +122,18 @@ def in_short(event: Told) -> Told | ShortCalls | ShortResults:
     if isinstance(event, ToolCallExecutionEvent):
         return ShortResults(**dict(event))
     return event
+
+
+class ModelTextMessage(StructuredMessage[Content], Generic[Content]):
+    """A typed message of which other agents' models get a text, not the whole content that AutoGen would send."""
+
+    def to_model_text(self) -> str:
+        """What other agents' models get; the line for consoles where a message says no more."""
+        return self.to_text()
+
+    def to_model_message(self) -> UserMessage:
+        """The same as a message of a prompt."""
+        return UserMessage(content=self.to_model_text(), source=self.source)
 
 
 class AbandonableRuntime(SingleThreadedAgentRuntime):

@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.agents.autogen import CancellationToken
@@ -38,53 +39,41 @@ LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
 Drafts = Callable[[Question, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
+@dataclass(eq=False)
 class RunContext:
-    """One run, as its agents know it; an agent that works alone has an empty one.
+    """One run, as its agents know it; an agent that works alone has an empty one."""
 
-    Args:
-        transport: the way to the sources; None leaves each tool its own, and nothing is looked up.
-        exhausted: tells the judge of a round which of the run's budgets is used up but for the reserve; None is none.
-        account: makes the report's account of tokens and money from what each turn used; None keeps no account.
-        calls: tells how the calls of the model went so far; nobody counts by default.
-        decided: what the approver answers without asking anybody: a decision from the run's earlier life. None asks.
-        waiting: opened while a person is waited for, so that the time is not counted.
-        readings: what readers said of the records so far; None begins anew.
-        stopped: why the run ended before its report, as that should name it; None where the judge says it.
-        reads_in_batches: whether publications are read through the batch interface of the model's provider.
-    """
+    transport: Transport | None = None
+    """The way to the sources; None leaves each tool its own, and nothing is looked up."""
+    _: KW_ONLY
+    exhausted: Callable[[int], Exhausted | None] = lambda _: None
+    """Tells the judge of a round which of the run's budgets is used up but for the reserve; None is none."""
+    account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None
+    """Makes the report's account of tokens and money from what each turn used; None keeps no account."""
+    calls: Callable[[], ModelCalls] = ModelCalls
+    """Tells how the calls of the model went so far; nobody counts by default."""
+    decided: Approval | None = None
+    """What the approver answers without asking anybody: a decision from the run's earlier life. None asks."""
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Opened while a person is waited for, so that the time is not counted."""
+    readings: Readings = field(default_factory=Readings)
+    """What readers said of the records so far."""
+    stopped: str | None = None
+    """Why the run ended before its report, as that should name it; None where the judge says it."""
+    reads_in_batches: bool = False
+    """Whether publications are read through the batch interface of the model's provider."""
+    marker: str = field(default_factory=new_marker)
+    looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = field(default_factory=dict)
+    """By agent: has what its tools know of drugs looked up; must not raise."""
+    drafts: Drafts | None = None
+    """Has a report drafted from a question and the records found until a round; None where none is before a judge's
+    last word, or a person's."""
+    in_hand: dict[str, Findings] = field(default_factory=dict)
+    """By specialist: what it found in a turn that is not over; a report of a run that was stopped counts it."""
+    asked: Question | None = None
+    """None until a specialist has heard it."""
 
-    def __init__(
-        self,
-        transport: Transport | None = None,
-        *,
-        exhausted: Callable[[int], Exhausted | None] = lambda _: None,
-        account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
-        calls: Callable[[], ModelCalls] = ModelCalls,
-        decided: Approval | None = None,
-        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
-        readings: Readings | None = None,
-        stopped: str | None = None,
-        reads_in_batches: bool = False,
-    ) -> None:
-        self.transport = transport
-        self.marker = new_marker()
-        self.readings = readings or Readings()
-        self.exhausted = exhausted
-        self.account = account
-        self.calls = calls
-        self.decided = decided
-        self.waiting = waiting
-        self.stopped = stopped
-        self.reads_in_batches = reads_in_batches
-        self.looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = {}
-        """By agent: has what its tools know of drugs looked up; must not raise."""
-        self.drafts: Drafts | None = None
-        """Has a report drafted from a question and the records found until a round; None where none is before a judge's
-        last word, or a person's."""
-        self.in_hand: dict[str, Findings] = {}
-        """By specialist: what it found in a turn that is not over; a report of a run that was stopped counts it."""
-        self.asked: Question | None = None
-        """None until a specialist has heard it."""
+    def __post_init__(self) -> None:
         self._so_far: list[Evidence] = []
         """What specialists found, in turns that are over or not."""
         self._ahead: list[asyncio.Future[Any]] = []

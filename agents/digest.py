@@ -115,11 +115,20 @@ def make_digest(
     known, by_drug = list(lines), dict[str, list[EvidenceLine]]()
     for line in known:
         by_drug.setdefault(line.drug, []).append(line)
-    turns = [line for turn in zip_longest(*map(_in_turns, by_drug.values())) for line in turn if line is not None]
+
+    def in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
+        """A drug's lines, those for and against in turns, the greater number first; then those that decide nothing."""
+        sides = sorted(([each for each in lines if each.direction == told] for told in TOLD), key=len, reverse=True)
+        decided = [each for turn in zip_longest(*sides) for each in turn if each is not None]
+        return [*decided, *(each for each in lines if each.direction not in TOLD)]
+
+    turns = [line for turn in zip_longest(*map(in_turns, by_drug.values())) for line in turn if line is not None]
     turns.sort(key=lambda line: line.direction not in TOLD)
     empty = EvidenceDigest(question=short(question, 200), summary=one_line(summary, _MOST_SUMMARY), left_off=len(known))
     names = sorted(by_drug, key=len, reverse=True)[:_MOST_NAMED]  # the most that can come to be named
-    room = most_bytes - _size(empty.model_copy(update={"drugs_left_off": names}))
+    bare, block = empty.model_copy(update={"drugs_left_off": names}), enclose_lines([], new_marker(), head=_HEAD)
+    forms = (bare.model_dump_json(), f"{bare.as_text()}\n{block}")
+    room = most_bytes - 10 - max(len(form.encode()) for form in forms)
     chosen: list[EvidenceLine] = []
     for most in _QUOTE_LENGTHS:
         chosen, left = [], room
@@ -140,19 +149,6 @@ def make_digest(
             "drugs_left_off": [drug for drug in drugs if drug not in shown_drugs][:_MOST_NAMED],
         }
     )
-
-
-def _in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
-    """A drug's lines, those for and against in turns, the greater number first; then those that decide nothing."""
-    sides = sorted(([each for each in lines if each.direction == told] for told in TOLD), key=len, reverse=True)
-    decided = [each for turn in zip_longest(*sides) for each in turn if each is not None]
-    return [*decided, *(each for each in lines if each.direction not in TOLD)]
-
-
-def _size(digest: EvidenceDigest) -> int:
-    """Bytes that a digest without lines takes, in the longer of its two forms."""
-    block = enclose_lines([], new_marker(), head=_HEAD)
-    return max(len(digest.model_dump_json().encode()), len(f"{digest.as_text()}\n{block}".encode())) + 10
 
 
 def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, Field
 
-from willowbark.agents.autogen import BaseChatMessage, StructuredMessage, TextMessage, UserMessage
+from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.enclosure import GUIDANCE, unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.questions import Question, follow_up, parse_question
@@ -81,7 +81,7 @@ class Findings(BaseModel, extra="forbid"):
         yield from (("specialist", self.specialist), ("iteration", self.iteration), ("summary", self.summary))
 
 
-class FindingsMessage(StructuredMessage[Findings]):
+class FindingsMessage(ModelTextMessage[Findings]):
     """Findings as a message: agents read the type, models and people a few lines."""
 
     def to_text(self) -> str:
@@ -95,10 +95,6 @@ class FindingsMessage(StructuredMessage[Findings]):
         digest, said = self.content.digest, unmarked(self.content.reflection)
         told = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
         return f"{self.to_text()}\n{told}\n{said}".rstrip()
-
-    def to_model_message(self) -> UserMessage:
-        """What other agents' models get: the text, not the whole content that AutoGen would send."""
-        return UserMessage(content=self.to_model_text(), source=self.source)
 
 
 class Dossier(BaseModel, extra="forbid"):

@@ -8,9 +8,9 @@ told. What it asks for and does not get is said back to it with the reason, and 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import (
     BaseAgentEvent,
@@ -35,7 +35,7 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import counted
 
 from .analyst import Analyst, AnalystConfig, Memory
-from .asking import ask, prompt
+from .asking import ask
 from .asking.claims import said_freely
 from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
 from .assessment import (
@@ -59,10 +59,8 @@ __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfi
 BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
 
 
-class JudgeLimits(BaseModel):
+class JudgeLimits(BaseModel, frozen=True, extra="forbid"):
     """When enough is enough."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_iterations: int = Field(default=10, ge=1, le=20)
     judge_threshold: float = Field(default=JUDGE_THRESHOLD, ge=0.0, le=1.0)
@@ -104,28 +102,18 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     Args:
         name: as the team and its messages show it.
         model_client: proposes assessments.
-        fallback: assesses in the model's place when that fails.
         limits: thresholds and budgets.
-        description: one sentence for whoever chooses speakers.
-        system_message: another prompt than the one in `judge.md`.
-        include_rag: whether a language model may ask the collected records before it answers.
+        options: as `Analyst` takes them.
     """
 
     component_config_schema = JudgeAgentConfig
+    DESCRIPTION = "Judges the evidence after each round: continue searching, or synthesize."
+    PROMPT = "judge.md"
 
     def __init__(
-        self,
-        name: str,
-        model_client: ChatCompletionClient,
-        *,
-        fallback: ChatCompletionClient | None = None,
-        limits: JudgeLimits | None = None,
-        description: str = "Judges the evidence after each round: continue searching, or synthesize.",
-        system_message: str | None = None,
-        include_rag: bool = False,
+        self, name: str, model_client: ChatCompletionClient, *, limits: JudgeLimits | None = None, **options: Any
     ) -> None:
-        instructions = system_message or prompt("judge.md")
-        super().__init__(name, description, model_client, fallback, instructions, include_rag, JudgeMemory())
+        super().__init__(name, model_client, JudgeMemory(), **options)
         self.limits = limits or JudgeLimits()
 
     @property
@@ -304,7 +292,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     @classmethod
     def _from_config(cls, config: JudgeAgentConfig) -> Self:
-        return cls._made_of(config, limits=config.limits)
+        return cls._made_of(config)
 
 
 _NOTHING = "Not assessed: no model answered."

@@ -7,7 +7,7 @@ assembles everything else (references, counts, grades, limitations) from the rec
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
@@ -30,7 +30,7 @@ from willowbark.tools.questions import Question
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
-from .asking import analyst_name, prompt, reads_requests
+from .asking import analyst_name, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
 from .autogen import ShortText
 from .context import RunContext
@@ -126,26 +126,15 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     Args:
         name: as the team and its messages show it.
         model_client: proposes claims.
-        fallback: proposes them in the model's place when that fails.
-        description: one sentence for whoever chooses speakers.
-        system_message: another prompt than the one in `report.md`.
-        include_rag: whether a language model may ask the collected records before it writes.
+        options: as `Analyst` takes them.
     """
 
     component_config_schema = ReportAgentConfig
+    DESCRIPTION = "Writes the cited report once the judge says synthesize."
+    PROMPT = "report.md"
 
-    def __init__(
-        self,
-        name: str,
-        model_client: ChatCompletionClient,
-        *,
-        fallback: ChatCompletionClient | None = None,
-        description: str = "Writes the cited report once the judge says synthesize.",
-        system_message: str | None = None,
-        include_rag: bool = False,
-    ) -> None:
-        instructions = system_message or prompt("report.md")
-        super().__init__(name, description, model_client, fallback, instructions, include_rag, ReportMemory())
+    def __init__(self, name: str, model_client: ChatCompletionClient, **options: Any) -> None:
+        super().__init__(name, model_client, ReportMemory(), **options)
         self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
 
     def join(self, run: RunContext) -> None:
@@ -153,7 +142,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
         Without one nothing is looked up, and the report says that.
         """
-        self._run, self._begun = run, None
+        super().join(run)
+        self._begun = None
         run.drafts = self._begin
 
     @property
@@ -203,8 +193,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         approval = self._memory.approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
-        writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval)
-        writing.aids = self._aids(self._run, pool)
+        aids = self._aids(self._run, pool)
+        writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval, aids)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
         return _Drafted(pool, candidates, aside, writing)
@@ -227,6 +217,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         tokens_used = self._memory.dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
         is_spent = self._run.exhausted(self._memory.dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else writing.failure  # a model that may not be asked any more has not failed
+        early = []  # what a report must say that was called for before the judge ended the search
+        if not self._run.stopped and not self._memory.judged:
+            early = [_UNJUDGED]
+        elif not self._run.stopped and self._memory.assessments[-1].recommendation == "continue":
+            early = [_UNENDED]
         material = Material(
             dossier=self._memory.dossier,
             assessments=self._memory.assessments,
@@ -235,7 +230,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             by_model=failure is None and not reads_requests(self._model_client),
             verdicts=writing.verdicts,
             repaired=writing.repaired,
-            notes=[*writing.notes, *self._early()],
+            notes=[*writing.notes, *early],
             tokens_used=tokens_used + beside,
             analyst=self._analyst(failure),
             model_failed=failure is not None,
@@ -247,14 +242,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         )
         report = assemble(material, mechanisms_of(material))
         return report, writing.usage, writing.aids.events if writing.aids else []
-
-    def _early(self) -> list[str]:
-        """What a report must say that was called for before the judge ended the search."""
-        if self._run.stopped:
-            return []
-        if not self._memory.judged:
-            return [_UNJUDGED]
-        return [_UNENDED] if self._memory.assessments[-1].recommendation == "continue" else []
 
     def _analyst(self, failure: str | None) -> str:
         """Who wrote, and which of the model's calls failed; `failure` says why it was not the model."""

@@ -7,6 +7,7 @@ publications themselves are read apart (`reader`), and do not stay in its prompt
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
@@ -59,7 +60,7 @@ SHORT_LINES, SHORT_QUOTE = 2, 120  # of a turn's digest on a console, and charac
 TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading
 
 _SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format", "max_tool_iterations"})
-_LONGEST_TOOL_NAME = 40
+_TOOL_NAME = re.compile("[a-z_]{1,40}")
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -360,7 +361,8 @@ class _Turn:
             self.replies += found
             if not found:
                 what = "was called with unusable arguments" if result.is_error else "gave no records"
-                self.notes.append(f"{self.name}: {_tool_name(result.name)} {what}")
+                is_name = _TOOL_NAME.fullmatch(result.name)  # what cannot be one is not repeated
+                self.notes.append(f"{self.name}: {result.name if is_name else 'something that is no tool'} {what}")
 
     @property
     def usage(self) -> RequestUsage:
@@ -424,10 +426,3 @@ def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:
     queries = list(dict.fromkeys(search.query for search in own))
     changed = message.content.model_copy(update={"next_searches": own, "next_search_queries": queries})
     return message.model_copy(update={"content": changed})
-
-
-def _tool_name(name: str) -> str:
-    """A tool's name as a model gave it; what cannot be one is not repeated."""
-    letters = name.replace("_", "a")
-    is_name = len(name) <= _LONGEST_TOOL_NAME and letters.isascii() and letters.isalpha() and letters.islower()
-    return name if is_name else "something that is no tool"

@@ -11,6 +11,7 @@ from willowbark.agents.asking.claims import Claim, Verdicts
 from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, JudgeAssessment
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage, Specialist
 from willowbark.agents.report.material import Material
+from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
@@ -26,6 +27,13 @@ SPECIALISTS = [
     Specialist(name="mechanism", takes=("conditions", "drugs")),
     Specialist(name="trials", takes=("queries", "numbers")),
 ]
+
+
+def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
+    """A report as JSON has it, without when it was made and its sources were asked."""
+    told = report.model_dump(mode="json") if isinstance(report, ResearchReport) else report
+    log = [{name: said for name, said in each.items() if name != "asked_at"} for each in told["search_log"]]
+    return {**told, "generated_at": None, "search_log": log}
 
 
 def record(pmid: str, title: str, abstract: str = "", **metadata: Any) -> Evidence:

@@ -2,12 +2,17 @@
 
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from willowbark.tools.registry import cards
+
+if TYPE_CHECKING:
+    from faults.server import SourceServer
+
+    from willowbark.tools.http.endpoints import Endpoints
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", None)
 FOREIGN_SETTINGS = (
@@ -54,3 +59,20 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         for name in (*FOREIGN_SETTINGS, *(card.key for card in cards().values() if card.key)):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture(scope="module")
+def sources() -> Iterator["SourceServer"]:
+    """The sources, as far as their recorded replies go."""
+    from faults.server import SourceServer
+
+    with SourceServer() as server:
+        yield server
+
+
+@pytest.fixture
+def endpoints(sources: "SourceServer") -> "Endpoints":
+    """Where they are."""
+    from willowbark.tools.http.endpoints import Endpoints
+
+    return Endpoints.at(sources.url)

@@ -3,13 +3,11 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
-from builders import QUESTION
-from faults.server import SourceServer
+from builders import QUESTION, without_clock
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest
 from willowbark.agents.approver import ApproverAgent
@@ -27,12 +25,6 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 
 pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(scope="module")
-def endpoints() -> Iterator[Endpoints]:
-    with SourceServer() as server:
-        yield Endpoints.at(server.url)
 
 
 def settings(**changes: Any) -> Settings:
@@ -53,14 +45,6 @@ class First:
 
 async def nobody_may_ask(_: ApprovalRequest) -> ApprovalAnswer:
     raise AssertionError("asked again")
-
-
-def without_clock(report: ResearchReport) -> dict[str, Any]:
-    dumped: dict[str, Any] = json.loads(report.to_json())
-    dumped.pop("generated_at")
-    for entry in dumped["search_log"]:
-        entry.pop("asked_at")
-    return dumped
 
 
 def decision(report: ResearchReport) -> Approval:

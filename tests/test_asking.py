@@ -41,16 +41,12 @@ async def test_json_is_found_wherever_a_model_puts_it(text: str, structured: boo
     assert await answered(scripted(text, structured=structured)) == Answer(drug="propranolol", score=7)
 
 
-async def test_a_model_without_schemas_is_told_the_schema() -> None:
-    client = scripted(GOOD, structured=False)
-    await answered(client)
-    assert '"score"' in str(client.create_calls[0]["messages"][-1].content)
-
-
-async def test_a_model_with_schemas_is_not() -> None:
-    client = scripted(GOOD)
-    await answered(client)
-    assert len(client.create_calls[0]["messages"]) == 1
+async def test_a_model_without_schemas_is_told_the_schema_and_one_with_schemas_is_not() -> None:
+    told, handed = scripted(GOOD, structured=False), scripted(GOOD)
+    await answered(told)
+    await answered(handed)
+    assert '"score"' in str(told.create_calls[0]["messages"][-1].content)
+    assert len(handed.create_calls[0]["messages"]) == 1
 
 
 @pytest.mark.parametrize("junk", ["", "no", "{}", '{"drug": "x", "score": "many"}', "[1, 2]", "{" * 500], ids=repr)

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,6 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.components import VARIABLE, allow_in_autogen, load_component
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
-
-
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
 
 
 @cache

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -43,12 +42,6 @@ class Ended(BaseModel):
     """A report, as far as a ledger looks at one."""
 
     title: str = ""
-
-
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
 
 
 @pytest.fixture

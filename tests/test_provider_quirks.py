@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -189,12 +189,6 @@ TOLD = {
     "a tool that does not exist": (on("choice", lambda _: called(("search_web", "{}"))), "unusable arguments"),
     "no answer in time": (LATE, "judge: the model did not answer (APITimeoutError)"),
 }
-
-
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
 
 
 async def ran(answer: Callable[[Body], Said], sources: SourceServer) -> tuple[ResearchReport, int]:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response, TaskResult, Team
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
-from builders import QUESTION, findings, record, reply, scripted
+from builders import QUESTION, findings, record, reply, scripted, without_clock
 from faults.server import SourceServer
 
 from willowbark.agents.assessment import AssessmentMessage
@@ -28,12 +28,6 @@ from willowbark.tools.http.limiter import RetryPolicy
 from willowbark.tools.http.transport import Transport
 
 pytestmark = pytest.mark.whole
-
-
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +46,6 @@ async def ran(team: ResearchTeam, task: str | None = QUESTION) -> list[Any]:
 
 def report_of(messages: Sequence[Any]) -> ResearchReport:
     return next(m.content for m in messages if isinstance(m, ReportMessage))
-
-
-def without_clock(report: ResearchReport) -> dict[str, Any]:
-    dumped = report.model_dump(mode="json", exclude={"generated_at"})
-    for entry in dumped["search_log"]:
-        entry.pop("asked_at")
-    return dumped
 
 
 async def test_a_question_ends_in_a_cited_report_the_same_each_time_with_text_for_every_step() -> None:

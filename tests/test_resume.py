@@ -6,7 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from autogen_core import CancellationToken
-from builders import QUESTION
+from builders import QUESTION, without_clock
 from faults.server import SourceServer
 
 from willowbark.agents.judge import JudgeAgent
@@ -31,12 +30,6 @@ HERE = Path(__file__).parent
 PROGRAM = HERE / "run_and_be_killed.py"
 
 
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / ".willowbark" / "ledger.db"
@@ -45,14 +38,6 @@ def path(tmp_path: Path) -> Path:
 def settings(**changes: Any) -> Settings:
     quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
     return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
-
-
-def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
-    dumped = json.loads(json.dumps(report) if isinstance(report, dict) else report.to_json())
-    dumped["generated_at"] = None
-    for entry in dumped["search_log"]:
-        entry["asked_at"] = None
-    return cast(dict[str, Any], dumped)
 
 
 def program(sources: SourceServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":

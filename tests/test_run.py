@@ -6,13 +6,13 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from builders import QUESTION
+from builders import QUESTION, without_clock
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
@@ -32,17 +32,6 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 
 
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
-
-
-@pytest.fixture
-def endpoints(sources: SourceServer) -> Endpoints:
-    return Endpoints.at(sources.url)
-
-
 def settings(**changes: Any) -> Settings:
     """Short runs: two rounds, few records; keyword `research__limits__max_tokens` is `research.limits.max_tokens`."""
     quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
@@ -57,21 +46,18 @@ def types_of(events: list[AgentEvent]) -> list[str]:
     return [event.type for event in events]
 
 
-def without_clock(report: ResearchReport) -> dict[str, Any]:
-    dumped = report.model_dump(mode="json", exclude={"generated_at"})
-    for entry in dumped["search_log"]:
-        entry.pop("asked_at")
-    return dumped
-
-
-async def test_a_run_starts_with_the_question_and_ends_with_the_report(endpoints: Endpoints) -> None:
+async def test_a_run_starts_with_the_question_and_ends_with_the_report_that_research_gives(
+    endpoints: Endpoints,
+) -> None:
     events = await followed(settings=settings(), endpoints=endpoints)
+    report = await research(QUESTION, settings=settings(), endpoints=endpoints)
 
     assert (events[0].type, events[0].message) == ("started", QUESTION)
     assert events[-1].type == "complete"
     assert isinstance(events[-1].data, ResearchReport)
     assert types_of(events).count("complete") == 1
     assert "error" not in types_of(events)
+    assert without_clock(report) == without_clock(events[-1].data)
 
 
 async def test_events_carry_the_round_they_happened_in(endpoints: Endpoints) -> None:
@@ -82,13 +68,6 @@ async def test_events_carry_the_round_they_happened_in(endpoints: Endpoints) -> 
     rounds = [event.iteration for event in events[1:]]
     assert rounds == sorted(rounds)
     assert rounds[-1] == events[-1].data.search_iterations
-
-
-async def test_research_gives_the_report_of_the_stream(endpoints: Endpoints) -> None:
-    events = await followed(settings=settings(), endpoints=endpoints)
-    report = await research(QUESTION, settings=settings(), endpoints=endpoints)
-
-    assert without_clock(report) == without_clock(events[-1].data)
 
 
 FAULTS = {
@@ -196,13 +175,6 @@ async def test_tokens_that_are_used_up_end_the_search(endpoints: Endpoints) -> N
 
     assert report.stop_reason == "token_budget_exceeded"
     assert report.search_iterations == 1
-
-
-async def test_the_last_round_ends_the_search(endpoints: Endpoints) -> None:
-    chosen = settings(research__max_iterations=1, research__judge_threshold=1.0)
-    report = await research(QUESTION, settings=chosen, endpoints=endpoints)
-
-    assert report.stop_reason == "max_iterations_reached"
 
 
 async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) -> None:

@@ -103,6 +103,23 @@ def test_each_order_among_the_payloads_is_found(text: str) -> None:
     assert addressed_to_machines(f"{RESULT} {text}")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Propranolol hat bei keinem der Kranken die Zahl der Anfälle gesenkt.",
+        "Le propranolol est sans effet sur les crises dans cette étude.",
+        "El propranolol no redujo las crisis y es peor que el placebo para los enfermos.",
+        "Propranolol verminderde het aantal aanvallen niet en was slechter dan een placebo.",
+    ],
+)
+def test_a_sentence_in_another_language_than_its_record_reports_nothing_and_a_record_in_that_language_stays(
+    said: str,
+) -> None:
+    english = f"In a trial of 62 adults with migraine, attacks were counted for the month. {RESULT}"
+    assert set_aside(f"{english} {said}").rstrip() == english
+    assert set_aside(f"{said} {said}") == f"{said} {said}"
+
+
 @pytest.mark.parametrize("text", GENUINE.values(), ids=GENUINE)
 def test_sentences_of_studies_stay_as_they_are(text: str) -> None:
     assert set_aside(text) == text

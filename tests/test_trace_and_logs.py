@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,6 @@ pytestmark = pytest.mark.whole
 
 KEY = "canary-key-5e1f"
 QUICK = {"research.max_iterations": 1, "research.max_results_per_tool": 5}
-
-
-@pytest.fixture(scope="module")
-def sources() -> Iterator[SourceServer]:
-    with SourceServer() as server:
-        yield server
 
 
 @pytest.fixture

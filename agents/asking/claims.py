@@ -152,7 +152,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     if not _is_on(claim, record, direction):
         return f"is on {claim.drug}, which its quote is not"
     is_order = addressed_to_machines(claim.quote) or any(map(_ORDERS.search, sentences(claim.quote)))
-    if is_order or (quote in plain(record.content) and quote not in plain(_aside(record))):
+    if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
     return _no_result(claim, record, section)
 
@@ -257,7 +257,3 @@ def plain(text: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", visible(text)).translate(_FOLDED)
     return " ".join(folded.split()).casefold()
-
-
-def _aside(record: Evidence) -> str:
-    return visible(set_aside(record.content))

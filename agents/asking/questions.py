@@ -3,7 +3,7 @@
 import asyncio
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from willowbark.agents.autogen import (
     CancellationToken,
@@ -23,10 +23,8 @@ Correct spelling. Give English generic names of drugs and common English names o
 the question says nothing about. Text that asks nothing about a drug or a condition has kind "none"."""
 
 
-class QuestionDraft(BaseModel):
+class QuestionDraft(BaseModel, extra="forbid"):
     """A question as a model reads it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["treat", "prevent", "harm", "avoid", "safety", "mechanism", "status", "negative", "uses", "none"]
     condition: str

@@ -32,10 +32,6 @@ from .forms.blocks import (
 from .forms.links import record_name, safe_url, url_of
 
 _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
-_NO_AGENT = {
-    OTHER_CALLS: "choice of speakers, lost answers",
-}
-"""Names of what belongs to no agent."""
 
 
 def methods(report: ReportContent) -> Section:
@@ -157,7 +153,7 @@ def _account(report: ReportContent) -> Section | None:
     rows = []
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own = [turn for turn in report.usage if turn.agent == agent]
-        name = _NO_AGENT.get(agent, agent)
+        name = "choice of speakers, lost answers" if agent == OTHER_CALLS else agent
         rows += [_usage_row(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
         rows += [_usage_row(Text(name), "all", own)] if len(own) > 1 else []
     rows.append(_usage_row(Text("total", "strong"), "all", report.usage))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from willowbark.agents.autogen import StructuredMessage, UserMessage
+from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.wording import counted
 
@@ -91,7 +91,7 @@ class ResearchReport(ReportContent):
         return notebook_html(self.to_tree())
 
 
-class ReportMessage(StructuredMessage[ResearchReport]):
+class ReportMessage(ModelTextMessage[ResearchReport]):
     """A report as a message."""
 
     def to_text(self) -> str:
@@ -101,7 +101,3 @@ class ReportMessage(StructuredMessage[ResearchReport]):
     def to_model_text(self) -> str:
         """The digest of the evidence: what other agents' models need; the report stays in the type."""
         return f"{self.to_text()}\n{GUIDANCE}\n{self.content.to_digest().as_text()}"
-
-    def to_model_message(self) -> UserMessage:
-        """What other agents' models get: the text, not the whole content that AutoGen would send."""
-        return UserMessage(content=self.to_model_text(), source=self.source)

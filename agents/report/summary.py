@@ -73,9 +73,9 @@ def first_screen(
             and (record.item.why_stopped_kind == "safety" or any(r.does_harm for r in record.readings[:1]))
         }
         after = [*_failures(candidates, harmful), *_harms(candidates), *after]
-    leaders = [c for c in _leading(material, candidates) if c.best_estimate] if helps else []
+    leaders = list(_leaders(material, candidates)) if helps else []
     for most in (LEADERS, 4, 3):
-        parts = [SummaryPart(text=" ".join(answer)), *map(_leader, leaders[:most]), *after]
+        parts = [SummaryPart(text=" ".join(answer)), *leaders[:most], *after]
         if _words(parts) <= FIRST_SCREEN:
             break
     while _words(parts) > FIRST_SCREEN and len(answer) > 1:
@@ -157,20 +157,14 @@ def _is_supported(candidate: DrugCandidate) -> bool:
     return bool(candidate.supporting_citations) and candidate.evidence_quality != "refuted"
 
 
-def _leading(material: Material, candidates: Sequence[DrugCandidate]) -> list[DrugCandidate]:
-    """Supported drugs: those asked about, then repurposing candidates, then those approved or standard."""
+def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
+    """Supported drugs by their best estimate: those asked about, then repurposing candidates, then approved ones."""
     names = material.asked.drugs
     supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
-    return sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
-
-
-def _leader(candidate: DrugCandidate) -> SummaryPart:
-    best = candidate.best_estimate
-    return SummaryPart(
-        label=capital(_display_name(candidate)),
-        text=f"{candidate.certainty} certainty; {best.line if best else ''}.",
-        citations=[best.key] if best else [],
-    )
+    for each in sorted(supported, key=lambda c: (c.name not in names, c.group == "established")):
+        if best := each.best_estimate:
+            text = f"{each.certainty} certainty; {best.line}."
+            yield SummaryPart(label=capital(_display_name(each)), text=text, citations=[best.key])
 
 
 def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
@@ -207,6 +201,10 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
     decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
+    behind, studied = dict.fromkeys(key for each in candidates for key in each.supporting_citations), list[str]()
+    for who in material.asked.people if behind else ():
+        naming = sum(speaks_of(material.records[key].content, who) for key in behind)
+        studied.append(write_line("summary", "studied", naming=naming, total=len(behind), who=who))
     return write_line(
         "summary",
         "missing",
@@ -215,16 +213,9 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         who=material.approval.who,
         more=decided,
         unread=len(others) - decided,
-        people=list(_people_studied(material, candidates)) if helps else [],
+        people=studied if helps else [],
         assessed=helps and bool(candidates),
     )
-
-
-def _people_studied(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[str]:
-    behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
-    for who in material.asked.people if behind else ():
-        naming = sum(speaks_of(material.records[key].content, who) for key in behind)
-        yield write_line("summary", "studied", naming=naming, total=len(behind), who=who)
 
 
 def confidence(material: Material, answered: Answer | None = None) -> float:

@@ -63,6 +63,8 @@ _MATCHES: Mapping[Match, str] = {
     "broader": "a wider population than {}",
     "other": "not {}",
 }
+_OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
+_OF_POSTED = ("reason", "outcome", "sentence", "serious_events")
 _FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "editorial", "in_vivo", "in_vitro", "in_silico"))
 _COMPARATORS: Mapping[Comparator, str] = {
     "placebo": "placebo",
@@ -99,41 +101,25 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
         effects, effects_section = _effects(appraised, record)
         passage = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
         in_figures = passage.text if passage else ""
-        row = EvidenceRow(
-            key=item.key,
-            drug=drug,
-            direction=item.direction.value,
-            design=item.design.label,
-            date=record.citation.date,
-            title=record.citation.title,
-            sentence=appraised.sentence,
-            section=section_of(record, appraised.sentence, plain),
-            sample_size=item.sample_size,
-            followup_months=followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
-            effects=effects,
-            effects_section=effects_section,
-            figures=_figures(" ".join((appraised.sentence, in_figures)), drug) if not effects else [],
-            in_figures=in_figures,
-            in_figures_section=section_of(record, in_figures, plain) if in_figures else None,
-            second_reader=item.second_reader,
-            is_preprint=item.is_preprint,
-            retracted=item.retracted,
-            concern=item.concern,
-            tested=item.tested,
-            alone=item.alone,
-            comparator=item.comparator,
-            against=item.against,
-            comparator_works=item.comparator_works,
-            primary=item.primary,
-            indication=item.indication,
-            in_title=item.in_title,
-            harm=any(reading.does_harm for reading in appraised.readings[:1]),
-            surrogate=item.surrogate,
-            unnamed=item.unnamed,
-            why_stopped_kind=item.why_stopped_kind,
-            trial=item.trial,
-            pools=list(item.pools),
-            pico=pico_of(appraised, record) if appraised.readings else None,
+        own = {
+            "drug": drug,
+            "direction": item.direction.value,
+            "design": item.design.label,
+            "date": record.citation.date,
+            "title": record.citation.title,
+            "sentence": appraised.sentence,
+            "section": section_of(record, appraised.sentence, plain),
+            "followup_months": followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
+            "effects": effects,
+            "effects_section": effects_section,
+            "figures": _figures(" ".join((appraised.sentence, in_figures)), drug) if not effects else [],
+            "in_figures": in_figures,
+            "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
+            "harm": any(reading.does_harm for reading in appraised.readings[:1]),
+            "pico": pico_of(appraised, record) if appraised.readings else None,
+        }
+        row = EvidenceRow.model_validate(
+            own | {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
         )
         rows.append(row)
     return rows
@@ -152,9 +138,14 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     excludes no effect, and of those the largest; without an effect estimate the figures of its passage stand, as far as
     its p value.
     """
+
+    def excludes_no_effect(size: EffectSize) -> bool:
+        none = 1 if size.measure in RATIOS else 0
+        return size.ci_low is None or size.ci_high is None or not size.ci_low <= none <= size.ci_high
+
     found = []
     for row in rows:
-        asked, size = row.pico or Pico(), next(filter(_excludes_no_effect, row.effects), None)
+        asked, size = row.pico or Pico(), next(filter(excludes_no_effect, row.effects), None)
         best = BestEstimate(
             key=row.key,
             result=asked.result,
@@ -166,11 +157,6 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
         weak = asked.comparator not in _NOTHING
         found.append(((*doubts, weak, size is None, -(row.sample_size or 0), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
-
-
-def _excludes_no_effect(size: EffectSize) -> bool:
-    none = 1 if size.measure in RATIOS else 0
-    return size.ci_low is None or size.ci_high is None or not size.ci_low <= none <= size.ci_high
 
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
@@ -253,26 +239,19 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
                 title=records[key].citation.title,
                 drugs=drugs[key],
                 status=data.overall_status,
-                phases=list(data.phases),
-                enrollment=data.enrollment,
-                start_date=data.start_date,
-                completion_date=data.completion_date,
-                why_stopped=data.why_stopped,
                 why_stopped_kind=kinds[key],
                 has_results=bool(data.has_results),
                 posted=[
                     PostedResult(
                         drug=candidate.drug,
                         direction=record.item.direction.value,
-                        reason=record.posted.reason,
-                        outcome=record.posted.outcome,
-                        sentence=record.posted.sentence,
-                        serious_events=record.posted.serious_events,
+                        **{name: getattr(record.posted, name) for name in _OF_POSTED},
                     )
                     for candidate in candidates
                     for record in candidate.records
                     if record.key == key and record.posted
                 ],
+                **{name: getattr(data, name) for name in _OF_TRIAL},
             )
         )
     return rows

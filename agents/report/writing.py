@@ -27,7 +27,7 @@ from ..approval import Approval
 from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests
 from ..asking.claims import Verdicts, heard_from, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
-from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, shown_records
+from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
 PART = 11  # readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
@@ -79,15 +79,8 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
         for candidate in self.candidates[:SHOWN_CANDIDATES]:
             told = [each for each in candidate.records if each.sentence and each.key in by_key]
             for each in told[:SHOWN_READINGS]:
-                yield {
-                    "key": each.key,
-                    "drug": candidate.drug,
-                    "says": str(each.item.direction),
-                    "design": str(each.item.design),
-                    **({"n": each.item.sample_size} if each.item.sample_size is not None else {}),
-                    "passage": each.sentence,
-                    **({"full_text": more} if (more := _results(by_key[each.key])) else {}),
-                }
+                line = {**reading_line(candidate, each), "passage": each.sentence}
+                yield {**line, "full_text": more} if (more := _results(by_key[each.key])) else line
             for key in candidate.drug_records:
                 if key in by_key:
                     yield {"key": key, "drug": candidate.drug, "content": by_key[key].content[:SHOWN_ENTRY]}
@@ -115,54 +108,43 @@ class _Part:
     repaired: int = 0
 
 
+@dataclass(eq=False)
 class Writing:
-    """One draft: asked for by candidates, verified, mended once.
+    """One draft: asked for by candidates, verified, mended once."""
 
-    Args:
-        name: of the agent that writes.
-        system_message: its prompt.
-        question: as asked.
-        pool: the records that claims may quote.
-        candidates: what the report deals with.
-        approval: names the drugs on which nothing is written.
+    name: str
+    """Of the agent that writes."""
+    system_message: str
+    question: str
+    pool: list[Evidence]
+    """The records that claims may quote."""
+    candidates: list[Candidate]
+    """What the report deals with."""
+    approval: Approval
+    """Names the drugs on which nothing is written."""
+    aids: Aids | None = None
+    """Tools that a language model may use before it writes; None offers none."""
+    verdicts: Verdicts = field(default_factory=Verdicts)
+    """Which of its claims stand."""
+    failure: str | None = None
+    """Why the draft is not by the first client; None where some of it is, or none was asked."""
+    repaired: int = 0
+    """Claims that stand since they were mended."""
+    notes: list[str] = field(default_factory=list)
+    """What went wrong, for the report's limitations."""
+    usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    """Tokens of all attempts."""
 
-    Attributes:
-        verdicts: which of its claims stand.
-        failure: why the draft is not by the first client; None where some of it is, or none was asked.
-        repaired: claims that stand since they were mended.
-        notes: what went wrong, for the report's limitations.
-        usage: tokens of all attempts.
-        aids: tools that a language model may use before it writes; None offers none.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        system_message: str,
-        question: str,
-        pool: list[Evidence],
-        candidates: list[Candidate],
-        approval: Approval,
-    ) -> None:
-        self._name = name
-        self._system_message = f"{system_message}\n\n{GUIDANCE}"
-        self._approval = approval
-        self._pool = pool
-        self._heard = heard_from(candidates)
-        self._request = DraftRequest(
-            question=" ".join(question.split()),
-            candidates=candidates,
-            set_aside=[one.name for one in approval.set_aside],
-            pool=len(pool),
-            records=[excerpted(record) for record in shown_records(pool, candidates)],
-        )
+    def __post_init__(self) -> None:
+        self._heard = heard_from(self.candidates)
         self._free = asyncio.Semaphore(AT_ONCE)
-        self.verdicts = Verdicts()
-        self.failure: str | None = None
-        self.repaired = 0
-        self.notes: list[str] = []
-        self.usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
-        self.aids: Aids | None = None
+        self._request = DraftRequest(
+            question=" ".join(self.question.split()),
+            candidates=self.candidates,
+            set_aside=[one.name for one in self.approval.set_aside],
+            pool=len(self.pool),
+            records=[excerpted(record) for record in shown_records(self.pool, self.candidates)],
+        )
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
         """Have a draft written on each candidate, side by side: by the first client that gives one that stands."""
@@ -175,7 +157,7 @@ class Writing:
             drugs = [candidate.drug for part in alike for candidate in part.request.candidates]
             instead = dict.fromkeys(f"; {analyst_name(part.by)} answered instead" for part in alike if part.by)
             on = "" if len(alike) == len(parts) else f", on {', '.join(drugs)}"
-            self.notes.append(f"{self._name}: {reason}{on}{''.join(instead)}")
+            self.notes.append(f"{self.name}: {reason}{on}{''.join(instead)}")
         told = {claim.drug for part in parts for claim in part.verdicts.kept}
         silent = [
             each for part in parts for each in part.request.candidates if each.has_verdict and each.drug not in told
@@ -222,8 +204,8 @@ class Writing:
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
         messages: list[LLMMessage] = [
-            SystemMessage(content=self._system_message),
-            UserMessage(content=request.text, source=self._name),
+            SystemMessage(content=f"{self.system_message}\n\n{GUIDANCE}"),
+            UserMessage(content=request.text, source=self.name),
         ]
         async with self._free:
             answer = await ask(
@@ -233,7 +215,7 @@ class Writing:
         part = _Part(request, answer.by, answer.failures)
         if answer.given is None or answer.by is None:
             return part
-        part.verdicts = verify(self._wanted(answer.given), self._pool, self._heard)
+        part.verdicts = verify(self._wanted(answer.given), self.pool, self._heard)
         if part.verdicts.dropped:
             await self._mend(part, answer.by, messages, token)
         if part.verdicts.dropped and not part.verdicts.kept:
@@ -246,9 +228,7 @@ class Writing:
 
     def _wanted(self, draft: ReportDraft) -> list[ClaimDraft]:
         """The claims that are on nothing set aside; one without a wording is worded by its quote."""
-        claims = (
-            each for each in draft.claims if not self._approval.holds_back(canonical_drug(each.drug) or each.drug)
-        )
+        claims = (each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug))
         return [each if each.text.strip() else each.model_copy(update={"text": each.quote}) for each in claims]
 
     async def _mend(
@@ -256,12 +236,12 @@ class Writing:
     ) -> None:
         """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
         dropped = part.verdicts.dropped
-        further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self._name)
+        further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self.name)
         answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
         add_usage(self.usage, answer.usage)
-        self.notes += [f"{self._name}: {failure}" for failure in answer.failures]
+        self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
         mended = self._wanted(answer.given) if answer.given is not None else []
-        again = verify(mended[: len(dropped)], self._pool, self._heard)
+        again = verify(mended[: len(dropped)], self.pool, self._heard)
         new = [claim for claim in again.kept if claim not in part.verdicts.kept]
         part.repaired = len(new)
         part.verdicts = Verdicts(

@@ -5,7 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel
 
@@ -83,6 +83,13 @@ class Journal:
         self.earlier_turns = turns_of(database, run_id)
         self._to_skip = Counter((turn.iteration, turn.source, turn.type) for turn in self.earlier_turns)
         ((self._earlier_failures,),) = database.query("SELECT coalesce(max(id), 0) FROM failure WHERE run = ?", run_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Commit the time spent."""
+        self._write()
 
     @property
     def spent_s(self) -> float:
@@ -226,10 +233,6 @@ class Journal:
         packed = None if report is None else pack(report)
         end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
         self._write((end, (status, stop_reason, packed, self.run_id)))
-
-    def flush(self) -> None:
-        """Commit the time spent."""
-        self._write()
 
     def _next_failure(self, request: str) -> tuple[str, str, str] | None:
         """The next failure of this request in the run's earlier life: they come back in their order."""

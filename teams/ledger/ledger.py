@@ -166,11 +166,8 @@ class Ledger:
                     raise LedgerError(f"there is a run {name!r} already; choose another id")
                 database.execute(statement, values)
                 self._make_room(database)
-            journal = Journal(self._database, name, reuse=reuse)
-            try:
+            with Journal(self._database, name, reuse=reuse) as journal:
                 yield journal
-            finally:
-                journal.flush()
 
     @contextmanager
     def reopen(self, run_id: str) -> Iterator[Journal]:
@@ -187,11 +184,8 @@ class Ledger:
             with self._database.transaction() as database:
                 now = datetime.now(UTC).isoformat()
                 database.execute("UPDATE run SET status = 'running', updated_at = ? WHERE id = ?", (now, run_id))
-            journal = Journal(self._database, run_id, spent_s=run.spent_s)
-            try:
+            with Journal(self._database, run_id, spent_s=run.spent_s) as journal:
                 yield journal
-            finally:
-                journal.flush()
 
     def journal(self, run_id: str) -> Journal:
         """A run's journal, to replay from.

@@ -169,11 +169,6 @@ class Budget:
         return self._used.prompt_tokens + self._used.completion_tokens
 
     @property
-    def spent_usd(self) -> float | None:
-        """US dollars so far; None where the price is not known."""
-        return self._cost_usd if self.prices.known else None
-
-    @property
     def share(self) -> float:
         """The part of the tightest limit that is used up; 0 without limits."""
         shares = [0.0]

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -48,76 +49,70 @@ _PULSE_S = 0.5  # between two looks at what agents do in silence
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
+@dataclass(eq=False)
 class Course:
-    """A run that is about to be lived, for the first time or again.
+    """A run that is about to be lived, for the first time or again."""
 
-    Args:
-        question: checked.
-        settings: of the run.
-        client: the model itself; left open.
-        endpoints: where the sources are.
-        options: who is told of it, and who may stop it.
-        model: what the ledger and the price list know of the model.
-        others: the clients of the models that the settings name for roles, by their names; left open.
-        approver: asks a person before the report; None asks nobody.
-        journal: keeps the run, and answers what it did before; None keeps nothing.
-        waited_s: seconds of the run's time that went before it: the model was asked whether it answers.
-        understanding: tokens that it took the model to put the question into words; None where the rules did.
-    """
+    question: str
+    """Checked."""
+    settings: Settings
+    client: ChatCompletionClient
+    """The model itself; left open."""
+    endpoints: Endpoints
+    """Where the sources are."""
+    options: RunOptions
+    """Who is told of it, and who may stop it."""
+    _: KW_ONLY
+    model: Model
+    """What the ledger and the price list know of the model."""
+    others: Mapping[str, ChatCompletionClient] = field(default_factory=dict)
+    """The clients of the models that the settings name for roles, by their names; left open."""
+    approver: ApproverAgent | None = None
+    """Asks a person before the report; None asks nobody."""
+    journal: Journal | None = None
+    """Keeps the run, and answers what it did before; None keeps nothing."""
+    waited_s: InitVar[float] = 0.0
+    """Seconds of the run's time that went before it: the model was asked whether it answers."""
+    understanding: InitVar[RequestUsage | None] = None
+    """Tokens that it took the model to put the question into words; None where the rules did."""
 
-    def __init__(
-        self,
-        question: str,
-        settings: Settings,
-        client: ChatCompletionClient,
-        endpoints: Endpoints,
-        options: RunOptions,
-        *,
-        model: Model,
-        others: Mapping[str, ChatCompletionClient] | None = None,
-        approver: ApproverAgent | None = None,
-        journal: Journal | None = None,
-        waited_s: float = 0.0,
-        understanding: RequestUsage | None = None,
-    ) -> None:
-        self._question = question
-        self._settings = settings
-        self._client = client
-        self._endpoints = endpoints
-        self._options = options
-        self._model = model
-        self._others = others or {}
-        self._approver = approver
-        self._journal = journal
+    def __post_init__(self, waited_s: float, understanding: RequestUsage | None) -> None:
+        journal, limits = self.journal, self.settings.research.limits
         self._earlier = journal.earlier_turns if journal is not None else []
         self._began = time.monotonic() - waited_s
         if journal is not None:
             journal.leave_out(-waited_s)
         self._readings = Readings()
         self._in_hand: Mapping[str, Findings] = {}
-        self._narrator = Narrator(asks=approver is not None)
+        self._narrator = Narrator(asks=self.approver is not None)
         self._warnings: list[str] = []
-        self._told_read = 0
-        limits = settings.research.limits
         self._budget = Budget(
-            Prices.of_run(model.name, settings.llm),
+            Prices.of_run(self.model.name, self.settings.llm),
             max_tokens=limits.max_tokens,
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
-        self._count_understanding(understanding)
+        name = self.model.name
+        if understanding is None and journal is not None and (kept := journal.find_answer(_UNDERSTANDING)):
+            understanding = RequestUsage(**kept["usage"])
+        elif understanding is not None and journal is not None:  # every later life of the run counts it too
+            answer = CreateResult(finish_reason="stop", content=self.question, usage=understanding, cached=False)
+            cost = self._budget.prices.cost_usd(understanding, name)
+            journal.keep_answer(_UNDERSTANDING, name, answer, understanding, cost)
+        if understanding is not None:
+            self._budget.used(understanding, name)
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
         time_warning = f"{WARN_SHARE:.0%} of the run's {limits.max_seconds or 0:g} s are over"
         self._alarm = Alarm(self._end, lambda: self._warnings.append(time_warning))
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Live it: events, the last one `complete` with the report as its data."""
-        if self._options.cancellation_token is not None:
-            self._options.cancellation_token.add_callback(self._readings.stop)
-            self._options.cancellation_token.add_callback(self._token.cancel)
+        if self.options.cancellation_token is not None:
+            self.options.cancellation_token.add_callback(self._readings.stop)
+            self.options.cancellation_token.add_callback(self._token.cancel)
         async with aclosing(self._live()) as events:
             async for event in events:
-                problems = await call_hooks(self._options.hooks, event)
+                problems = await call_hooks(self.options.hooks, event)
                 if event.report is None:
                     yield event
                 told, self._warnings[:] = [*problems, *self._warnings], []
@@ -127,24 +122,24 @@ class Course:
                     yield event
 
     async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
-        narrator, journal, asked = self._narrator, self._journal, self._settings.research
+        narrator, journal, asked = self._narrator, self.journal, self.settings.research
 
         # 1. The question, and about what it takes.
-        yield AgentEvent(type="started", message=self._question)
-        if self._model.name != BASELINE:
-            takes = estimate(self._model.name, asked.max_iterations, self._settings.llm, DEPTHS[asked.depth])
-            yield AgentEvent(type="progress", message=f"{self._model.name}: {takes}")
+        yield AgentEvent(type="started", message=self.question)
+        if self.model.name != BASELINE:
+            takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
+            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}")
 
         # 2. The team works until its report, or until it is stopped; every turn is kept before it is told.
-        recorder: Recorder | None = self._options.recorder
+        recorder: Recorder | None = self.options.recorder
         if journal is not None:
             journal.attach(recorder, self._end)
             recorder = journal
-        question = TextMessage(content=self._question, source="user")
+        question = TextMessage(content=self.question, source="user")
         policy = RetryPolicy.within(asked.search_timeout)
         cost_of_turn: dict[str, int | float | None] = {}
-        failure_told = False
-        async with Transport(self._endpoints, recorder=recorder, policy=policy) as transport:
+        failure_told, told_read = False, 0
+        async with Transport(self.endpoints, recorder=recorder, policy=policy) as transport:
             team = self._team(transport)
             if asked.limits.max_seconds is not None and not (journal is not None and journal.replaying):
                 left = asked.limits.max_seconds - self._spent_s  # a replay meets its earlier end instead
@@ -152,8 +147,9 @@ class Course:
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
                     async for message in _with_pulse(messages, self._readings.stop):
-                        if message is None and self._has_read_on():
-                            yield narrator.event("streaming", f"read {self._readings.done} of {self._readings.found}")
+                        if message is None and told_read != (done := self._readings.done):
+                            told_read = done
+                            yield narrator.event("streaming", f"read {done} of {self._readings.found}")
                         if message is None or isinstance(message, TaskResult):
                             continue
                         events, iteration = list(narrator.narrate(message)), narrator.iteration
@@ -200,9 +196,7 @@ class Course:
             in_hand = [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
             said = merge_earlier_messages(self._earlier, [*(narrator.messages or [question]), *in_hand])
             readings = Readings() if self._earlier else self._readings  # what an earlier life read is read again
-            report = await partial_report(
-                said, reason, self._settings, self._model.name, self._budget.account, readings
-            )
+            report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
         # 4. The end is kept; a ledger that cannot take it is told once.
         complete = narrator.event("complete", line, report, agent="report")
@@ -214,18 +208,6 @@ class Course:
                 yield narrator.event("error", f"{journal.failure}")
         yield complete
 
-    def _count_understanding(self, usage: RequestUsage | None) -> None:
-        """Count what the question cost, and keep it, so that every later life of the run counts it too."""
-        journal, name = self._journal, self._model.name
-        if usage is None and journal is not None and (kept := journal.find_answer(_UNDERSTANDING)):
-            usage = RequestUsage(**kept["usage"])
-        elif usage is not None and journal is not None:
-            answer = CreateResult(finish_reason="stop", content=self._question, usage=usage, cached=False)
-            cost = self._budget.prices.cost_usd(usage, name)
-            journal.keep_answer(_UNDERSTANDING, name, answer, usage, cost)
-        if usage is not None:
-            self._budget.used(usage, name)
-
     def _end(self) -> None:
         """Stop at once: read nothing more, and ask nobody."""
         self._readings.stop()
@@ -235,40 +217,35 @@ class Course:
         """The team on the run's models, each through the journal and the budget."""
 
         def journaled(client: ChatCompletionClient, name: str) -> JournaledClient:
-            llm = self._settings.llm
+            llm = self.settings.llm
             context = context_of(name, llm)
             return JournaledClient(
-                client, self._budget, self._journal, name, self._token, context_tokens=context, streams=llm.streaming
+                client, self._budget, self.journal, name, self._token, context_tokens=context, streams=llm.streaming
             )
 
-        client = self._client
-        if self._journal is not None or not isinstance(client, BaselineChatCompletionClient):
-            client = journaled(client, self._model.name)
-        others = {name: journaled(other, name) for name, other in self._others.items()}
-        roles = {role: others[name] for role, name in self._settings.llm.roles.model_dump().items() if name in others}
+        client = self.client
+        if self.journal is not None or not isinstance(client, BaselineChatCompletionClient):
+            client = journaled(client, self.model.name)
+        others = {name: journaled(other, name) for name, other in self.others.items()}
+        roles = {role: others[name] for role, name in self.settings.llm.roles.model_dump().items() if name in others}
         decided = [turn.message["content"] for turn in self._earlier if turn.type == ApprovalMessage.__name__]
         run = RunContext(
             transport,
             exhausted=self._exhausted,
-            account=None if self._model.name == BASELINE and not roles else self._budget.account,
+            account=None if self.model.name == BASELINE and not roles else self._budget.account,
             calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
             waiting=self._waiting,
             readings=self._readings,
-            reads_in_batches=self._settings.llm.batch,
+            reads_in_batches=self.settings.llm.batch,
         )
         self._in_hand = run.in_hand
-        return ResearchTeam(participants_of(self._settings, client, self._approver, roles), client, run=run)
-
-    def _has_read_on(self) -> bool:
-        """Whether records were read since this was asked last."""
-        before, self._told_read = self._told_read, self._readings.done
-        return before != self._told_read
+        return ResearchTeam(participants_of(self.settings, client, self.approver, roles), client, run=run)
 
     @property
     def _spent_s(self) -> float:
         """Seconds of work so far, in earlier lives too."""
-        return time.monotonic() - self._began if self._journal is None else self._journal.spent_s
+        return time.monotonic() - self._began if self.journal is None else self.journal.spent_s
 
     def _exhausted(self, iteration: int) -> Exhausted | None:
         """Which budget is used up but for the reserve; in a round lived before, the clock says what it said then."""
@@ -276,7 +253,7 @@ class Course:
             return "token_budget_exceeded"
         verdicts = [turn.message["content"] for turn in self._earlier if turn.type == AssessmentMessage.__name__]
         before = next((verdict for verdict in verdicts if verdict["iteration"] == iteration), None)
-        seconds = self._settings.research.limits.max_seconds
+        seconds = self.settings.research.limits.max_seconds
         if before is not None:
             late = before.get("stop_reason") == "timeout"
         else:
@@ -291,8 +268,8 @@ class Course:
             try:
                 yield
             finally:
-                if self._journal is not None:
-                    self._journal.leave_out(time.monotonic() - since)
+                if self.journal is not None:
+                    self.journal.leave_out(time.monotonic() - since)
 
 
 async def _with_pulse(

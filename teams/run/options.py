@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
@@ -55,10 +55,8 @@ def _over(setting: str) -> Any:
     return Field(default=None, json_schema_extra={"over": setting})
 
 
-class Shown(BaseModel):
+class Shown(BaseModel, frozen=True, extra="forbid"):
     """How a face shows a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     as_json: bool = False
     """Whether the report is printed as JSON."""
@@ -76,10 +74,8 @@ class Shown(BaseModel):
     """Whether log lines are JSON."""
 
 
-class RunOptions(BaseModel):
+class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """Everything that can be set for one run; what is left out is as the settings say."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     question: str | None = None
     """1 to 2,000 characters; None where it comes from elsewhere: from the ledger, or from Studio's user."""

@@ -22,7 +22,6 @@ from ..model_clients import model_client as client_by_name
 from .options import Asked, RunOptions
 
 if TYPE_CHECKING:
-    from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
     from willowbark.agents.approver import ApproverAgent
     from willowbark.agents.autogen import InputFuncType
     from willowbark.agents.report.model import ResearchReport
@@ -183,17 +182,13 @@ def approver_for(
     asked = settings.research
     if not asked.approve:
         return None
+    from willowbark.agents.approval import nobody_to_ask  # noqa: PLC0415
     from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
 
     if isinstance(approve, ApproverAgent):
         return approve
     agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
     if approve is None or isinstance(approve, bool):
-        return agent(approve=_nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
+        nobody = nobody_to_ask("nobody was there to ask")
+        return agent(approve=nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
     return agent(approve=approve, via=via, decided_by="program" if via is None else "person")
-
-
-async def _nobody(_: "ApprovalRequest") -> "ApprovalAnswer":
-    from willowbark.agents.approval import NobodyToAsk  # noqa: PLC0415
-
-    raise NobodyToAsk("nobody was there to ask")

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import islice
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier, Findings
@@ -28,10 +28,8 @@ _OF_HARM = frozenset({"harm", "safety", "avoid"})
 QUOTED = 3  # records of a drug whose sentence is told, strongest first
 
 
-class Quoted(BaseModel):
+class Quoted(BaseModel, frozen=True, extra="forbid"):
     """What one record says of a drug."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     """Empty of what a curated table holds."""
@@ -43,10 +41,8 @@ class Quoted(BaseModel):
     """To the letter."""
 
 
-class DrugRead(BaseModel):
+class DrugRead(BaseModel, frozen=True, extra="forbid"):
     """What a run's records amount to on one drug."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     drug: str
     condition: str
@@ -79,10 +75,8 @@ class DrugRead(BaseModel):
         return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
 
 
-class AnswerWithin(BaseModel):
+class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
     """What the evidence of a run says to a question."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
     run_id: str

@@ -2,9 +2,8 @@
 
 A sentence counts as addressed to machines when it speaks to a model, gives it orders, or imitates what models and tools
 are told apart by: roles, delimiters, answers in JSON, encoded or hidden text. Such sentences are blanked before a
-record is read; orders to anybody, questions, and sentences in another script than their record report nothing either,
-and are blanked without a word. A lie that
-is written as a result cannot be told from one.
+record is read; orders to anybody, questions, markup, and sentences in another script or language than their record
+report nothing either, and are blanked without a word. A lie that is written as a result cannot be told from one.
 """
 
 import base64
@@ -27,6 +26,7 @@ _ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _OVERRIDES = re.compile("[\u202d\u202e]|[\U000e0020-\U000e007f]{4}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}")
 """Direction overrides, tag characters, variation selectors in a row: nothing that a publisher prints needs them."""
 _LAST_LATIN, _FEWEST_OTHERS = "\u024f", 5  # of letters; a sentence of another script has so many at least
+_FEWEST_FUNCTION_WORDS, _FEWEST_FOREIGN = 3, 5  # of an English text; words of a sentence in another language
 _SPACED_LETTERS = 9  # single letters in a sentence: more than statistics have
 _DIGITS_WITHIN = re.compile(r"(?<=[a-z])[431705]+(?=[a-z])", re.IGNORECASE)
 _DISGUISED_LETTERS = 3  # digits within words: more than names of genes have
@@ -66,13 +66,15 @@ class _Patterns(NamedTuple):
     tongues: re.Pattern[str]
     imperative: re.Pattern[str]
     question: re.Pattern[str]
+    english: frozenset[str]
+    foreign: frozenset[str]
 
 
 @cache
 def patterns() -> _Patterns:
     """The table of patterns, compiled at the first use."""
     rows = defaultdict[str, list[str]](list)
-    for line in files(__package__).joinpath("screening.tsv").read_text(encoding="utf-8").splitlines()[6:]:
+    for line in files(__package__).joinpath("screening.tsv").read_text(encoding="utf-8").splitlines()[7:]:
         kind, pattern = line.split("\t")
         for name in [name for name in rows if name.startswith("@")]:
             pattern = pattern.replace(name, rows[name][0])
@@ -89,6 +91,8 @@ def patterns() -> _Patterns:
         tongues=any_of(*rows["tongue"]),
         imperative=any_of(*rows["imperative"]),
         question=any_of(*rows["question"]),
+        english=frozenset(rows["english"][0].split()),
+        foreign=frozenset(rows["foreign"][0].split()),
     )
 
 
@@ -163,11 +167,16 @@ def _set_apart(text: str) -> tuple[list[_Span], list[_Span]]:
     """Where sentences stand that are addressed to machines, and others that report nothing."""
     addressed, others = list[_Span](), list[_Span]()
     in_latin = not text.isascii() and not _is_in_another_script(text)
+    in_english = len(patterns().english.intersection(text.lower().split())) >= _FEWEST_FUNCTION_WORDS
     for start, end in pieces(text):
         piece = text[start:end]
         if _is_addressed(piece):
             addressed.append((start, end))
-        elif _reports_nothing(piece, first=start == 0) or (in_latin and _is_in_another_script(piece)):
+        elif (
+            _reports_nothing(piece, first=start == 0)
+            or (in_latin and _is_in_another_script(piece))
+            or (in_english and _is_in_another_language(piece))
+        ):
             others.append((start, end))
     return addressed, others
 
@@ -191,6 +200,14 @@ def _is_in_another_script(text: str) -> bool:
     letters = [letter for letter in text if letter.isalpha()]
     others = sum(letter > _LAST_LATIN for letter in letters)
     return others >= _FEWEST_OTHERS and 2 * others > len(letters)
+
+
+def _is_in_another_language(piece: str) -> bool:
+    """Whether a quarter of a sentence's words are function words of other languages, and few are English ones."""
+    words = re.findall(r"[^\W\d_]{2,}", piece.lower())
+    foreign, english = ([word for word in words if word in those] for those in (patterns().foreign, patterns().english))
+    few = len(words) < _FEWEST_FOREIGN or len(set(foreign)) == 1
+    return not few and len(foreign) > 2 * len(english) and 4 * len(foreign) >= len(words)
 
 
 def pieces(text: str) -> Iterator[_Span]:
