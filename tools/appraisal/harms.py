@@ -89,9 +89,9 @@ def subject(asked: Question) -> str:
 
 
 def _subjects(asked: Question) -> Sequence[str]:
-    """The conditions asked about; else the one word that a question such as "does it damage the lungs?" has beside."""
-    is_closed = len(asked.unread) == 1 and asks_yes_or_no(asked.text)
-    return asked.conditions or (asked.unread if is_closed else ())
+    """The conditions asked about; else what a question such as "does it slow the heart?" says beside its drug."""
+    is_closed = bool(asked.unread) and (asked.kind == "safety" or asks_yes_or_no(asked.text))
+    return asked.conditions or ((" ".join(asked.unread),) if is_closed else ())
 
 
 def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list[Harm]:

@@ -76,6 +76,8 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
     for row in _rows():
         if fits[row.needs] and row.cues.search(masked):
             return row.kind
+    if words[1:2] and words[1] in question_words("yes or no") and drugs and "COND" not in words:
+        return "harm"  # "does it slow the heart?": whatever it does
     has_form = len(words) > 1 and words[1] in question_words("opening")
     return "other" if has_form and not {"DRUG", "COND"} <= set(words) else "treat"
 

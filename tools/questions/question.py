@@ -12,6 +12,7 @@ from ..lexicon import (
     canonical_class,
     canonical_condition,
     canonical_drug,
+    class_synonyms,
     find_conditions,
     find_deeds,
     find_drug_classes,
@@ -131,7 +132,8 @@ class Question:
     @property
     def _unknown_property(self) -> str | None:
         """What says which drugs are asked for, and is not known: "non-sedating drugs", "water pills"."""
-        general = "|".join(question_words("drugs in general"))
+        named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
+        general = "|".join([*question_words("drugs in general"), *named])
         pattern = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
         found = (each[0] for each in re.finditer(pattern, normalise_text(self.text), re.IGNORECASE))
         return next((each for each in found if each in self.unread), None)
