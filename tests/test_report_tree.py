@@ -65,7 +65,7 @@ def terminal_text(report: ResearchReport, *, brief: bool = False) -> str:
 FORMS: dict[str, Callable[[ResearchReport], str]] = {
     "markdown": lambda report: f"{report.to_markdown()}\n{report.to_appendix()}",
     "page": lambda report: render(report, "html").decode(),
-    "browser": lambda report: views.report_page("20260101-000000-x-0000", report, "complete", []),
+    "browser": lambda report: views.ended_page("20260101-000000-x-0000", "", "complete", [], report),
     "word": word_text,
 }
 BRIEF: dict[str, Callable[[ResearchReport], str]] = {

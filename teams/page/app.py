@@ -374,13 +374,13 @@ def _ended_run_page(run_id: str, root: Path) -> str:
     if run is None:
         if not (root / run_id).is_dir():
             raise HTTPException(404)
-        return views.report_page(run_id, load_report(root, run_id), None, [])
+        return views.ended_page(run_id, "", None, [], load_report(root, run_id))
     with Ledger.existing() as ledger:
         turns = ledger.turns(run_id)
     assessments = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
-    if run.stop_reason is None or run.status == "running":
-        return views.stopped_page(run_id, run.question, run.status, assessments)
-    return views.report_page(run_id, load_report(root, run_id), run.status, assessments)
+    has_report = run.stop_reason is not None and run.status != "running"
+    report = load_report(root, run_id) if has_report else None
+    return views.ended_page(run_id, run.question, run.status, assessments, report)
 
 
 def _to_run(run_id: str) -> Response:

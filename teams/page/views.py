@@ -146,35 +146,22 @@ def log_line(event: "AgentEvent") -> Markup:
     return part("log_line", event, word, text)
 
 
-def stopped_page(run_id: str, question: str, status: str, assessments: Sequence[Mapping[str, Any]]) -> str:
-    """A run without a report."""
-    return page(
-        "stopped.html",
-        question=question,
-        run_id=run_id,
-        status=status,
-        can_resume=status in UNFINISHED,
-        assessments=assessments,
-    )
-
-
-def report_page(
-    run_id: str, report: "ResearchReport", status: str | None, assessments: Sequence[Mapping[str, Any]]
+def ended_page(
+    run_id: str,
+    question: str,
+    status: str | None,
+    assessments: Sequence[Mapping[str, Any]],
+    report: "ResearchReport | None" = None,
 ) -> str:
-    """A run's report, and everything that can be done with it."""
-    shown, first = _render_report(run_id, report.to_json())
-    return page(
-        "report.html",
-        title=report.title,
-        main=first,
-        question=report.research_question,
-        run_id=run_id,
-        status=status,
-        can_resume=status in UNFINISHED,
-        formats=[known.name for known in FORMATS],
-        assessments=assessments,
-        report=Markup(shown),  # noqa: S704  the report's own page, in which every text was escaped
-    )
+    """A run that is not under way: its report and everything that can be done with it, or how far it came."""
+    shown: dict[str, Any] = {"run_id": run_id, "question": question, "status": status, "assessments": assessments}
+    shown["can_resume"] = status in UNFINISHED
+    if report is None:
+        return page("stopped.html", **shown)
+    markup, first = _render_report(run_id, report.to_json())
+    shown |= {"title": report.title, "question": report.research_question, "main": first}
+    shown["report"] = Markup(markup)  # noqa: S704  the report's own page, in which every text was escaped
+    return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
 
 @lru_cache(maxsize=8)  # a reader goes back and forth between a few reports, whose pictures take seconds to draw
