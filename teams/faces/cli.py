@@ -393,7 +393,10 @@ def screen(
     most_records: int,
     quiet: bool,
 ) -> None:
-    """Screen many conditions for drugs in a library or the public sources. If interrupted, run it again to continue."""
+    """Screen many conditions for drugs.
+
+    Searches a library or the public sources. If interrupted, run it again to continue.
+    """
     faces.scale.screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)
 
 
