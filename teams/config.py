@@ -335,6 +335,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def wording_of(problem: Mapping[str, Any]) -> str:
+    """What pydantic finds wrong with a value, as a line says it after the value's name.
+
+    >>> wording_of({"msg": "Input should be a valid integer"})
+    'should be a valid integer'
+    """
+    return str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+
+
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_bytes().decode())
@@ -407,7 +416,7 @@ def _first_problem(error: ValidationError, file: str) -> str:
         is_key = _is_secret(where[-1]) and isinstance(first["input"], str)
         message = f"no such setting{f'; {_KEYS_BELONG}' if is_key else allowed}"
     else:
-        message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        message = wording_of(first)
         shown = repr(first["input"])
         message += f", not {shown[:_SHOWN_CHARACTERS]}" if message.startswith("should") else ""
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

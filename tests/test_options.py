@@ -57,11 +57,11 @@ def test_the_record_is_frozen_and_keeps_keys_out_of_its_repr() -> None:
     ("choices", "said"),
     [
         ({"max_iteration": 3}, "max_iteration: there is no such option (did you mean 'max_iterations'?)"),
-        ({"max_iterations": "many"}, "max_iterations: Input should be a valid integer"),
+        ({"max_iterations": "many"}, "max_iterations: should be a valid integer"),
         ({"max_iterations": 21}, "max_iterations: should be less than or equal to 20"),
         ({"sources": ["pubmd"]}, "did you mean 'pubmed'?"),
         ({"model": "gpt-4o"}, "did you mean 'openai/gpt-4o'?"),
-        ({"model_client": "openai/gpt-4o"}, "model_client: Input should be an instance of ChatCompletionClient"),
+        ({"model_client": "openai/gpt-4o"}, "model_client: should be an instance of ChatCompletionClient"),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -99,9 +99,9 @@ def test_each_format_gives_its_records(name: str) -> None:
     [
         ("{", "not JSON"),
         ("[1]", "not an object"),
-        ('{"title": 3}', "title should be a valid string"),
+        ('{"title": 3}', "title: should be a valid string"),
         ('{"id": 1}', "neither title nor text"),
-        ('{"title": "a", "id": []}', "id should be a valid string"),
+        ('{"title": "a", "id": []}', "id: should be a valid string"),
         ('{"title": "a", "publication_types": [1]}', "publication_types"),
         (r'{"title": "\ud800"}', "unicode"),
         ("[" * 100_000, "not JSON"),

@@ -57,7 +57,7 @@ from willowbark.tools.toolbox import (
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.trust import flags_of
 
-from ..config import DEPTHS, Depth, Settings
+from ..config import DEPTHS, Depth, Settings, wording_of
 from ..ledger import Ledger, LedgerError
 from ..page.guard import Guarded, Tokened, listening_at, serve_bounded, tell_token, token_from
 from ..research_team import participants_of
@@ -318,7 +318,7 @@ class Server(FastMCP[Any]):
         try:
             given = offer.args.model_validate(arguments)
         except ValidationError as error:
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()]
+            wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
             known = [f"{field} ({info.description})" for field, info in offer.args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(known)}.") from None
         try:

@@ -33,6 +33,7 @@ from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
+from ..config import wording_of
 from ..exports.evidence import safe_cell
 from ..screening.tables import csv_rows
 from .terminal import Progress, complain
@@ -201,7 +202,7 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
             record = _CHECKED.validate_python({"#": str(order), **fields})
         except InvalidRecord as error:
             first = error.errors(include_url=False)[0]
-            yield Unreadable(place, f"{first['loc'][0]} {first['msg'].removeprefix('Input ')}")
+            yield Unreadable(place, f"{first['loc'][0]}: {wording_of(first)}")
         else:
             is_empty = not record.title and not record.text.strip()
             yield Unreadable(place, "neither title nor text") if is_empty else record

@@ -16,7 +16,7 @@ from rich.text import Text
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
-from ..config import Settings
+from ..config import Settings, wording_of
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..run.workspace import RUN_ID, RunFolder
 from .terminal import write_out
@@ -187,7 +187,7 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
-        raise UsageError(f"{place}: no report of this version of Willowbark ({first['msg']} at {where})") from None
+        raise UsageError(f"{place}: no report of this version of Willowbark ({where}: {wording_of(first)})") from None
 
 
 class RunRow(NamedTuple):

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Depth, LibrarySettings, Settings, nearest
+from ..config import Depth, LibrarySettings, Settings, nearest, wording_of
 from ..model_clients import BASELINE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _of_autogen(name: str) -> BeforeValidator:
             from willowbark.agents.autogen import CancellationToken, ChatCompletionClient  # noqa: PLC0415
 
             if not isinstance(value, {each.__name__: each for each in (CancellationToken, ChatCompletionClient)}[name]):
-                raise PydanticCustomError("is_instance_of", f"Input should be an instance of {name}")
+                raise PydanticCustomError("is_instance_of", f"should be an instance of {name}")
         return value
 
     return BeforeValidator(check)
@@ -151,7 +151,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             first = error.errors(include_url=False, include_input=False)[0]
             name = ".".join(str(part) for part in first["loc"][:1])
             said = f"there is no such option{nearest(name, cls.model_fields)}"
-            raise UsageError(f"{name}: {said if first['type'] == 'extra_forbidden' else first['msg']}") from None
+            raise UsageError(f"{name}: {said if first['type'] == 'extra_forbidden' else wording_of(first)}") from None
 
     @classmethod
     def resuming(cls, choices: Mapping[str, Any]) -> Self:
