@@ -53,7 +53,7 @@ def test_two_runs_of_one_second_do_not_share_a_folder(tmp_path: Path) -> None:
     assert len(folders) == 5
 
 
-def test_a_report_is_written_in_both_forms_with_its_appendix_and_nothing_else(tmp_path: Path) -> None:
+def test_a_report_is_written_in_both_forms_with_its_appendix_or_in_those_asked_for(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
 
     written = folder.write_report(PlainReport())
@@ -61,14 +61,9 @@ def test_a_report_is_written_in_both_forms_with_its_appendix_and_nothing_else(tm
     assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json"]
     assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
     assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
-
-
-def test_only_the_formats_asked_for_are_written(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
-
-    folder.write_report(PlainReport(), ["json"])
-
-    assert os.listdir(folder.path) == ["report.json"]
+    other = RunFolder.create(tmp_path, QUESTION)
+    other.write_report(PlainReport(), ["json"])
+    assert os.listdir(other.path) == ["report.json"]
 
 
 def test_a_report_that_cannot_be_dumped_leaves_nothing(tmp_path: Path) -> None:
@@ -99,9 +94,17 @@ def test_files_are_as_open_as_the_umask_says(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
-def test_a_folder_gone_in_the_meantime_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_gone_in_the_meantime_is_made_again(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
     folder.path.rmdir()
+
+    assert folder.write("report.md", "x").read_text() == "x\n"
+
+
+def test_a_folder_that_became_a_file_is_one_line(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, QUESTION)
+    folder.path.rmdir()
+    folder.path.write_text("")
 
     with pytest.raises(UsageError, match="cannot be written"):
         folder.write("report.md", "x")
