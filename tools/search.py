@@ -413,6 +413,21 @@ async def _filled(mark: str | None, size: int, ask: Callable[[str | None], Await
     return found, []
 
 
+async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceReply]], timeout_s: float) -> SourceReply:
+    """Give what a source replies in time, else a reply that names the failure: whatever it is, it stops no other."""
+    try:
+        async with asyncio.timeout(timeout_s) as clock:
+            return await ask()
+    except SearchError as error:
+        failure = error
+    except TimeoutError:
+        slow = f"no answer within {timeout_s:.3g} s" if clock.expired() else "no answer in time"
+        failure = SourceUnavailable(source, slow)
+    except Exception as error:  # noqa: BLE001  sources are written by anyone
+        failure = UnreadableReply(source, f"failed in an unknown way ({type(error).__name__})")
+    return SourceReply.failed(source, query, failure)
+
+
 class SearchHandler:
     """Asks several tools at once.
 
@@ -474,23 +489,16 @@ class SearchHandler:
         )
 
     async def _ask(self, tool: SearchTool | CollectedEvidence, query: str, max_results: int) -> SourceReply:
-        try:
-            async with asyncio.timeout(self.timeout) as clock:
-                if isinstance(tool, Source):
-                    return await tool.find(query, max_results)
-                records = await tool.search(query, max_results)
-                status = Status.OK if records else Status.EMPTY
-                return SourceReply(
-                    source=_source_name(tool.name), query=query, status=status, records=records, total=len(records)
-                )
-        except SearchError as error:
-            failure = error
-        except TimeoutError:
-            slow = f"no answer within {self.timeout:.3g} s" if clock.expired() else "no answer in time"
-            failure = SourceUnavailable(tool.name, slow)
-        except Exception as error:  # noqa: BLE001  tools are written by anyone, and one must not stop the others
-            failure = UnreadableReply(tool.name, f"failed in an unknown way ({type(error).__name__})")
-        return SourceReply.failed(tool.name, query, failure)
+        async def found() -> SourceReply:
+            if isinstance(tool, Source):
+                return await tool.find(query, max_results)
+            records = await tool.search(query, max_results)
+            status = Status.OK if records else Status.EMPTY
+            return SourceReply(
+                source=_source_name(tool.name), query=query, status=status, records=records, total=len(records)
+            )
+
+        return await reply_of(tool.name, query, found, self.timeout)
 
 
 def _source_name(name: str) -> SourceName:

@@ -17,13 +17,13 @@ from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, create_model
 
 from .enclosure import blocks, enclose, new_marker
-from .errors import SearchError, SourceUnavailable, UnreadableReply
+from .errors import UnreadableReply
 from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
 from .registry import cards, takes_names
-from .search import SourceReply, Status, source_class
+from .search import SourceReply, Status, reply_of, source_class
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem
 from .sources.drugs.opentargets import OpenTargets
@@ -232,19 +232,10 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         return " OR ".join(given) if isinstance(given, list) else str(given)
 
     async def _answer(self, name: str, shown: str, ask: Callable[[], Awaitable[SourceReply]]) -> SourceReply:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                reply = await ask()
-            if self._after is not None:
-                self._after(reply.records)
-            return reply
-        except TimeoutError:
-            return SourceReply.failed(name, shown, SourceUnavailable(name, f"no answer within {self._timeout_s:g} s"))
-        except SearchError as error:
-            return SourceReply.failed(name, shown, error)
-        except Exception as error:  # noqa: BLE001  a reply of a shape nobody foresaw must not stop the others
-            unreadable = UnreadableReply(name, f"answered in an unknown shape ({type(error).__name__})")
-            return SourceReply.failed(name, shown, unreadable)
+        reply = await reply_of(name, shown, ask, self._timeout_s)
+        if self._after is not None and reply.records:
+            self._after(reply.records)
+        return reply
 
     def return_value_as_string(self, value: ToolReply) -> str:
         """The records as marked blocks: AutoGen asks for them for its log, and again for the model."""

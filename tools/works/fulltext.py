@@ -6,6 +6,7 @@ reads it.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from ..enclosure import visible
@@ -62,29 +63,27 @@ async def read_full_texts(
         run lived again tells the same.
     """
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
-    turns = asyncio.Semaphore(_AT_ONCE)
+    found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
+    for i in wanted:
+        found[i] = _unread(records[i], _NO_ANSWER)  # until there is one
 
-    async def with_text(record: Evidence) -> Evidence:
+    async def read(i: int) -> None:
+        record = records[i]
         async with turns:
-            try:
-                found = await full_text(record.record.pmcid or "", transport)
-            except (SourceRefused, UnreadableReply) as error:
-                return _unread(record, f"Europe PMC {error.reason}")
-            except SearchError:
-                return _unread(record, _NO_ANSWER)
-        return extended(record, found) if found else _unread(record, "Europe PMC has no open full text")
+            with contextlib.suppress(SearchError):
+                try:
+                    text = await full_text(record.record.pmcid or "", transport)
+                except (SourceRefused, UnreadableReply) as error:
+                    found[i] = _unread(record, f"Europe PMC {error.reason}")
+                else:
+                    found[i] = extended(record, text) if text else _unread(record, "Europe PMC has no open full text")
 
-    tasks = {i: asyncio.create_task(with_text(records[i])) for i in wanted}
     try:
-        if tasks:
-            await asyncio.wait(tasks.values(), timeout=deadline_s)
-    finally:
-        for task in tasks.values():
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
-    found = list(records)
-    for i, task in tasks.items():
-        found[i] = _unread(records[i], _NO_ANSWER) if task.cancelled() else task.result()
+        async with asyncio.timeout(deadline_s) as clock:
+            await asyncio.gather(*map(read, wanted))
+    except TimeoutError:
+        if not clock.expired():
+            raise
     return found
 
 

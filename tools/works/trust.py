@@ -100,13 +100,8 @@ async def check_trust(
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
-    asks: dict[str, Ask] = {
-        "pubmed": _ask_pubmed,
-        "europepmc": _ask_europepmc,
-        "crossref": _ask_crossref,
-        "openalex": _ask_openalex,
-    }
-    asked = asks.items() if checked else ()
+    asks: list[Ask] = [_ask_pubmed, _ask_europepmc, _ask_crossref, _ask_openalex] if checked else []
+    asked = zip(_ASKED, asks, strict=False)
     said = await asyncio.gather(*(_ask(ask, checked, Answer(name), transport, deadline_s) for name, ask in asked))
     beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
     return [_judged(record, said, record.key in beyond) if is_paper(record) else record for record in records]

@@ -76,18 +76,21 @@ class ChEMBL(Source):
         """Give the drugs that the query names; else those that went furthest for the condition it names."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
-        named, warnings = await self._named(asked.drugs[:max_results])
-        warnings += [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
+        named, notes = await self._named(asked.drugs[:max_results])
+        notes += [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
         parents, about = [parent for parent in named.values() if parent], frozenset[str]()
         total = len(parents)
         if not parents:
             conditions = asked.conditions or (asked.words,)
-            rows, cut = await self._indicated(conditions)
+            rows, cut = await self._containing(term for name in conditions for term in indication_terms(name))
+            if not rows:
+                rows, cut = await self._containing(filter(None, map(inverted, conditions)))
             order = by_phase(rows, conditions)
             parents, total = order[(page - 1) * max_results : page * max_results], len(order)
             about = frozenset(name for row in rows if (name := indication_name(row)))
-            warnings += ["too many indications match; not all were read"] if cut else []
-        return await self._reply(query, parents, warnings, question=asked.words, about=about, total=total)
+            notes += ["too many indications match; not all were read"] if cut else []
+        records, failed = await self._records(list(dict.fromkeys(parents)), about)
+        return self.reply(query, records, words=asked.words, total=total, problems=failed, notes=notes, url=self._url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none."""
@@ -101,7 +104,7 @@ class ChEMBL(Source):
         """Whole drugs by the names that were asked for, with what of them could not be had."""
         parents, refused = await self._named(drugs)
         wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
-        records, failures = await self._records(wanted, frozenset()) if wanted else ([], [])
+        records, failures = await self._records(wanted, frozenset())
         by_id = {record.metadata.get("chembl_id"): record for record in records}
         return {drug: (by_id.get(parents[drug]), [*refused, *failures]) for drug in drugs}
 
@@ -114,13 +117,18 @@ class ChEMBL(Source):
             SearchError: one was not answered, and the others gave nothing.
         """
         lists = {
-            "pref_name__in": [name for drug in drugs for name in _preferred(drug)],
-            "molecule_synonyms__molecule_synonym__in": [name for drug in drugs for name in _spelled(drug)],
+            "pref_name__in": [name.upper() for drug in drugs for name in _names(drug)],
+            "molecule_synonyms__molecule_synonym__in": [  # compared with its capitals
+                form
+                for drug in drugs
+                for name in _names(drug)
+                for form in (name, name.upper(), name.lower(), name.capitalize())
+            ],
             "molecule_chembl_id__in": [name for drug in drugs if (name := checked_identifier("chembl_id", drug))],
         }
         asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
         pages = await asyncio.gather(
-            *(self._pages("molecule.json", "molecules", **{field: names}) for field, names in asked.items()),
+            *(self._pages("molecule", **{field: names}) for field, names in asked.items()),
             return_exceptions=True,
         )
         failed = [page for page in pages if isinstance(page, BaseException)]
@@ -130,7 +138,7 @@ class ChEMBL(Source):
         refused = [f"some names could not be asked: {each.reason}" for each in failed if isinstance(each, SearchError)]
 
         def found(drug: str) -> str | None:
-            names = {drug.strip().upper(), *_preferred(drug)}
+            names = {drug.strip().upper(), *(name.upper() for name in _names(drug))}
             preferred = (
                 r for r in rows if {str(r.get(f)).upper() for f in ("pref_name", "molecule_chembl_id")} & names
             )
@@ -138,43 +146,28 @@ class ChEMBL(Source):
 
         return {drug: found(drug) for drug in drugs}, refused
 
-    async def _reply(
-        self,
-        query: str,
-        parents: Sequence[str],
-        warnings: list[str],
-        *,
-        question: str,
-        total: int,
-        about: frozenset[str] = frozenset(),
-    ) -> SourceReply:
-        records, failures = await self._records(list(dict.fromkeys(parents)), about) if parents else ([], [])
-        return self.reply(query, records, words=question, total=total, problems=failures, notes=warnings, url=self._url)
-
     @property
     def _url(self) -> str:
         return f"{self.transport.endpoints[self.name].base_url}/molecule.json"
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
+        if not parents:
+            return [], []
         ids, warnings = ",".join(parents), list[str]()
         (molecules, _), mechanisms, indications = await asyncio.gather(
-            self._pages("molecule.json", "molecules", molecule_chembl_id__in=ids),
-            self._list_or_warn(warnings, "mechanism.json", "mechanisms", parent_molecule_chembl_id__in=ids),
-            self._list_or_warn(warnings, "drug_indication.json", "drug_indications", parent_molecule_chembl_id__in=ids),
+            self._pages("molecule", molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "mechanism", parent_molecule_chembl_id__in=ids),
+            self._list_or_warn(warnings, "drug_indication", parent_molecule_chembl_id__in=ids),
         )
         flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
         warned: list[Row] = []
         if flagged:
             ids = ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged}))
-            warned = await self._list_or_warn(
-                warnings, "drug_warning.json", "drug_warnings", parent_molecule_chembl_id__in=ids
-            )
+            warned = await self._list_or_warn(warnings, "drug_warning", parent_molecule_chembl_id__in=ids)
         targets: list[Row] = []
         if wanted := sorted({str(row["target_chembl_id"]) for row in mechanisms if row.get("target_chembl_id")}):
-            targets = await self._list_or_warn(
-                warnings, "target.json", "targets", target_chembl_id__in=",".join(wanted)
-            )
+            targets = await self._list_or_warn(warnings, "target", target_chembl_id__in=",".join(wanted))
         by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
 
         def drug(parent: str) -> Evidence:
@@ -193,38 +186,34 @@ class ChEMBL(Source):
             warnings.append(f"{', '.join(missing[:5])} could not be had")
         return records, warnings
 
-    async def _indicated(self, conditions: Sequence[str]) -> tuple[list[Row], bool]:
-        """Give the rows on any of the conditions, and whether there are more."""
-        terms = [term for condition in conditions for term in indication_terms(condition)]
-        rows, cut = await self._containing(terms)
-        return (rows, cut) if rows else await self._containing(filter(None, map(inverted, conditions)))
-
     async def _containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
         pages = await asyncio.gather(
             *(
-                self._pages("drug_indication.json", "drug_indications", **{f"{field}__icontains": term})
+                self._pages("drug_indication", **{f"{field}__icontains": term})
                 for term in dict.fromkeys(terms)
                 for field in ("mesh_heading", "efo_term")
             )
         )
         return [row for rows, _ in pages for row in rows], any(cut for _, cut in pages)
 
-    async def _list_or_warn(self, warnings: list[str], path: str, key: str, **params: object) -> list[Row]:
+    async def _list_or_warn(self, warnings: list[str], table: str, **params: object) -> list[Row]:
+        told = f"{table.replace('_', ' ')}s"
         try:
-            rows, cut = await self._pages(path, key, **params)
+            rows, cut = await self._pages(table, **params)
         except SearchError as error:
-            warnings.append(f"{key.replace('_', ' ')} could not be had: {error.reason}")
+            warnings.append(f"{told} could not be had: {error.reason}")
             return []
         if cut:
-            warnings.append(f"more {key.replace('_', ' ')} are listed than the {len(rows):,} that were read")
+            warnings.append(f"more {told} are listed than the {len(rows):,} that were read")
         return rows
 
-    async def _pages(self, path: str, key: str, **params: object) -> tuple[list[Row], bool]:
+    async def _pages(self, table: str, **params: object) -> tuple[list[Row], bool]:
         """Give a list's rows and whether there are more than were read."""
         rows: list[Row] = []
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
-            page, more = await self.transport.get(self.name, path, params=asked, read=partial(_read, key))
+            read = partial(_read, f"{table}s")
+            page, more = await self.transport.get(self.name, f"{table}.json", params=asked, read=read)
             rows += page
             if not more or not page:
                 return rows, False
@@ -276,17 +265,10 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
     return sorted(best, key=best.__getitem__)
 
 
-def _preferred(drug: str) -> list[str]:
-    """The preferred names that a drug may have; none for an id, or for a name that a list of names can't hold."""
-    names = dict.fromkeys(name.strip().upper() for name in (drug, canonical_drug(drug)) if name)
-    return [name for name in names if "," not in name and not checked_identifier("chembl_id", name)]
-
-
-def _spelled(drug: str) -> list[str]:
-    """A name as synonyms may spell it: a list of names is compared with its capitals; none for an id."""
+def _names(drug: str) -> list[str]:
+    """The names of a drug to be asked for; none for an id, or for a name that a list of names can't hold."""
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
-    fit = [name for name in names if "," not in name and not checked_identifier("chembl_id", name)]
-    return [form for name in fit for form in (name, name.upper(), name.lower(), name.capitalize())]
+    return [name for name in names if "," not in name and not checked_identifier("chembl_id", name.upper())]
 
 
 def best_match(molecules: Iterable[Row]) -> str | None:
