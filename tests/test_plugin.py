@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from test_docs_commands import parse, words_of
+from test_docs_commands import BARE
 
 import willowbark
 from willowbark.teams.config import Settings
@@ -27,7 +27,7 @@ def test_the_manifests_name_one_plugin_of_this_version() -> None:
     assert manifest["name"] == listed["name"] == "willowbark"
     assert manifest["version"] == willowbark.__version__
     assert (PLUGIN / listed["source"] / ".claude-plugin" / "plugin.json").is_file()
-    parse(server["args"])
+    BARE["take_apart"](shlex.join(["willowbark", *server["args"]]))
 
 
 def test_the_skill_has_the_head_that_assistants_want() -> None:
@@ -57,7 +57,7 @@ async def test_every_tool_argument_and_command_of_the_skill_exists(tmp_path: Pat
     for given in (json.loads(each) for each in inline if each.startswith("{")):
         assert any(given.keys() <= tool.inputSchema["properties"].keys() for tool in tools.values())
     for command in (each for each in inline if each.startswith("willowbark ")):
-        parse(words_of(command))
+        BARE["take_apart"](command)
         assert shlex.split(command)
 
 
