@@ -455,3 +455,15 @@ def test_a_follow_up_that_names_another_drug_or_condition_alone_asks_the_same_of
     before: str, question: str, asked: str
 ) -> None:
     assert stand_alone(question, before) == asked
+
+
+def test_reasons_not_to_give_a_drug_leave_it_not_out() -> None:
+    asked = parse_question("Are there reasons not to give clozapine to someone with seizures?")
+
+    assert (asked.kind, asked.drugs, asked.left_out) == ("safety", ("clozapine",), ())
+    assert parse_question("What is there for gout without allopurinol?").left_out == ("allopurinol",)
+
+
+def test_whether_a_drug_does_something_without_a_condition_s_name_is_a_question_on_harm() -> None:
+    assert parse_question("Does donepezil slow the heart?").kind == "harm"
+    assert parse_question("Does donepezil help in dementia?").kind == "treat"

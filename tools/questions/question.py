@@ -220,6 +220,8 @@ def parse_question(question: str) -> Question:
     for start, end in (each[1:] for each in excluded):
         asked = asked[:start] + " " * (end - start) + asked[end:]
     parts = _parts(asked, names)
+    if excluded and parts[0][0] == "other" and (whole := _parts(text, names))[0][0] in ON_HARM:
+        excluded, left_out, kept, parts = [], [], names, whole  # "reasons not to give it" leaves nothing out
     kind, *further = [each for each, _ in parts]
     population = find_population(text)
     of_harm = [start for each, start in parts[1:] if each == "harm" and kind not in ON_HARM]  # "and which cause falls?"
