@@ -230,12 +230,11 @@ def parse_question(question: str) -> Question:
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
 
-    words = [word for word in re.finditer(r"\S+", text) if any(map(str.isalnum, word[0]))]
     spans = [each[1:] for each in excluded] + [name[1:3] for name in (*names, *routes)]
     told = _covered(text, [*_known_phrases(text), *spans])
     unread = [
         plain
-        for word in words
+        for word in re.finditer(r"\S+", text)
         if True not in told[slice(*word.span())]
         for plain in bare_words(word[0])
         if not is_noise(plain) and plain.lower() not in (*asking_words(kind), "tried")
@@ -289,11 +288,9 @@ def stand_alone(question: str, earlier: str) -> str:
     if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # of a drug, whatever it was asked about for
         is_whole = own or not drugs or (asked.conditions and not names_them)
         return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
-    said = [" and ".join(drugs)] if drugs and not own else []
     aim = "to prevent" if before.intent == "prevention" else "for"
-    said += [f"{aim} {' and '.join(before.conditions)}"] if before.conditions else []
-    said += [f"in people with {' and '.join(before.background)}"] if before.background else []
-    said += [f"without {' or '.join(before.left_out)}"] if before.left_out else []
+    taken = (("", () if own else drugs), (aim, before.conditions), ("in people with", before.background))
+    said = [f"{how} {' and '.join(names)}".strip() for how, names in (*taken, ("without", before.left_out)) if names]
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
 
 
