@@ -25,7 +25,6 @@ from willowbark.agents.autogen import (
     BaseTool,
     CancellationToken,
     ChatCompletionClient,
-    ChatCompletionContext,
     Component,
     ComponentModel,
     RequestUsage,
@@ -314,20 +313,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     @classmethod
     def _from_config(cls, config: AssistantAgentConfig) -> Self:
         assert isinstance(config, SpecialistAgentConfig)
-        return cls(
-            config.name,
-            ChatCompletionClient.load_component(config.model_client),
-            tools=[BaseTool.load_component(tool) for tool in config.tools] if config.tools else None,
-            workbench=[Workbench.load_component(bench) for bench in config.workbench] if config.workbench else None,
-            model_context=ChatCompletionContext.load_component(config.model_context) if config.model_context else None,
-            description=config.description,
-            system_message=config.system_message,
-            fallback=ChatCompletionClient.load_component(config.fallback) if config.fallback else None,
-            reader=ChatCompletionClient.load_component(config.reader) if config.reader else None,
-            turn_timeout_s=config.turn_timeout_s,
-            model_client_stream=config.model_client_stream,
-            metadata=config.metadata,
-        )
+        loaded = super()._from_config(config)
+        loaded._fallback = ChatCompletionClient.load_component(config.fallback) if config.fallback else None
+        loaded._reader = ChatCompletionClient.load_component(config.reader) if config.reader else None
+        loaded._turn_timeout_s = config.turn_timeout_s
+        return loaded
 
 
 @dataclass

@@ -67,18 +67,6 @@ _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
-class ModelFailure(WillowbarkError):
-    """The model gave no usable answer; the message says why, without the answer's text.
-
-    Attributes:
-        was_too_long: whether less of it might have been answered: prompt or answer were too long for the model.
-    """
-
-    def __init__(self, message: str, *, was_too_long: bool = False) -> None:
-        super().__init__(message)
-        self.was_too_long = was_too_long
-
-
 class ModelUnavailable(Exception):
     """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
 
@@ -167,8 +155,9 @@ async def ask(  # noqa: PLR0915
     """
     answer = Answer[T]()
 
-    async def ask_one(client: ChatCompletionClient) -> T:
-        takes_data = reads_requests(client)
+    async def ask_one(client: ChatCompletionClient) -> T | str:
+        """The answer of one client, or why it gave none."""
+        takes_data, answer.was_too_long = reads_requests(client), False
         asked, form = list(messages), _schema_of(client, answer_type)
         loose: dict[str, Any] = {"json_output": True} if client.model_info["json_output"] else {}
         if form is None:
@@ -177,17 +166,17 @@ async def ask(  # noqa: PLR0915
             form = {**form, "extra_create_args": {REQUEST: request}}
         lookups = MAX_LOOKUPS if aids and client.model_info.get("function_calling") and not takes_data else 0
         offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
-        attempts, refusals, was_cut = 0, 2, False  # refusals: of the schema, and of JSON
+        attempts, refusals = 0, 2  # refusals: of the schema, and of JSON
         while attempts < ATTEMPTS:
             try:
                 result = await client.create(asked, **form, **offered, cancellation_token=cancellation_token)
-            except Exception as error:  # clients raise whatever their libraries raise
+            except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
                 why = provider_error_line(error)
                 is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
                 is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
                 if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
-                    is_too_long = any(words in why.lower() for words in _TOO_LONG)
-                    raise ModelFailure(f"the model did not answer ({why})", was_too_long=is_too_long) from error
+                    answer.was_too_long = any(words in why.lower() for words in _TOO_LONG)
+                    return f"the model did not answer ({why})"
                 refusals -= 1
                 if form.get("json_output") is True:
                     form = {}
@@ -202,34 +191,31 @@ async def ask(  # noqa: PLR0915
                 continue
             attempts += 1
             if refusal := refusal_in(result):
-                raise ModelFailure(refusal)
+                answer.was_too_long = False
+                return refusal
             said = result.content if isinstance(result.content, str) else ""
             given, problem = _read(said, answer_type)
             problem = check(given) if given is not None else problem
             if given is not None and problem is None:
                 return given
-            was_cut = result.finish_reason == "length"
+            answer.was_too_long = result.finish_reason == "length"
             flaw = f"That is not valid: {problem}."
-            if was_cut:
+            if answer.was_too_long:
                 flaw = "That was cut off at the limit of an answer's length: say less."
             asked += [
                 AssistantMessage(content=said[:MAX_SHOWN_BACK] or "(empty)", source="assistant"),
                 UserMessage(content=f"{flaw} Answer again, with the JSON alone.", source="user"),
             ]
-        cut = ", cut off at the limit of an answer's length" if was_cut else ""
-        why = f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
-        raise ModelFailure(why, was_too_long=was_cut)
+        cut = ", cut off at the limit of an answer's length" if answer.was_too_long else ""
+        return f"the model gave no valid {answer_type.__name__} in {ATTEMPTS} attempts{cut}"
 
     for client in clients:
-        try:
-            answer.given = await ask_one(client)
-        except ModelFailure as failure:
-            _log.warning("%s: %s", analyst_name(client), failure)
-            answer.failures.append(str(failure))
-            answer.was_too_long = failure.was_too_long
-        else:
-            answer.by = client
+        given = await ask_one(client)
+        if not isinstance(given, str):
+            answer.given, answer.by = given, client
             break
+        _log.warning("%s: %s", analyst_name(client), given)
+        answer.failures.append(given)
     return answer
 
 

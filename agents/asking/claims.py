@@ -22,7 +22,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside
+from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside, tells_what_to_do
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
@@ -37,17 +37,6 @@ Topic = Literal["clinical", "mechanism"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotes, and the raised points by which some journals write decimals."""
-_ORDERS = re.compile(
-    r"\b(?:should|must|shall|ought|please|kindly)\b"
-    r"|\b(?:asked|requested|invited|advised|urged|encouraged|instructed|required|reminded) to\b"
-    r"|\b(?:to be|may be|can be|be) (?:recorded|entered|listed|rated|counted|classified|scored|marked|registered|coded)"
-    r" (?:as|under|among|with)\b"
-    r"|(?:^|[:;,.]\s*|\b(?:to|and|then|simply) )(?:enter|record|list|rate|count|classify|score|mark|register|code"
-    r"|regard|cite|quote|put|set|treat|consider|note|add|assign|give|take|accept|assume)\b(?:\W+\w+){0,8}?\W+"
-    r"(?:as|under|among|that|down|into)\b",
-    re.IGNORECASE,
-)
-"""What somebody is to do reports nothing, however politely it is put."""
 _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
 _NO_RESULT = frozenset("AB")  # zones of a page: aim, background
 _ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
@@ -151,7 +140,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
         return "quotes a passage that is not in its record"
     if not _is_on(claim, record, direction):
         return f"is on {claim.drug}, which its quote is not"
-    is_order = addressed_to_machines(claim.quote) or any(map(_ORDERS.search, sentences(claim.quote)))
+    is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote)
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
     return _no_result(claim, record, section)

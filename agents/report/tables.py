@@ -18,7 +18,7 @@ from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import RATIOS, EffectSize, effect_sizes, effect_sizes_of, figures, followup_months
-from willowbark.tools.reading.reading import Comparator, Effect, Match, OutcomeKind, Role
+from willowbark.tools.reading.reading import Comparator, Match, OutcomeKind, Role
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.text import groups
 from willowbark.tools.records import Trial
@@ -81,12 +81,6 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
     "surrogate": "a marker of the condition",
     "harm": "harm",
     "process": "pharmacokinetics, cost or use",
-}
-_RESULTS: Mapping[Effect, str] = {
-    "better": "better",
-    "no_difference": "no difference",
-    "worse": "worse",
-    "mixed": "mixed",
 }
 
 
@@ -168,7 +162,8 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     comparator = reading.against or _COMPARATORS.get(reading.comparator)
     if trial and reading.comparator == "none":
         comparator = _PLACEBO_OR_NOTHING
-    result = "not inferior" if reading.non_inferior and reading.effect != "better" else _RESULTS.get(reading.effect)
+    result = None if reading.effect == "not_reported" else reading.effect.replace("_", " ")
+    result = "not inferior" if reading.non_inferior and reading.effect != "better" else result
     asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
     population = ", ".join(trial.conditions) if trial else asked
     return Pico(

@@ -23,12 +23,13 @@ from ..events import AgentEvent
 from ..model_clients import BASELINE, close, model_client
 from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown, library_of
-from ..run.workspace import Report, RunFolder
+from ..run.workspace import RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, format_event, show_report
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
+    from willowbark.agents.report.model import ResearchReport
 
 _GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, an orderly stop, a closed terminal; Windows lacks the last
@@ -51,7 +52,7 @@ class Outcome:
     """Result of a run."""
 
     events: list[AgentEvent] = field(default_factory=list)
-    report: Report | None = None
+    report: "ResearchReport | None" = None
     error: str | None = None
     """One line; None when nothing failed."""
     trace: str | None = None

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
     from willowbark.agents.report.forms.blocks import Document
-
-    from ..run.workspace import Report
+    from willowbark.agents.report.model import ResearchReport
 
 OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
 OVERVIEW_NARROW = ("drug", "participants (studies)", "certainty")  # of its columns, in fewer
@@ -225,7 +224,7 @@ def complain(message: object) -> None:
         print(f"willowbark: {' '.join(visible(str(message)).split())}", file=sys.stderr, flush=True)
 
 
-def show_report(report: "Report", *, as_json: bool = False, full: bool = True) -> None:
+def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool = True) -> None:
     """Print a report on stdout: JSON or Markdown; laid out on a terminal, page by page where it is long.
 
     A reader that leaves early (`| head`) is no failure.

@@ -12,37 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Document
+    from willowbark.agents.report.model import ResearchReport
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]
 _SLUG_CHARACTERS = 40  # with time and random part a run id stays below 64
 _ATTEMPTS = 5  # at an id that no folder has yet; ids of one second differ by 16 random bits
-
-
-class Report(Protocol):
-    """What a run folder needs of a report."""
-
-    def to_markdown(self) -> str:
-        """The report for people."""
-
-    def to_appendix(self) -> str:
-        """What the report for people leaves out."""
-
-    def to_json(self) -> str:
-        """The report for programs."""
-
-    def to_tree(self) -> "Document":
-        """The report for terminals."""
-
-    def to_brief(self) -> "Document":
-        """Its summary and the table of candidates."""
 
 
 def new_run_id(question: str, now: datetime | None = None) -> str:
@@ -117,7 +98,7 @@ class RunFolder:
             raise _unusable(path, error, "written to") from None
         return cls(path)
 
-    def write_report(self, report: Report, formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
+    def write_report(self, report: "ResearchReport", formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
         """Write `report.md` with `report-appendix.md`, and `report.json`, each whole or not at all.
 
         Returns:
