@@ -73,9 +73,9 @@ def rebuild(rows: Sequence[dict[str, Any]], supporting: Sequence[str], contradic
         if tier == "randomised":
             points -= not enough(trials or pros, is_sound)
             points -= not any(row["comparator"] in ("placebo", "none") or row["comparator_works"] for row in pros)
-            points -= len(trials) + (len(trials) < len(pros)) < 2
+            points -= len(trials) + (len(trials) < len(pros)) < 2 and participants(trials) < 1000
         if tier != "other":
-            points -= (not enough(pros, is_direct)) + (not any(map(is_direct, pros)))
+            points -= (not enough(pros, is_direct)) + (not any(map(is_on_condition, pros)))
             points -= (size < 400) + (size < 100)
         points -= (4 * opposed >= size + opposed and bool(cons)) + (2 * opposed >= size + opposed and bool(cons))
         levels.append(max(0, points))
@@ -99,9 +99,13 @@ def is_sound(row: dict[str, Any]) -> bool:
     return blinded and not row["is_preprint"] and not row["concern"]
 
 
-def is_direct(row: dict[str, Any]) -> bool:
+def is_on_condition(row: dict[str, Any]) -> bool:
     indirect = row["surrogate"] or row["unnamed"] or str(row["design"]) in ("in vivo", "in vitro", "in silico")
-    return row["indication"] == "condition" and bool(row["in_title"]) and not indirect
+    return row["indication"] == "condition" and not indirect
+
+
+def is_direct(row: dict[str, Any]) -> bool:
+    return is_on_condition(row) and bool(row["in_title"])
 
 
 def size_of(row: dict[str, Any]) -> int:
@@ -184,6 +188,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2), "high", "Starts at high: 2 trials supporting."),
         ([item(), REVIEW], "high", "Starts at high: 1 trial and 1 systematic review supporting."),
         (several(1, size=900), "moderate", "Publication bias: a single, unreplicated trial (-1)."),
+        (several(1, size=1000), "high", "Starts at high: 1 trial supporting."),
         ([REVIEW], "moderate", "Publication bias: no trial beside the review (-1)."),
         (several(2, **OPEN), "moderate", "Risk of bias: 0 of 2 blinded or placebo-controlled (-1)."),
         ([item(), item(key="pmid:9", size=700, **OPEN)], "moderate", "Risk of bias: 1 of 2"),
@@ -194,7 +199,8 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2, **ACTIVE), "moderate", "Indirectness: none against placebo, no treatment"),
         (several(2, **ACTIVE, comparator_works=True), "high", "Starts at high"),
         (several(2, indication="complication"), "low", "Indirectness: 0 of 2 on the condition itself"),
-        (several(2, in_title=False), "low", "named in the title (-2)."),
+        (several(2, in_title=False), "moderate", "named in the title (-1)."),
+        (several(2, in_title=False, indication="complication"), "low", "named in the title (-2)."),
         (several(2, surrogate=True), "low", "Indirectness"),
         (several(2, unnamed="children"), "low", "Indirectness"),
         ([*several(1), item(key="pmid:9", in_title=False)], "moderate", "Indirectness: 1 of 2 on the condition itself"),

@@ -56,7 +56,6 @@ KNOWN: dict[tuple[str, str, str], str] = {
     ("portal_hypertension", "group", "propranolol"): "approval data lack it, so it counts as new for the condition",
     ("portal_hypertension", "should lead", "ligustrazine"): "told as no result: 10861116",
     ("portal_hypertension", "should lead", "nadolol"): "told as no result: 8628357, 10761206, 11547718, 12175626",
-    ("portal_hypertension", "should lead", "prazosin"): "no candidate",
     (
         "portal_hypertension",
         "should lead",
@@ -77,15 +76,9 @@ KNOWN: dict[tuple[str, str, str], str] = {
     ): "very low, not low to moderate: Imprecision; Publication bias",
     ("diabetic_nephropathy", "group", "candesartan"): "approval data lack it, so it counts as new for the condition",
     ("diabetic_nephropathy", "certainty below", "losartan"): "very low, not moderate to high",
-    (
-        "diabetic_nephropathy",
-        "certainty below",
-        "irbesartan",
-    ): "very low, not moderate to high: Imprecision; Publication bias",
     ("diabetic_nephropathy", "certainty below", "ramipril"): "very low, not low to moderate",
     ("diabetic_nephropathy", "group", "ramipril"): "repurposing, not established",
-    ("diabetic_nephropathy", "certainty below", "lisinopril"): "very low, not moderate to high",
-    ("diabetic_nephropathy", "group", "lisinopril"): "repurposing, not established",
+    ("diabetic_nephropathy", "group", "nitrendipine"): "approval data say nothing of it, so it counts as not checked",
     (
         "diabetic_nephropathy",
         "should lead",
@@ -94,14 +87,8 @@ KNOWN: dict[tuple[str, str, str], str] = {
     (
         "diabetic_nephropathy",
         "should lead",
-        "nitrendipine",
-    ): "records that are read as supporting it do not name the condition, and the search does not find them",
-    (
-        "diabetic_nephropathy",
-        "should lead",
         "pentoxifylline",
     ): "records that are read as supporting it do not name the condition, and the search does not find them",
-    ("diabetic_nephropathy", "should lead", "verapamil"): "no candidate",
     ("alzheimer_disease", "certainty below", "olanzapine"): "very low, not low to moderate",
     ("alzheimer_disease", "should lead", "choline alfoscerate"): "told as no result: 42199923",
     ("alzheimer_disease", "should lead", "galantamine"): "told as inconclusive: 31976781; as no result: 11349485",

@@ -286,9 +286,8 @@ def _names_any(record: Evidence, names: Sequence[str]) -> bool:
         if parts <= held:
             root = next(iter(parts), "")
             is_derived = len(parts) == 1 and content_words(name)[0] not in (root, f"{root}s", f"{root}es")
-            if not is_derived or any(
-                word != root and stem(word) == root for word in words if word.startswith(root[:4])
-            ):
+            akin = (word for word in words if word != root and word.startswith(root[:4]))
+            if not is_derived or any(stem(word) == root for word in akin):
                 return True
     return False
 

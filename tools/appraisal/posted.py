@@ -93,11 +93,11 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
 
 def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
     """Adverse events by group as a record posts them; a group whose number cannot be read is left out."""
+    counts = ((each.get("group"), each.get("affected"), each.get("at_risk")) for each in groups)
     return [
-        SeriousEvents(group=str(each.get("group") or "group not named"), affected=affected, at_risk=at_risk)
-        for each in groups
-        for affected, at_risk in [(_whole(each.get("affected")), _whole(each.get("at_risk")))]
-        if affected is not None
+        SeriousEvents(group=str(name or "group not named"), affected=affected, at_risk=size)
+        for name, affected, size in ((name, n, size if type(size) is int else None) for name, n, size in counts)
+        if type(affected) is int
     ]
 
 
@@ -193,22 +193,16 @@ def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
     for found, direction in ((better, Direction.supports), (worse, Direction.contradicts)):
         if found:
             word, count = found[0].verdict, f" ({len(found)} of {tests} groups)" if tests > 1 else ""
-            if strict := [r for r in found if r.holds_at(tests)]:
+            # as one of several tests: Bonferroni; Cochrane Handbook 15.6 on multiplicity
+            if strict := [r for r in found if r.p is None or r.p <= r.alpha / tests]:
                 return direction, f"significantly {word} than {other} on the primary outcome{count}", strict[-1]
-            return (
-                Direction.inconclusive,
-                f"{word} than {other}{count}, but not after correction for {tests} tests",
-                found[0],
-            )
+            why = f"{word} than {other}{count}, but not after correction for {tests} tests"
+            return Direction.inconclusive, why, found[0]
     if first.against == "active" or any(r.verdict == "not inferior" for r in readings):
         return Direction.inconclusive, f"no difference from {other} shown: {first.reason}", first
     if all(r.verdict == "no appreciable difference" for r in readings):
         return Direction.contradicts, f"no appreciable difference from {other}: {first.reason}", first
     return Direction.inconclusive, f"no effect shown against {other}, none excluded: {first.reason}", first
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 _EFFECTS: Mapping[Direction, Effect] = {

@@ -47,10 +47,6 @@ class ReadAnalysis:
     against: str
     reason: str
 
-    def holds_at(self, tests: int) -> bool:
-        """Whether it stays significant as one of several tests (Bonferroni; Cochrane Handbook 15.6 on multiplicity)."""
-        return self.p is None or self.p <= self.alpha / tests
-
 
 def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> ReadAnalysis | str:
     """Read an analysis of a drug beside its comparator.

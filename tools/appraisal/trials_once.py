@@ -120,10 +120,15 @@ class AppraisedItem:
         return blinded and not self.is_preprint and not self.concern
 
     @property
-    def is_direct(self) -> bool:
+    def is_on_condition(self) -> bool:
         """Whether it is on the condition asked about itself, in those asked about, by an outcome that matters."""
-        on_it = self.indication == "condition" and self.in_title
-        return on_it and not (self.unnamed or self.surrogate or self.design in _PRECLINICAL)
+        others = self.unnamed or self.surrogate or self.design in _PRECLINICAL
+        return self.indication == "condition" and not others
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is on the condition asked about, as its title says too."""
+        return self.is_on_condition and self.in_title
 
     @property
     def is_named(self) -> bool:
