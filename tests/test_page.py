@@ -17,6 +17,7 @@ import httpx
 import pytest
 from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER
+from starlette.datastructures import QueryParams
 from typer.testing import CliRunner
 
 from willowbark.teams.events import AgentEvent
@@ -386,10 +387,10 @@ def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
 
 
 def test_what_the_form_sends_is_what_options_take() -> None:
-    given = {"kind": ["compare"], "drug": ["a "], "other_drug": ["b"], "condition": ["c"], "max_seconds": ["9.5"]}
+    given = QueryParams({"kind": "compare", "drug": "a ", "other_drug": "b", "condition": "c", "max_seconds": "9.5"})
 
-    assert choices({"question": ["x"], "sources": ["pubmed", "chembl"]})["sources"] == ("pubmed", "chembl")
+    assert choices(QueryParams("question=x&sources=pubmed&sources=chembl"))["sources"] == ("pubmed", "chembl")
     assert choices(given)["question"] == "Is a better than b for c?"
     assert RunOptions.of("", choices(given)).max_seconds == 9.5
     with pytest.raises(UsageError, match="condition"):
-        choices({"kind": ["treat"]})
+        choices(QueryParams({"kind": "treat"}))

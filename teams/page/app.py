@@ -9,16 +9,16 @@ import asyncio
 import json
 import mimetypes
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
+_MOST_FIELDS = 200
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between two updates of a page while nothing happens: its clock goes on
 _PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
@@ -119,7 +120,7 @@ class Pages:
 
     async def question(self, request: Request) -> Response:
         """The form."""
-        return HTMLResponse(views.ask_page(self._runs.settings, parse_qs(request.url.query), self._runs.under_way))
+        return HTMLResponse(views.ask_page(self._runs.settings, request.query_params, self._runs.under_way))
 
     async def ask(self, request: Request) -> Response:
         """Begin a run; invalid input is reported above the form, which keeps its entries."""
@@ -192,7 +193,7 @@ class Pages:
         if live is None or live.request is None:
             raise UsageError("the question is closed: the run decided without an answer, or has ended")
         try:
-            live.answer(live.request.only(*given.get("accepted", []), reason=_one(given, "reason")))
+            live.answer(live.request.only(*given.getlist("accepted"), reason=given.get("reason", "")))
         except ValueError as error:
             raise UsageError(f"the answer cannot be used: {error}") from None
         return _to_run(run_id)
@@ -266,7 +267,7 @@ class Entry:
             await (await static(request))(scope, receive, send)
             return
         is_entered = request.url.path == "/token" and request.method == "POST"
-        if is_entered and cookie_of(_one(await _form(request), "token").strip()) == cookie_of(self._token):
+        if is_entered and cookie_of((await _form(request)).get("token", "").strip()) == cookie_of(self._token):
             answer: Response = RedirectResponse("/", 303)
             answer.set_cookie(COOKIE, cookie_of(self._token), httponly=True, samesite="strict")
         else:
@@ -318,38 +319,34 @@ async def static(request: Request) -> Response:
     return Response(views.static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
 
 
-def choices(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def choices(given: QueryParams) -> dict[str, Any]:
     """The form as `RunOptions` take it; empty fields are left out.
 
     Raises:
         UsageError: a pattern with an empty place.
     """
-    chosen: dict[str, Any] = {"question": _one(given, "question")}
-    if pattern := QUESTIONS.get(_one(given, "kind")):  # type: ignore[call-overload]  # any text may come
+    entered = {name: value for name in given if (value := given[name].strip())}
+    chosen: dict[str, Any] = {"question": entered.get("question", "")}
+    if pattern := QUESTIONS.get(entered.get("kind", "")):  # type: ignore[call-overload]  # any text may come
         for place in PLACES:
-            if f"{{{place}}}" in pattern and not _one(given, place).strip():
+            if f"{{{place}}}" in pattern and place not in entered:
                 raise UsageError(f"{place.replace('_', ' ')}: say which one")
-        chosen["question"] = pattern.format(**{place: " ".join(_one(given, place).split()) for place in PLACES})
-    chosen |= {name: value for name in _TYPED if (value := _one(given, name).strip())}
-    if given.get("sources"):
-        chosen["sources"] = tuple(given["sources"])
-    return {**chosen, "approve": bool(given.get("approve")) or None, "fresh": bool(given.get("fresh"))}
+        chosen["question"] = pattern.format(**{place: " ".join(entered.get(place, "").split()) for place in PLACES})
+    chosen |= {name: entered[name] for name in _TYPED if name in entered}
+    if sources := tuple(given.getlist("sources")):
+        chosen["sources"] = sources
+    return {**chosen, "approve": "approve" in entered or None, "fresh": "fresh" in entered}
 
 
-def _one(given: Mapping[str, Sequence[str]], name: str) -> str:
-    return (given.get(name) or ("",))[0]
-
-
-async def _form(request: Request) -> dict[str, list[str]]:
+async def _form(request: Request) -> QueryParams:
     body = b""
     async for piece in request.stream():
         body += piece
         if len(body) > _LONGEST_FORM:
             raise HTTPException(413, "The form is too long.")
-    try:
-        return parse_qs(body.decode(errors="replace"), max_num_fields=200)
-    except ValueError:
-        raise HTTPException(413, "The form has too many fields.") from None
+    if body.count(b"&") >= _MOST_FIELDS:
+        raise HTTPException(413, "The form has too many fields.")
+    return QueryParams(body.decode(errors="replace"))
 
 
 @lru_cache(maxsize=4)  # a reader opens many records of a report

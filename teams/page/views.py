@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 
 from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
@@ -80,9 +81,7 @@ def part(name: str, *content: Any) -> Markup:
     return Markup(macro(*content))  # noqa: S704  made by a template, which escapes
 
 
-def ask_page(
-    settings: Settings, given: Mapping[str, Sequence[str]], live: Sequence[LiveRun], wrong: str | None = None
-) -> str:
+def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wrong: str | None = None) -> str:
     """The form for a question.
 
     Args:
@@ -92,8 +91,7 @@ def ask_page(
         wrong: why it could not be asked; None shows nothing.
     """
     research = settings.research
-    kind = (given.get("kind") or ("",))[0]
-    pattern = next((text for name, text in QUESTIONS.items() if name == kind), None)
+    pattern = next((text for name, text in QUESTIONS.items() if name == given.get("kind")), None)
     places = [place for _, place, _, _ in Formatter().parse(pattern or "") if place]
     budget = (
         ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
@@ -109,7 +107,7 @@ def ask_page(
         wrong=wrong,
         live=live,
         offline=settings.library.path is not None,
-        given={name: (given.get(name) or ("",))[0] for name in fields},
+        given={name: given.get(name, "") for name in fields},
         kinds=list(QUESTIONS),
         pattern=pattern.format(**dict.fromkeys(places, "…")) if pattern else None,
         places=places,
@@ -118,7 +116,7 @@ def ask_page(
         depths=DEPTHS,
         research=research,
         sources=searchable(),
-        chosen_sources=given.get("sources") or settings.tools.sources,
+        chosen_sources=given.getlist("sources") or settings.tools.sources,
         model=settings.llm.model,
         budget=budget,
     )
