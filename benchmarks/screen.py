@@ -4,9 +4,9 @@
 
 FOLDER holds `indications*.tsv` (columns `disease` and `drug`; Every Cure's list, see `benchmarks.conditions`). Of its
 diseases those are drawn by seed whose names the library's titles hold often enough. For each, all drugs that its
-records name are ranked: by the screening, where drugs without a verdict tie at the end, or go by NPMI there; and by
-NPMI of drug and condition over all records of the screening, the co-mention floor. AUROC and P@10 are means over
-conditions; no list is complete, so P@10 is a lower bound.
+records name are ranked: as the screening does, by its verdicts alone, by how many of the records name them, and by NPMI
+of drug and condition over all records of the screening, the co-mention floor. AUROC and P@10 are means over conditions;
+no list is complete, so P@10 is a lower bound.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from benchmarks.conditions import KNOWN_DRUGS, TITLES, Titles, draw_conditions, 
 
 from willowbark.teams.screening import screen
 from willowbark.teams.screening.engines import engine_of
+from willowbark.teams.screening.results import NO_VERDICT
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.library import open_library
 from willowbark.tools.reading.document import Document
@@ -78,8 +79,11 @@ def main() -> None:
             print(f"    {wall:.0f} s, {done.read_s:.0f} s of them reading: {wall / done.read_s:.2f} times (due 1.2)")
         keys = {row["condition"]: row["keys"] for row in Table(out / "search").rows()}
         places: dict[str, dict[str, float]] = {each: {} for each in conditions}
+        judged: dict[str, set[str]] = {each: set() for each in conditions}
         for row in csv.DictReader((out / "matrix.csv").read_text(encoding="utf-8-sig").splitlines()):
             places[row["condition"]][row["drug"]] = 1 / int(row["place"])
+            if row["certainty"] != NO_VERDICT:
+                judged[row["condition"]].add(row["drug"])
     named: dict[str, Counter[str]] = {}
     for condition in conditions:
         named[condition] = Counter(
@@ -89,7 +93,7 @@ def main() -> None:
         )
     total = sum((Counter(each) for each in named.values()), Counter[str]())
     rows = sum(total.values())
-    ranked: dict[str, list[tuple[float | None, float]]] = {"screening": [], "screening, then NPMI": [], "NPMI": []}
+    ranked: dict[str, list[tuple[float | None, float]]] = {}
     for condition in conditions:
         used, held = tables.curated[condition], named[condition]
         if not used.intersection(held):
@@ -100,11 +104,15 @@ def main() -> None:
             drug: math.log(count * rows / (size * total[drug])) / -math.log(count / rows) if count < rows else 1.0
             for drug, count in held.items()
         }
-        both = {drug: (mine[drug], npmi[drug]) for drug in held}
-        places_of_both = {drug: float(place) for place, drug in enumerate(sorted(held, key=lambda drug: both[drug]))}
-        for scores, name in zip((mine, places_of_both, npmi), ranked, strict=True):
-            ranked[name].append((auroc(scores, used), precision(scores, used)))
-    print(f"    {len(ranked['NPMI'])} conditions with a drug in use among those that their records name")
+        orders = {
+            "screening": mine,
+            "its verdicts alone": {drug: mine[drug] * (drug in judged[condition]) for drug in held},
+            "how many records name a drug": {drug: float(count) for drug, count in held.items()},
+            "NPMI": npmi,
+        }
+        for name, scores in orders.items():
+            ranked.setdefault(name, []).append((auroc(scores, used), precision(scores, used)))
+    print(f"    {len(ranked.get('NPMI', []))} conditions with a drug in use among those that their records name")
     for name, told in ranked.items():
         print(
             f"    {name}: AUROC {mean([area for area, _ in told]):.3f}, P@10 {mean([share for _, share in told]):.3f}"

@@ -58,6 +58,11 @@ def test_a_screening_answers_from_the_bundled_library(undisturbed: Path) -> None
     first = {row["condition"]: row["drug"] for row in matrix if row["place"] == "1"}
     assert set(first) == {"smoking cessation", "nicotine dependence"}
     assert {"varenicline", "bupropion"} <= {row["drug"] for row in matrix if row["condition"] == "smoking cessation"}
+    judged = [row["certainty"] != "no verdict" for row in matrix if row["condition"] == "smoking cessation"]
+    assert judged == sorted(judged, reverse=True)
+    assert not all(judged)
+    told = {row["drug"] for row in rows(undisturbed / "evidence.csv")}
+    assert told == {row["drug"] for row in matrix if row["certainty"] != "no verdict"}
     library = open_library("bundled")
     for row in rows(undisturbed / "evidence.csv"):
         (record,) = library.by_numbers([row["key"]], "pubmed")

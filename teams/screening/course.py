@@ -137,7 +137,7 @@ def screen(
     done.records = sum(len(each.keys) for each in searches.values())
     kept = _read(asked, searches, origin, engine, Table(out / "readings"), done, tell)
     found = asyncio.run(_conclude(asked, searches, origin, kept, tell))
-    done.cells = sum(len(candidates) for candidates, _ in found.values())
+    done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
     done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
 
@@ -282,18 +282,19 @@ async def _conclude(
     kept: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
-    """The candidates of each condition, best first, with a verdict each, and the records by key."""
+    """The candidates of each condition, those with a verdict first, best first, and the records by key."""
     found = {}
     async with origin.open() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
             pool, readings = origin.records(searches[name]), Readings(KeptReader(kept))
-            candidates = [each for each in appraise_candidates(question, pool, readings) if each.has_verdict]
-            if candidates and databases:
-                names = [each.drug for each in candidates]
+            candidates = appraise_candidates(question, pool, readings)
+            if databases and (names := [each.drug for each in candidates if each.has_verdict]):
                 entries = [record for source in databases for record in (await source.look_up(*names)).records]
                 pool = [*pool, *entries]
-                candidates = [each for each in appraise_candidates(question, pool, readings) if each.has_verdict]
+                candidates = appraise_candidates(question, pool, readings)
+            # Beyond the verdicts, how many records on the condition name a drug tells more than any other order.
+            candidates.sort(key=lambda each: (not each.has_verdict, -len(each.records) * (not each.has_verdict)))
             found[name] = candidates, {record.key: record for record in pool}
             if place % _CONDITIONS_A_PART == 0:
                 tell(f"concluded on {place:,} of {len(asked):,} conditions")

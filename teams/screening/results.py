@@ -25,6 +25,8 @@ MATRIX = (
     "cautions", "quote", "key", "url",
 )  # fmt: skip
 EVIDENCE = ("condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url")
+NO_VERDICT = "no verdict"
+"""Stands for the certainty of drugs that records on the condition name, but neither support nor contradict."""
 _MOST_SHOWN = 8  # records of a cell on the page; the table has all
 
 Found = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
@@ -52,7 +54,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
                     "condition": condition,
                     "place": place,
                     "drug": each.drug,
-                    "certainty": each.appraisal.certainty.level.said,
+                    "certainty": each.appraisal.certainty.level.said if each.has_verdict else NO_VERDICT,
                     "quality": each.appraisal.quality,
                     "group": each.group,
                     "supporting": len(each.appraisal.supporting),
@@ -62,7 +64,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
                     **{name: first[name] for name in ("quote", "key", "url")},
                 }
             )
-            evidence += rows
+            evidence += rows if each.has_verdict else []
     written = list[Path]()
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
         (out / f"{name}.parquet").unlink(missing_ok=True)
@@ -119,7 +121,7 @@ def _page(
             )
     cells: dict[str, list[list[Any]]] = {condition: [] for condition in found}
     names = ("drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive", "cautions")
-    for row in matrix:
+    for row in (each for each in matrix if each["certainty"] != NO_VERDICT):
         own = behind[row["condition"], row["drug"]]
         cells[row["condition"]].append([*(row[name] for name in names), own])
     counts = {
