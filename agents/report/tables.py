@@ -14,13 +14,12 @@ from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
-from willowbark.tools.lexicon.stemming import content_words
 from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import RATIOS, EffectSize, effect_sizes, effect_sizes_of, figures, followup_months
 from willowbark.tools.reading.reading import Comparator, Match, OutcomeKind, Role
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.text import groups
+from willowbark.tools.reading.text import says
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
@@ -188,8 +187,7 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     has_effects = bool(effect_sizes(body))
 
     def is_on_outcome(sentence: str) -> bool:
-        tells_harm = any("harm" in groups().get(word, ()) for word in content_words(sentence))
-        return not outcomes.isdisjoint(_conditions_in(sentence)) and not tells_harm
+        return not outcomes.isdisjoint(_conditions_in(sentence)) and not says("sign of harm", sentence)
 
     outcomes = frozenset[str]().union(*map(_conditions_in, passages))
     if not found and has_effects and outcomes:

@@ -46,7 +46,7 @@ _WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
 
 
 _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
-"""Groups of words, of those in `reading/signs.tsv`."""
+"""Signs of a sentence, of those that `Sentence.signs` tells."""
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 """Designs that report nothing of patients."""
 

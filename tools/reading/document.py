@@ -14,15 +14,15 @@ from willowbark.tools.evidence import Evidence
 
 from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import tokens
 from .screening import is_prose, screen
-from .text import ZONES, SentenceRole, Token, groups, heading_role, plain, sentence_spans, tokens_of, zone_features
+from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentence_spans, tokens_of, zone_features
 
 Made = TypeVar("Made")
 KEPT = 512
 """Documents that are remembered: more records than most runs appraise in a round, in some 50 MB."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
+_SIGNS = ("harm", "induced", "causes", "less", "not")
 _SKIPPED = frozenset("; : , ( ) = ±".split())
 
 
@@ -71,8 +71,8 @@ class Sentence:
 
     @property
     def signs(self) -> frozenset[str]:
-        """Groups of words that it has words of, as `signs.tsv` names them: harm, less, not, …"""
-        return self.document.once(_groups_in, self.text)
+        """Which signs it bears, of those in `_SIGNS`: it speaks of harm, of less, not of it, …"""
+        return self.document.once(_signs_in, self.text)
 
     def has_as_population(self, start: int, end: int) -> bool:
         """Whether it has a condition as what people had before: "in a diabetes patient", "those with it", "treated it".
@@ -87,9 +87,8 @@ class Sentence:
         return has_it or after in (["patient"], ["patients"]) or not _TREATED.isdisjoint(before)
 
 
-def _groups_in(sentence: str) -> frozenset[str]:
-    known = groups()
-    return frozenset(name for token in tokens(sentence) for name in known.get(token.key, ()))
+def _signs_in(sentence: str) -> frozenset[str]:
+    return frozenset(name for name in _SIGNS if says(f"sign of {name}", sentence))
 
 
 class Document:

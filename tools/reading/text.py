@@ -6,9 +6,7 @@ there is one.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -73,17 +71,6 @@ def says(cue: str, text: str) -> re.Match[str] | None:
     'double-blind'
     """
     return cue_regex(cue, __package__).search(text)
-
-
-@cache
-def groups() -> Mapping[str, tuple[str, ...]]:
-    """The groups of `signs.tsv` (harm, induced, causes, less, not) that each word belongs to."""
-    found: dict[str, list[str]] = {}
-    for line in files(__package__).joinpath("signs.tsv").read_text("utf-8").splitlines():
-        group, words = line.split("\t")
-        for word in words.split():
-            found.setdefault(word, []).append(group)
-    return {word: tuple(names) for word, names in found.items()}
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
