@@ -164,6 +164,15 @@ def test_what_a_drug_does_is_told_from_the_tables_where_no_record_was_found(ques
     assert _first_lines(question).startswith(first)
 
 
+def test_which_drugs_cause_a_harm_is_told_from_sentences_on_the_one_drug_of_their_record() -> None:
+    paper = _paper("Divalproex in headache. Side effects reported were nausea and weight gain, seldom grave.")
+
+    said = _first_lines("Which drugs cause weight gain?", paper)
+    assert "Named beside weight gain, inconclusive: valproic acid (1 publication)." in said
+    assert "nothing on weight gain clearly says so" in said
+    assert "Contraindicated" not in _first_lines("Which drugs cause depression?", paper)
+
+
 def test_of_a_list_on_a_label_the_item_that_is_asked_about_is_quoted() -> None:
     label = _label("donepezil", "Warnings: Slow heart beat; seizures; caution in asthma and obstructive lung disease.")
 

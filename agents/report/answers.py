@@ -163,8 +163,10 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     if said and (word := first_word(asked, known, first)):
         said[0] = f"{word}: {said[0][0].lower()}{said[0][1:]}"
     is_known, shown = bool(said), [each.drug for each in first if each.heading == "Boxed warning"]
-    of_others = [each for each in boxed(material.pool, drugs) if each.drug not in shown]
-    said += [write_line("answers", "warning", w=each, kind=asked.kind, about="") for each in of_others]
+    boxes = [*boxed(material.pool, drugs), *(each for each in reversed(labelled) if each.heading == "Boxed warning")]
+    of_others = [each for drug, each in {each.drug: each for each in boxes}.items() if drug not in shown]
+    others = [write_line("answers", "warning", w=each, kind=asked.kind, about="") for each in of_others]
+    said += others if asked.names_all else []
     posted = [
         (key, what, listed([count_events(each) for each in groups], most=MOST_GROUPS))
         for key, what, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
@@ -176,23 +178,29 @@ def answer_on_harm(material: Material, references: References) -> Answer:
     ]
     if found and not about:
         caused = Counter(each.of for each in {(h.key, h.of): h for h in found}.values())
-        named = listed([f"{harm} ({counted(number, 'publication')})" for harm, number in caused.most_common()], most=8)
+        named = _with_publications(caused)
         said.append(write_line("answers", "leads", what=f"Reported harms of {_asked_names(material)}", drugs=named))
     elif asked.drugs or asked.drug_classes:
         published = list(_harm_in_publications(_asked_names(material), about, found, asked.drugs))
         said = [f"Reported: {published[0]}", *said] if reported and not is_known else [*said, *published]
-    elif found:
-        named = listed([f"{d} ({counted(reported[d], 'publication')})" for d in drugs if reported[d]], most=8)
-        what = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
-        said.append(write_line("answers", "leads", what=what, drugs=named))
+    else:
+        reports = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
+        for stance, what in (("reports", reports), ("undecided", f"Named beside {about}, inconclusive")):
+            named = _with_publications(Counter(each.drug for each in found if each.stance == stance))
+            said += [write_line("answers", "leads", what=what, drugs=named)] if named else []
     missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in mentioned]
     if not (is_known or reported):
-        whose, leads = "" if asked.kind == "avoid" else _asked_names(material), said[len(of_others) :]
+        whose, leads = "" if asked.kind == "avoid" else _asked_names(material), [x for x in said if x not in others]
         said.insert(0, _nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if leads else ""))
     elif missing:
         said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
+    said += [] if asked.names_all else others
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
     return Answer(said, _harm_quotes(found, [*labelled, *of_others], about, references), sure)
+
+
+def _with_publications(times: Counter[str]) -> str:
+    return listed([f"{name} ({counted(number, 'publication')})" for name, number in times.most_common()], most=8)
 
 
 def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:

@@ -128,7 +128,9 @@ def _said_of_subject(record: Evidence, asked: Question, readings: Readings) -> I
             told = harm_sentences(record, drug)
             decided = sentence.zone in "RC" and reading.verdict in ("contradicts", "neutral")
             shown = told[0] if told else sentence.text if decided else ""
-        if asked.drugs or asked.drug_classes or (stance == "reports" and _is_harm(reading, asked.kind)):
+        is_named = bool(asked.drugs or asked.drug_classes)
+        is_lead = asked.kind == "harm" and stance == "undecided" and "harm" in sentence.signs and not _denies(sentence)
+        if is_named or is_lead or (stance == "reports" and _is_harm(reading, asked.kind)):
             yield Harm(record.key, drug, stance if shown else "silent", shown, condition)
 
 
@@ -158,8 +160,9 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
     people = [*asked.conditions, *filter(None, [asked.population])]
     tabled = [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
     if not asked.names_all:
-        wanted = asked.drug_classes
-        return [each for each in tabled if not wanted or any(is_within(each.drug, name) for name in wanted)]
+        wanted, is_any = asked.drug_classes, asked.kind != "harm"  # what it should not be given in, it need not cause
+        listed = [each for each in tabled if is_any or each.heading == "Boxed warning"]
+        return [each for each in listed if not wanted or any(is_within(each.drug, name) for name in wanted)]
     found, names_it, is_alone = list[Warning](), _namer(asked), len(asked.drugs) + len(asked.drug_classes) == 1
     labelled = {drug_of(record) for record in pool if isinstance(record.record, Label)}
     for drug in (*asked.drugs, *asked.drug_classes):
@@ -295,7 +298,10 @@ def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str,
 def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> Iterator[tuple[str, Sentence]]:
     """Drugs asked about, each with the sentence to show; where none is named, those that such a sentence names."""
     if not (asked.drugs or asked.drug_classes):
-        yield from {drug: sentence for sentence in reversed(said) for drug in sorted(sentence.drugs)}.items()
+        only = {name for name, _, _ in document.drugs}  # a sentence that names none is on the one drug of its record
+        yield from {
+            drug: each for each in reversed(said) for drug in sorted(each.drugs or (only if len(only) == 1 else ()))
+        }.items()
         return
     for drug in dict.fromkeys(name for name, _, _ in document.drugs):
         if is_asked_about(drug, asked):
