@@ -200,7 +200,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             notes.append(f"{self.name}: not searched, and not shown: {counted(len(left) - len(plain), 'query')}")
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
-            notes.append(f"{self.name}: {unread} of the model's candidates left out, since no record was read on them")
+            notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")
 
         memory.gaps = draft.gaps
         verdict = self._decided(draft, request, sources_breakdown(pool), run.exhausted(iteration))

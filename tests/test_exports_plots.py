@@ -58,7 +58,7 @@ def test_a_sentence_that_compares_drugs_is_left_out_and_counted() -> None:
     [plot] = plots_of(*GOOD, mixed)
 
     assert (len(plot.effects), plot.left_out) == (2, 1)
-    assert "1 left out: their sentences compare several drugs" in plot.caption
+    assert "1 excluded: their sentences compare several drugs" in plot.caption
 
 
 @pytest.mark.parametrize(

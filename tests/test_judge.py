@@ -133,7 +133,7 @@ async def test_candidates_that_no_record_names_are_struck() -> None:
     wish = proposal(**{"drug_candidates": ["Inderal", "migrastatin"]})
     verdict = await judged(*ROUND, answer=wish)
     assert verdict.details.drug_candidates == ["propranolol"]
-    assert verdict.notes == ["judge: 1 of the model's candidates left out, since no record was read on them"]
+    assert verdict.notes == ["judge: 1 of the model's candidates excluded, since no record was read on them"]
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:

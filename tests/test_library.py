@@ -188,7 +188,7 @@ def test_the_bundled_library_says_what_it_is_and_where_each_record_is_from() -> 
     library = open_library("bundled")
 
     assert isinstance(library, Library)
-    assert "told in Willowbark's own words" in library.summary
+    assert "its texts are paraphrased" in library.summary
     for file in (Path(__file__).parents[1] / "tools" / "library" / "bundled").glob("*.jsonl"):
         for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
             assert row.get("willowbark", row)["provenance"], file.name

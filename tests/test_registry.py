@@ -115,7 +115,7 @@ def table_of_sources() -> str:
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()
         cells = (
             f"[{card.title}]({card.documentation}) (`{card.name}`)",
-            asked.get(card.use, "about records at hand"),
+            asked.get(card.use, "about known records"),
             limit,
             f"`{card.key}`" if card.key else "none",
             f"{card.fresh_days:g} day{'' if card.fresh_days == 1 else 's'}",

@@ -119,7 +119,7 @@ class Read:
     def notes(self) -> list[str]:
         """What the report should say of it, a line for each reason."""
         refused = (
-            f"Of the model's readings {len(which)} left out, the learned reader's stand there ({reason}): "
+            f"Of the model's readings {len(which)} were rejected and replaced by the trained reader's ({reason}): "
             f"{listed(which, most=5)}"
             for reason, which in self.refused.items()
         )

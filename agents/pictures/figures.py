@@ -67,7 +67,7 @@ class ForestPlot:
     @property
     def caption(self) -> str:
         """What is drawn, and what was left out."""
-        left_out = f" {self.left_out} left out: their sentences compare several drugs." if self.left_out else ""
+        left_out = f" {self.left_out} excluded: their sentences compare several drugs." if self.left_out else ""
         return (
             f"{self.drug}: effect estimates as reported ({'/'.join(self.measures)}; line: confidence interval where "
             f"reported). Outcomes and comparators differ, so they are not pooled.{left_out}"

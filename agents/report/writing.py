@@ -221,7 +221,7 @@ class Writing:
         if part.verdicts.dropped and not part.verdicts.kept:
             left = clients[list(clients).index(answer.by) + 1 :]
             later = await self._draft_on(request, left, token)
-            later.failures = [*part.failures, "none of the claims that the model gave stood", *later.failures]
+            later.failures = [*part.failures, "none of the model's claims passed verification", *later.failures]
             later.verdicts.dropped = [*part.verdicts.dropped, *later.verdicts.dropped]
             return later
         return part

@@ -34,7 +34,7 @@ _ABOUT = (
     "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
     "verdict: what the record says of the drug. stance: how it counts in the appraisal; retracted ones are excluded.",
     "population, intervention, comparator, outcome, result: as read from the record, in the reader's own words.",
-    "effects, figures and passage: verbatim from the record; section is where the passage stands; in_figures is "
+    "effects, figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
     "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
 )

@@ -149,7 +149,7 @@ def read_file(
             count.records += 1
             if isinstance(record, Unreadable):
                 count.unread += 1
-                complain(f"{name}, {record.place}: {record.why}; left out")
+                complain(f"{name}, {record.place}: {record.why}; skipped")
             elif count.records >= output.last:
                 rows = list(_read(count.records, record, condition, reader))
                 count.silent += not rows

@@ -35,7 +35,7 @@ def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet:
 
     held = build_library(folder, source, tell, must_exist=must_exist)
     for name, why in held.refused.items():
-        complain(f"{source / name}: {why}; left out")
+        complain(f"{source / name}: {why}; skipped")
     write_lines([f"{held.records:,} records of {len(held.files):,} files in {folder}"])
     return LEFT_OUT if held.refused else 0
 
@@ -57,7 +57,7 @@ def show_info(folder: Path) -> None:
         f"size: {size / 1e9:.2f} GB",
         f"updated: {held.updated or 'never'}",
     ]
-    write_lines([*lines, *(f"left out: {name}: {why}" for name, why in held.refused.items())])
+    write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in held.refused.items())])
 
 
 def verify(folder: Path, source: Path | None) -> int:
@@ -82,7 +82,7 @@ def screen_file(
     limiter = None if engine == "local" else ClusterLimiter()
     done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter)
     for said in done.refused:
-        complain(f"{said}; left out")
+        complain(f"{said}; skipped")
     if done.empty:
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():

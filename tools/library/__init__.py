@@ -96,7 +96,7 @@ class Library:
             about = f" on {', '.join(some)} and {last}" if some else f" on {last}"
         counts = f"{held.publications:,} publications and {held.trials:,} trials{about}"
         if self.path == BUNDLED:
-            return f"the library that comes with Willowbark ({counts}; its texts are told in Willowbark's own words)"
+            return f"the library that comes with Willowbark ({counts}; its texts are paraphrased)"
         return f"the library {Path(self.path).name} ({counts})"
 
     def find(self, source: Source, query: str, max_results: int, filters: Filters | None) -> SourceReply:

@@ -244,7 +244,7 @@ def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
     except (OSError, ValueError) as error:
         yield f"the index cannot be opened ({error}); build the library anew"
     for name, why in held.refused.items():
-        yield f"{name}: {why}; left out"
+        yield f"{name}: {why}; skipped"
     for name, said in held.files.items():
         if said["unread"]:
             yield f"{name}: {said['unread']} articles could not be read: {'; '.join(said['unread_first'])}"

@@ -117,7 +117,7 @@ class Question:
         slots = [word for name in self.conditions if canonical_condition(name) is None for word in name.split()]
         for word in (*self.unread, *slots):
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
-                return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as it stands"
+                return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as typed"
         if unclear := self._unknown_property:
             return f"“{unclear}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:

@@ -108,7 +108,7 @@ def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | 
     said = [
         f"Of {name}, the European Medicines Agency lists: {'; '.join(states)}.",
         f"First authorised centrally: {days[0] if days else 'on a day that is not given'}.",
-        "Authorisations by member states are not listed, and a status tells no reason.",
+        "Authorisations by member states are not listed, and a status gives no reason.",
     ]
     record = Approval(
         drug=name,
