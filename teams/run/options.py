@@ -75,7 +75,7 @@ class Shown(BaseModel, frozen=True, extra="forbid"):
 
 
 class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
-    """Everything that can be set for one run; what is left out is as the settings say."""
+    """Everything that can be set for one run; what is left out is as `[llm]`, `[research]` and `[tools]` say."""
 
     question: str | None = None
     """1 to 2,000 characters; None where it comes from elsewhere: from the ledger, or from Studio's user."""
