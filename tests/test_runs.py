@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER, sample
 from typer.testing import CliRunner, Result
 
+from willowbark.teams.config import Settings
+from willowbark.teams.events import AgentEvent
 from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import RunRow, differences, match_run, print_runs
@@ -334,6 +337,21 @@ def test_resume_and_replay_are_shown_as_ask_is(command: str, run_id: str) -> Non
     assert json.loads((Path("elsewhere") / run_id / "report.json").read_text()) == json.loads(done.stdout)
     assert "[willowbark.run]" in done.stderr
     assert Path("spans.json").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("allowed", "code"), [(True, 0), (False, 4)])
+def test_a_resumed_run_keeps_to_the_fallback_it_was_allowed(
+    allowed: bool, code: int, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(run_id)
+    settings = Settings().overridden({"llm.fallback": allowed})
+
+    async def resumed(*_: object, **__: object) -> AsyncIterator[AgentEvent]:
+        yield AgentEvent(type="complete", message="", data=sample().model_copy(update={"model_failed": True}))
+
+    monkeypatch.setattr("willowbark.teams.run.resume.resume_stream", resumed)
+    monkeypatch.setattr(Settings, "restored", lambda *_: settings)
+    assert invoke("resume", run_id, "-q").exit_code == code
 
 
 def test_costs_are_shown_by_turn_and_agent_and_add_up(run_id: str) -> None:
