@@ -106,7 +106,7 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
             stands = stands.model_copy(update={"stance": "neutral"})
             verdicts.turned.append(DroppedClaim(claim=claim, reason=f"read as {direction or 'nothing'} on the drug"))
         unsaid = wording_objection(claim.text, claim.quote)
-        known = _short_names(record) | {claim.drug.casefold(): drug}
+        known = {**_short_names(record.content), claim.drug.casefold(): drug}
         if unsaid is None and drug in _drugs_in(claim.quote, known) - _drugs_in(claim.text, known):
             unsaid = "leaves the drug out that its quote is on"
         if unsaid is not None:
@@ -143,13 +143,24 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote)
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
-    return _no_result(claim, record, section)
+
+    # Whole sentences of title or text, and neither the record's aim nor its background.
+    title = record.citation.title
+    body = record.content.removeprefix(title).lstrip(" .\n")
+    text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
+    whole, zones = _cut("" if text == title else title, text)
+    quoted = quoted_sentences(quote, whole)
+    if quoted is None:
+        return "quotes a part of a sentence"
+    if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in zones[quoted]):
+        return "quotes an aim or what was known before, which is no result"
+    return None
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
     """Whether a quote names the drug; one that names none of the title's is on that of the title."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
-    known = _short_names(record) | {claim.drug.casefold(): drug}
+    known = {**_short_names(record.content), claim.drug.casefold(): drug}
     in_quote, in_title = (_drugs_in(text, known) for text in (claim.quote, record.citation.title))
     if drug in in_quote:
         return True
@@ -164,25 +175,28 @@ def _drugs_in(text: str, known: Mapping[str, str]) -> set[str]:
     }
 
 
-def _short_names(record: Evidence) -> dict[str, str]:
+@lru_cache(maxsize=512)
+def _short_names(content: str) -> Mapping[str, str]:
     """What a record calls drugs for short, in small letters."""
     return {
         each.text.casefold(): each.name
-        for each in find_drugs(record.content)
+        for each in find_drugs(content)
         if each.text.isupper() and len(each.text) <= MAX_SHORT_NAME and each.text.casefold() != each.name
     }
 
 
 def wording_objection(text: str, quote: str) -> str | None:
     """Why a model's words don't stand for a quote; None where they are whole sentences of it."""
+    return None if plain(text).rstrip(".") in _wordings(quote) else "is no whole sentence of its quote"
+
+
+@lru_cache(maxsize=512)
+def _wordings(quote: str) -> frozenset[str]:
+    """A quote and each run of its sentences, for comparison: many sentences are held against one quote."""
     given = sentences(quote)
-    runs = (" ".join(given[at:end]) for at in range(len(given)) for end in range(at + 1, len(given) + 1))
-    told = plain(text).rstrip(".")
-    if told == plain(quote).rstrip(".") or any(
-        told in (run.rstrip("."), _HEADED.sub("", run).rstrip(".")) for run in map(plain, runs)
-    ):
-        return None
-    return "is no whole sentence of its quote"
+    runs = [" ".join(given[at:end]) for at in range(len(given)) for end in range(at + 1, len(given) + 1)]
+    plainly = [plain(run) for run in runs]
+    return frozenset(each.rstrip(".") for each in (plain(quote), *plainly, *(_HEADED.sub("", run) for run in plainly)))
 
 
 def said_freely(sentence: str, claims: Sequence[Claim], *, may_name_drugs: bool = False) -> Claim | bool:
@@ -201,21 +215,6 @@ def said_freely(sentence: str, claims: Sequence[Claim], *, may_name_drugs: bool 
         or (not may_name_drugs and (find_drugs(sentence) or find_drug_classes(sentence)))
         or addressed_to_machines(sentence)
     )
-
-
-def _no_result(claim: Claim, record: Evidence, section: str) -> str | None:
-    """Why a quote is no result: it is cut, or the record's aim or background."""
-    title = record.citation.title
-    body = record.content.removeprefix(title).lstrip(" .\n")
-    text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
-
-    whole, zones = _cut("" if text == title else title, text)
-    quoted = quoted_sentences(plain(claim.quote), whole)
-    if quoted is None:
-        return "quotes a part of a sentence"
-    if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in zones[quoted]):
-        return "quotes an aim or what was known before, which is no result"
-    return None
 
 
 @lru_cache(maxsize=512)
