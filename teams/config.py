@@ -92,13 +92,13 @@ class OrchestratorConfig(_Section):
     max_iterations: Count = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
     max_results_per_tool: Count = Field(default=50, ge=1, le=50)
-    """Records of a page of a search; a quick run takes at most 30, an exhaustive one four times as many."""
+    """Records per page of a search; at most 30 in a quick run, four times as many in an exhaustive one."""
     search_timeout: Number = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
 
 
 class LimitSettings(_Section):
-    """`[research.limits]`: what a run may use up; the word `"none"` lifts a limit."""
+    """`[research.limits]`: what a run may use; `"none"` removes a limit."""
 
     max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
     """Tokens of all model calls; None sets no limit."""
@@ -116,18 +116,18 @@ class ResearchSettings(OrchestratorConfig):
     judge_threshold: Number = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
     include_rag: bool = False
-    """Whether a language model that judges or writes may ask the collected records first, by the tool `ask_records`."""
+    """Whether a language model that judges or writes may query the collected records with the tool `ask_records`."""
     approve: bool = False
-    """Whether a person is asked which candidates the report should deal with, as `ask --approve` does."""
+    """Whether a person is asked which candidates the report should cover, as with `ask --approve`."""
     approval_default: Literal["all", "none"] = "all"
-    """What holds where nobody answers: all candidates, or none."""
+    """If nobody answers: all candidates, or none."""
     approval_timeout_s: Number = Field(default=300.0, gt=0, le=86_400)
-    """Seconds to wait for an answer; they count for no other limit."""
+    """Seconds to wait for an answer; they count towards no other limit."""
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
     @property
     def page_size(self) -> int:
-        """Records of a page at this depth."""
+        """Records per page at this depth."""
         most = self.max_results_per_tool
         return {"quick": min(most, 30), "standard": most, "exhaustive": 4 * most}[self.depth]
 
@@ -136,7 +136,7 @@ class PubMedSettings(_Section):
     """`[tools.pubmed]`."""
 
     email: Annotated[str, AfterValidator(_email)] | None = None
-    """Contact that NCBI asks for; None sends none."""
+    """Contact address for NCBI; None sends none."""
 
 
 class ToolSettings(_Section):
@@ -150,14 +150,14 @@ class ToolSettings(_Section):
 
 
 class Price(_Section):
-    """What a model costs, in US dollars for a million tokens."""
+    """What a model costs, in US dollars per million tokens."""
 
     input: Number = Field(ge=0)
     output: Number = Field(ge=0)
 
 
 class RoleSettings(_Section):
-    """`[llm.roles]`: who thinks where that is not `llm.model`; a cheaper model may read, a stronger one judge."""
+    """`[llm.roles]`: models for roles other than `llm.model`; a cheaper model may read, a stronger one judge."""
 
     reader: Name | None = None
     """Reads the publications; most of a run's tokens are its."""
@@ -165,7 +165,7 @@ class RoleSettings(_Section):
     """Chooses what to search for."""
     judge: Name | None = None
     report: Name | None = None
-    """Writes claims, and looks at their wording again."""
+    """Writes claims, and revises their wording."""
 
     def of(self, agent: str) -> str | None:
         """The model of an agent, by the name that accounts give it; None is `llm.model`."""
@@ -182,51 +182,51 @@ class LLMSettings(_Section):
     model: Name = "baseline"
     """`baseline`, or `openai/…`, `anthropic/…`, `ollama/…`, `azure/…`."""
     roles: RoleSettings = Field(default_factory=RoleSettings)
-    """Other models for some of the work; `--model` sets them aside."""
+    """Other models for some roles; `--model` overrides them."""
     temperature: Number | None = Field(default=None, ge=0, le=2)
-    """None leaves it to the model; some refuse any."""
+    """None leaves it to the model; some refuse any value."""
     max_tokens: Count | None = Field(default=None, ge=256)
-    """Tokens of one answer; None takes the provider's usual."""
+    """Tokens of one answer; None uses the provider's default."""
     timeout_s: Number = Field(default=120.0, gt=0, le=3600)
     """Seconds for one answer."""
     turn_timeout_s: Number = Field(default=180.0, gt=0, le=7200)
     """Seconds for a specialist's turn: all its searches, answers and its reflection."""
     num_ctx: Count | None = Field(default=None, ge=2048)
-    """Tokens of context that Ollama is asked for; None asks for 32,768: its own default cuts prompts in silence."""
+    """Tokens of context requested from Ollama; None requests 32,768, as its default truncates prompts silently."""
     context_tokens: Count | None = Field(default=None, ge=2048)
-    """Tokens that a prompt and its answer may have together: what would be longer is asked in parts. None leaves it to
-    the server to refuse; Ollama, which cuts prompts instead, has `num_ctx`."""
+    """Tokens of a prompt and its answer together; longer prompts are split. None relies on the server to refuse them;
+    for Ollama, which truncates prompts instead, set `num_ctx`."""
     streaming: bool = False
-    """Whether answers are taken piece by piece; each may then take five times `timeout_s`, as slow models need."""
+    """Whether answers arrive piece by piece; each may then take five times `timeout_s`, for slow models."""
     batch: bool = False
     """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
     minutes or a day."""
     fallback: bool = False
-    """Whether a report counts as one that the baseline analyst wrote since the model failed."""
+    """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
     base_url: Annotated[str, AfterValidator(_plain_address)] | None = None
-    """Another server that speaks the provider's protocol; None takes the provider's own."""
+    """Another server that speaks the provider's protocol; None uses the provider's own."""
     structured_output: bool | None = None
-    """Whether the model takes a JSON schema; None goes by its name, and by no for names not known."""
+    """Whether the server enforces a JSON schema; None goes by the provider and tests another `base_url` by one call."""
     prices: dict[str, Price] = {}
-    """By model name, over the list that comes with Willowbark; `"openai/…" = { input = 2.0, output = 8.0 }`."""
+    """By model name, overriding the built-in list; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
 class LibrarySettings(_Section):
     """`[library]`."""
 
     path: str | None = None
-    """A local library to search in the sources' place, without network: a folder of records, or `bundled`."""
+    """A local library to search instead of the sources, without network: a folder of records, or `bundled`."""
     digest: str | None = None
-    """What the library must still hold, as runs note it; None takes any content."""
+    """Digest of the content the library must still have, as runs record it; None accepts any content."""
 
 
 class OutputSettings(_Section):
     """`[output]`."""
 
     directory: Path = Path("runs")
-    """Where run folders are made."""
+    """Folder for run folders."""
     formats: Annotated[tuple[Literal["md", "json"], ...], Field(min_length=1)] = ("md", "json")
-    """What is written of a report."""
+    """Files written for each report."""
 
 
 class Settings(BaseSettings):

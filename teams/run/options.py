@@ -65,7 +65,7 @@ class Shown(BaseModel, frozen=True, extra="forbid"):
     full: bool = False
     """Whether a terminal shows the whole report, not its summary and the table of candidates."""
     quiet: bool = False
-    """Whether progress is left out."""
+    """Whether progress is hidden."""
     trace: Path | None = None
     """File for OpenTelemetry spans; None writes none."""
     verbosity: int = Field(default=0, ge=0)
@@ -75,10 +75,10 @@ class Shown(BaseModel, frozen=True, extra="forbid"):
 
 
 class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
-    """Everything that can be set for one run; what is left out is as `[llm]`, `[research]` and `[tools]` say."""
+    """All options of one run; those left out follow `[llm]`, `[research]` and `[tools]`."""
 
     question: str | None = None
-    """1 to 2,000 characters; None where it comes from elsewhere: from the ledger, or from Studio's user."""
+    """1 to 2,000 characters; None if it comes from the ledger or from Studio's user."""
     settings: Settings | Path | None = None
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
     model: str | None = _over("llm.model")
@@ -86,17 +86,17 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     batch: bool | None = _over("llm.batch")
     """Whether publications are read through the provider's batch interface."""
     fallback: bool | None = _over("llm.fallback")
-    """Whether the baseline analyst may write the report where the model fails."""
+    """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
     max_iterations: int | None = _over("research.max_iterations")
     """Rounds, 1 to 20."""
     depth: Depth | None = _over("research.depth")
     """How much is read: `quick`, `standard` or `exhaustive`."""
     max_results: int | None = _over("research.max_results_per_tool")
-    """Records of a page of a search, 1 to 50."""
+    """Records per page of a search, 1 to 50."""
     sources: Sequence[str] | None = _over("tools.sources")
     """Names of the sources to search."""
     include_rag: bool | None = _over("research.include_rag")
-    """Whether judge and report agent may ask the collected records."""
+    """Whether judge and report agent may query the collected records."""
     max_tokens: int | None = _over("research.limits.max_tokens")
     """Tokens of all model calls."""
     max_seconds: float | None = _over("research.limits.max_seconds")
@@ -104,15 +104,15 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     max_cost_usd: float | None = _over("research.limits.max_cost_usd")
     """US dollars of all model calls, where the model's price is known."""
     approve: Asked | bool | None = None
-    """Who is asked which candidates the report should deal with, before it is written: a function that takes the typed
-    request, or AutoGen's agent for a person. True asks whoever sits at the face, where it has somebody; in Python what
-    the settings call the default holds, and the report says so. None and False go by the settings."""
+    """Who chooses the candidates that the report covers, before it is written: a function that takes the typed request,
+    or AutoGen's agent for a person. True asks the user of the terminal, page or notebook; in Python the default of the
+    settings applies, and the report says so. None and False follow the settings."""
     ledger: Ledger | Path | None = None
-    """Keeps the run, so that it can be resumed and replayed; a path is opened for this run. None keeps none."""
+    """Keeps the run, so that it can be resumed and replayed; a path is opened for this run. None keeps nothing."""
     run_id: str | None = None
-    """The run's name in the ledger; None makes one."""
+    """The run's id in the ledger; None generates one."""
     fresh: bool = False
-    """Ask the sources even what another run of the ledger asked lately."""
+    """Ignore cached replies and query the sources again."""
     model_client: Annotated[ChatCompletionClient | None, _of_autogen("ChatCompletionClient")] = Field(
         default=None, repr=False
     )
@@ -120,18 +120,18 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     endpoints: Endpoints | None = Field(default=None, repr=False)
     """Where the sources are; None takes the public ones, or the library that is set."""
     offline: bool = False
-    """Search the library that comes with Willowbark, without network: `library="bundled"`."""
+    """Search the bundled library, without network: `library="bundled"`."""
     library: str | Path | None = None
-    """Search a local library in the sources' place, without network, over the settings' `library.path`: a folder of
-    records, or `bundled`; `endpoints` wins over it."""
+    """Search a local library instead of the sources, without network: a folder of records, or `bundled`. Overrides
+    `library.path` of the settings; `endpoints` overrides both."""
     recorder: Recorder | None = None
-    """Gets every exchange with a source."""
+    """Receives every exchange with a source."""
     cancellation_token: Annotated[CancellationToken | None, _of_autogen("CancellationToken")] = None
-    """Stops the run; the report of what was found until then still comes."""
+    """Stops the run, which still reports what it found so far."""
     hooks: AllHooks = ()
-    """Told what happens."""
+    """Functions that receive the run's events."""
     raise_unreachable: bool = True
-    """Whether `research` raises `SourcesUnreachable` where no source answered; False gives the report of that."""
+    """Whether `research` raises `SourcesUnreachable` if no source answered; False returns a report that says so."""
     shown: Shown = Shown()
     """How command line and notebook show it."""
 
