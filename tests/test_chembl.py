@@ -10,6 +10,7 @@ from recorded import answering
 
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
 from willowbark.tools.sources.drugs.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
@@ -293,6 +294,15 @@ def test_an_indication_keeps_its_highest_phase() -> None:
 
 def test_mechanisms_without_any_word_are_left_out() -> None:
     assert parse_mechanisms([{"mechanism_of_action": None, "action_type": None, "target_chembl_id": None}], []) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "due"), [(15365, "CHEBI:15365"), ("15365", "CHEBI:15365"), (None, None), ("n/a", None)]
+)
+def test_the_number_in_chebi_is_kept_where_chembl_names_one(said: object, due: str | None) -> None:
+    record = parse_drug({"molecule_chembl_id": "CHEMBL25", "pref_name": "ASPIRIN", "chebi_par_id": said}).record
+    assert isinstance(record, Drug)
+    assert record.chebi_id == due
 
 
 def test_a_molecule_without_a_name_goes_by_its_id() -> None:

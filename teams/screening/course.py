@@ -290,7 +290,7 @@ async def _conclude(
             pool, readings = origin.records(searches[name]), Readings(KeptReader(kept))
             candidates = appraise_candidates(question, pool, readings)
             if databases and (names := [each.drug for each in candidates if each.has_verdict]):
-                entries = [record for source in databases for record in (await source.look_up(*names)).records]
+                entries = [record for source in databases for record in (await source.look_up(name, *names)).records]
                 pool = [*pool, *entries]
                 candidates = appraise_candidates(question, pool, readings)
             # Beyond the verdicts, how many records on the condition name a drug tells more than any other order.

@@ -13,6 +13,8 @@ from jinja2 import Environment, StrictUndefined
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_condition
+from willowbark.tools.records import Disease, Drug
 from willowbark.tools.registry import kind_of
 from willowbark.tools.whole_file import write_file
 
@@ -22,7 +24,7 @@ from .tables import Table, has_parquet
 
 MATRIX = (
     "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
-    "cautions", "quote", "key", "url",
+    "cautions", "quote", "key", "url", "condition_id", "chembl_id", "chebi_id",
 )  # fmt: skip
 EVIDENCE = ("condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url")
 NO_VERDICT = "no verdict"
@@ -46,8 +48,14 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
     """
     matrix, evidence = list[dict[str, Any]](), list[dict[str, Any]]()
     for condition, (candidates, records) in found.items():
+        diseases = [held for each in records.values() if isinstance(held := each.record, Disease)]
+        same = {canonical_condition(condition), condition.casefold()}
+        condition_id = next(
+            (each.disease_id for each in diseases if canonical_condition(each.disease or "") in same), None
+        )
         for place, each in enumerate(candidates, 1):
             rows = _evidence_of(condition, each, records)
+            about = [held for key in each.drug_records if isinstance(held := records[key].record, Drug)]
             first = next((row for row in rows if row["quote"]), rows[0])
             matrix.append(
                 {
@@ -62,6 +70,9 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
                     "inconclusive": len(each.appraisal.inconclusive) + len(each.appraisal.not_assessed),
                     "cautions": "; ".join(each.cautions),
                     **{name: first[name] for name in ("quote", "key", "url")},
+                    "condition_id": condition_id,
+                    "chembl_id": next((said.chembl_id for said in about if said.chembl_id), None),
+                    "chebi_id": next((said.chebi_id for said in about if said.chebi_id), None),
                 }
             )
             evidence += rows if each.has_verdict else []

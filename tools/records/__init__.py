@@ -220,6 +220,8 @@ class Drug(Fields, frozen=True):
     drug: str | None = None
     """Name in lower case."""
     chembl_id: str | None = None
+    chebi_id: str | None = None
+    """`CHEBI:15365`, where ChEMBL names it."""
     molecule_type: str | None = None
     max_phase: int | float | None = None
     """0.5 (early phase 1) to 4 (marketed), whatever for."""

@@ -54,10 +54,11 @@ def parse_drug(
     """
     chembl_id = str(molecule["molecule_chembl_id"])
     name = next(iter(molecule_names(molecule)), chembl_id).lower()
-    year = molecule.get("first_approval")
+    year, chebi = molecule.get("first_approval"), str(molecule.get("chebi_par_id") or "")
     record = Drug(
         drug=name,
         chembl_id=chembl_id,
+        chebi_id=f"CHEBI:{chebi}" if chebi.isdecimal() else None,
         molecule_type=molecule.get("molecule_type") or None,
         max_phase=parse_phase(molecule.get("max_phase")),
         first_approval=int(year) if year and str(year).isdecimal() else None,
