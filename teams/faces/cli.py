@@ -1,7 +1,7 @@
 """The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `export`, `read`, `doctor`, ….
 
-Reports go to stdout, everything else to stderr. Heavy modules are imported inside the commands, so that `--help`
-answers at once.
+Reports go to stdout, everything else to stderr. A face is imported when a command asks for it, so that `--help` answers
+at once.
 """
 
 import asyncio
@@ -307,13 +307,13 @@ def show(
     """Print the report of a run again, one of its rounds, or its costs."""
     if as_json + costs + (iteration is not None) > 1:
         raise UsageError("--json, --costs, --iteration: only one of them")
-    if iteration is None and not costs:
-        root = _runs_folder(runs, settings)
-        faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_report(root, run)), as_json=as_json)
     if costs:
         faces.export.show_costs(faces.runs.find_run(run))
-    if iteration is not None:
+    elif iteration is not None:
         faces.export.show_round(faces.runs.find_run(run), iteration)
+    else:
+        root = _runs_folder(runs, settings)
+        faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_report(root, run)), as_json=as_json)
 
 
 @command(*_SHOWN, epilog=EXIT_CODES)

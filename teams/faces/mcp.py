@@ -364,8 +364,7 @@ class Server(FastMCP[Any]):
             asking = tool
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
                 asking = SourceTool(tool.dump_component().config["source"], max_results=size)
-            asking.bind(self._transport, new_marker())
-            found = (await asking.run(wanted, CancellationToken())).replies
+            found = await self._ask(asking, wanted)
             _raise_failed(found)
             if asking is tool and isinstance(given, Paged):
                 page = slice((given.page - 1) * size, given.page * size)
@@ -373,6 +372,10 @@ class Server(FastMCP[Any]):
             return bounded(ToolReply(replies=found))
 
         return Offer(tool.name, tool.description, args, Records, answer, {name: _EXAMPLES[name]})
+
+    async def _ask(self, tool: EvidenceTool[Any], args: BaseModel) -> list[SourceReply]:
+        tool.bind(self._transport, new_marker())
+        return (await tool.run(args, CancellationToken())).replies
 
     def _own_offer(self, answer: _Answer, example: Mapping[str, Any], most: int = MOST_BYTES) -> Offer:
         """A method as a tool: its name, its docstring, and the types of its arguments and of its data."""
@@ -385,10 +388,8 @@ class Server(FastMCP[Any]):
         query = preprocess_query(args.query)
 
         async def ask(source: str) -> SourceReply:
-            tool = SourceTool(source, max_results=args.limit)
-            tool.bind(self._transport, new_marker())
             asked = search_args(source)(query=query, page=args.page)  # type: ignore[call-arg]
-            return (await tool.run(asked, CancellationToken())).replies[0]
+            return (await self._ask(SourceTool(source, max_results=args.limit), asked))[0]
 
         replies = await asyncio.gather(*map(ask, self._sources))
         _raise_failed(replies)
@@ -441,9 +442,8 @@ class Server(FastMCP[Any]):
             return SourceReply(source="europepmc", query=name, status=status, records=records)
         is_trial = number.startswith("NCT")
         tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
-        tool.bind(self._transport, new_marker())
         asked = TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number)
-        reply = (await tool.run(asked, CancellationToken())).replies[0]
+        reply = (await self._ask(tool, asked))[0]
         _raise_failed([reply])
         return reply
 
