@@ -144,8 +144,8 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
 
     assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
-    assert f"Evidence on further drugs: {left} (1 supporting, 0 contradicting)." in report.to_appendix()
-    assert "without an extractable result" not in report.to_appendix()
+    assert f"Evidence on further drugs: {left} (1 supporting, 0 contradicting)." in report.to_markdown()
+    assert "without an extractable result" not in report.to_markdown()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:

@@ -11,13 +11,13 @@ def counted(number: int, noun: str) -> str:
 
     >>> counted(1, "record"), counted(2, "cohort study"), counted(3, "case series"), counted(0, "search")
     ('1 record', '2 cohort studies', '3 case series', '0 searches')
-    >>> counted(2, "query"), counted(2, "registry entry")
-    ('2 queries', '2 registry entries')
+    >>> counted(2, "query"), counted(1204, "registry entry")
+    ('2 queries', '1,204 registry entries')
     """
     if number == 1 or noun.endswith("series"):
-        return f"{number} {noun}"
+        return f"{number:,} {noun}"
     first, of, rest = noun.partition(" of ")
-    return f"{number} {_plural(first)}{of}{rest}"
+    return f"{number:,} {_plural(first)}{of}{rest}"
 
 
 def _plural(noun: str) -> str:

@@ -59,8 +59,8 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     references.cite(each.best_estimate.key for each in candidates if each.best_estimate)
     blocks = rows_of_blocks(candidates, evidence)
     references.cite(row.key for candidate in candidates for row in blocks[candidate.name])
-    references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
     clinical = clinical_section(material, references)
+    references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
     for candidate in candidates:
         chain = mechanisms.chains[candidate.name]
         candidate.argument = argument_section(chain, mechanisms.graph, references)

@@ -93,7 +93,7 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
         "contradicting": candidate.contradicting_citations,
         "inconclusive": candidate.undecided_citations,
     }
-    lowered = listed([reason.partition(":")[0].lower() for reason in candidate.held_down_by])
+    lowered = listed(list(dict.fromkeys(reason.partition(":")[0].lower() for reason in candidate.held_down_by)))
     comments = (
         ", ".join(f"{len(keys)} {name}" for name, keys in directions.items()),
         f"certainty lowered for {lowered}" if lowered else "",

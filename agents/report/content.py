@@ -14,6 +14,7 @@ from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.mechanism.steps import Chain
 from willowbark.tools.reading.numbers import EffectSize
 from willowbark.tools.reading.reading import Comparator, Indication, Primary
+from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
@@ -116,7 +117,7 @@ class BestEstimate(BaseModel, extra="forbid"):
             f"{against}: {self.figures}" if self.figures else against,
             hedge,
             "" if self.comparator else "comparator not reported",
-            "participants not reported" if self.participants is None else f"{self.participants:,} participants",
+            "participants not reported" if self.participants is None else counted(self.participants, "participant"),
         )
         return ", ".join(filter(None, parts))
 

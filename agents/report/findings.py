@@ -48,7 +48,6 @@ def clinical_section(material: Material, references: References) -> ReportSectio
     start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     complications = [c for c in decided if c.helps_complications_alone]
-    silent = [c.drug for c in others if c not in decided]
     tallies = [
         (short(c.drug), len(c.appraisal.supporting), len(c.appraisal.contradicting), c.appraisal.contradicting[:1])
         for c in decided
@@ -63,7 +62,7 @@ def clinical_section(material: Material, references: References) -> ReportSectio
         complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
         decided=tallies[:MAX_OTHERS],
         more=max(0, len(tallies) - MAX_OTHERS),
-        silent=listed(silent, most=MAX_OTHERS),
+        silent=listed([c.drug for c in others if c not in decided], most=MAX_OTHERS),
     )
     return ReportSection.of("Further drugs", blocks, references.keys[start:])
 

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
+from willowbark.tools.appraisal.trials_once import UNREPORTED_SIZE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
@@ -128,8 +129,8 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """What the most telling of a drug's studies found; None without any.
 
     That is a randomised trial or a review, on the drug alone, against placebo or nothing, with an effect estimate that
-    excludes no effect, and of those the largest; without an effect estimate the figures of its passage stand, as far as
-    its p value.
+    excludes no effect, and of those the largest, sizes weighing as in its certainty; without an effect estimate the
+    figures of its passage stand, as far as its p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -148,7 +149,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
         )
         doubts = (row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern))
         weak = asked.comparator not in _NOTHING
-        found.append(((*doubts, weak, size is None, -(row.sample_size or 0), row.key), best))
+        found.append(((*doubts, weak, size is None, -(row.sample_size or UNREPORTED_SIZE), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 

@@ -193,6 +193,7 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     stored_section("answer", lambda report: report.answer),
     candidates,
     evidence,
+    stored_section("clinical", lambda report: report.clinical_findings),
     decision,
     change,
     limitations,
@@ -200,7 +201,6 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
 """Builders of the report's sections, in their order; the references follow."""
 APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
     more_evidence,
-    stored_section("clinical", lambda report: report.clinical_findings),
     stored_section("safety", lambda report: report.safety),
     stored_section("disease-mechanism", lambda report: report.disease_mechanism),
     stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
