@@ -18,7 +18,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
 
-WRONG = {"second work": 2, "sixth": 1}
+WRONG = {"second work": 2, "sixth": 1, "eighth": 1}
 """How many questions on safety of a part are not answered rightly; of the other parts none."""
 
 
@@ -171,6 +171,12 @@ def test_which_drugs_cause_a_harm_is_told_from_sentences_on_the_one_drug_of_thei
     assert "Named beside weight gain, inconclusive: valproic acid (1 publication)." in said
     assert "nothing on weight gain clearly says so" in said
     assert "Contraindicated" not in _first_lines("Which drugs cause depression?", paper)
+
+
+def test_what_speaks_against_a_drug_is_said_too_where_it_is_asked_whether_it_helps() -> None:
+    assert _first_lines("Does phenobarbital help in porphyria?").startswith("Phenobarbital is contraindicated: ")
+    found = material("Does phenobarbital help in epilepsy?", ())
+    assert answer_of(found, mechanisms_of(found), References({})) is None
 
 
 def test_of_a_list_on_a_label_the_item_that_is_asked_about_is_quoted() -> None:

@@ -66,7 +66,10 @@ class Answer(NamedTuple):
 def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
     """The answer by the kinds of the question's parts; None where it asks what helps or prevents, and no more."""
     own = _answer_of(material.asked.kind, material, mechanisms, references)
-    parts = [own] if own else []
+    parts, asked = [own] if own else [], material.asked
+    if asked.asks_openly and asked.drugs:  # whatever it helps: what speaks against giving it there
+        known = [write_line("answers", "caution", w=each) for each in cautions(material.pool, asked)]
+        parts += [Answer(known, [])] if known else []
     for kind in material.asked.also:
         if kind in ON_HARM:  # harms are read for the question as a whole
             parts.append(Answer(write_lines("answers", "not_here", kind=kind), []))

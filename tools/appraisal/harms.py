@@ -21,7 +21,7 @@ from ..lexicon import (
 )
 from ..lexicon.conditions import is_generic
 from ..questions import Question
-from ..questions.kinds import asks_yes_or_no
+from ..questions.kinds import ON_HARM, asks_yes_or_no
 from ..questions.question import speaks_of
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
@@ -159,7 +159,7 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
     """
     people = [*asked.conditions, *filter(None, [asked.population])]
     tabled = [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
-    if not asked.names_all:
+    if not (asked.names_all or asked.drugs):
         wanted, is_any = asked.drug_classes, asked.kind != "harm"  # what it should not be given in, it need not cause
         listed = [each for each in tabled if is_any or each.heading == "Boxed warning"]
         return [each for each in listed if not wanted or any(is_within(each.drug, name) for name in wanted)]
@@ -169,7 +169,7 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
         entries = [record for record in pool if isinstance(record.record, Drug) and drug_of(record) == drug]
         parts = (caution.partition(": ") for caution in cautions_of(drug, people, entries))
         own = [Warning("", drug, heading, text) for heading, _, text in parts]
-        if not own and is_alone and not people and drug not in labelled:  # what it does at all
+        if not own and is_alone and not people and drug not in labelled and asked.kind in ON_HARM:  # whatever it does
             kept = [c for c in contraindications_of(drug, None) if asked.kind != "harm" or c.kind == "boxed warning"]
             told = [c for c in kept if any(map(names_it, Document.cut("", c.told).sentences)) or not subject(asked)]
             own = [Warning("", drug, each.kind.capitalize(), str(each)) for each in told]

@@ -432,7 +432,8 @@ def _find_names(text: str) -> list[Name]:
     for each in (*drugs, *classes):
         general = general[: each.start] + "drug".ljust(len(each.text))[: len(each.text)] + general[each.end :]
     found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
-    conditions = [each for each in found if each not in classes]
+    singular = {each.name: canonical_condition(each.name.removesuffix("s")) or each.name for each in found}
+    conditions = [each._replace(name=singular[each.name]) for each in found if each not in classes]
 
     use = re.compile(rf"([ -]lowering)? ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
     by_use = [each for each in conditions if use.match(text, each.end)]
