@@ -148,6 +148,17 @@ class Contraindication(NamedTuple):
         return f"{self.told}; {self.source}, {also}not yet compared with its text"
 
 
+@cache
+def listed_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
+    """All that the curated table holds against a drug, each with the conditions; looked up once for a drug."""
+    return [
+        (Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]), split_names(row["conditions"]))
+        for row in _contraindications()
+        if drug not in split_names(row["except"])
+        and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
+    ]
+
+
 def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
     """What the curated table holds against a drug in conditions, the first that meets each.
 
@@ -160,13 +171,7 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
     >>> contraindications_of("aspirin", ["heart failure"])
     []
     """
-    rows = [
-        (each, split_names(row["conditions"]))
-        for row in _contraindications()
-        if drug not in split_names(row["except"])
-        and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
-        for each in [Contraindication(row["kind"], row["told"], row["source"], row["borne_out"])]
-    ]
+    rows = listed_against(drug)
     if conditions is None:
         return [each for each, _ in rows]
     named = [canonical_condition(each) or each for each in conditions]
