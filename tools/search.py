@@ -209,7 +209,8 @@ class Source:
             SearchError: no answer, or no readable one.
         """
         reply = await self._find(query, max_results, filters)
-        for wider in wider_queries(query) if self.finds_studies and reply.status is Status.EMPTY else ():
+        asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
+        for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
             told = [*reply.warnings, f"nothing on the whole query; asked {wider}"]
             reply = reply.model_copy(update={"warnings": told})
@@ -221,11 +222,6 @@ class Source:
         if (library := local_library(self.transport)) is not None:
             return library.find(self, query, max_results, filters)
         return await self.find_online(query, max_results, filters)
-
-    @property
-    def finds_studies(self) -> bool:
-        """Whether it is asked in words for publications or trials: then a query without a hit is asked with fewer."""
-        return self.card is not None and self.card.dialect == "boolean"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search the source itself; takes, gives and raises what `find` does."""

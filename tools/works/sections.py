@@ -56,11 +56,9 @@ def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
     return [place for place in found if kind is None or place.kind == kind]
 
 
-def _spaced(text: str) -> str:
-    return " ".join(text.split())
-
-
-def section_of(record: Evidence, quote: str, same: Callable[[str], str] = _spaced) -> str | None:
+def section_of(
+    record: Evidence, quote: str, same: Callable[[str], str] = lambda text: " ".join(text.split())
+) -> str | None:
     """The part of a record in which a quote stands.
 
     Args:
