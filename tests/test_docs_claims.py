@@ -28,7 +28,8 @@ mcp = pytest.importorskip("willowbark.teams.faces.mcp", reason="needs the extra 
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(ROOT.glob("docs/**/*.md"))
-FENCE = runpy.run_path(str(ROOT / ".ci" / "bare_install.py"))["FENCE"]
+BARE = runpy.run_path(str(ROOT / ".ci" / "bare_install.py"))
+FENCE = BARE["FENCE"]
 BLOCKS = [(page, match[1], match[2]) for page in PAGES for match in FENCE.finditer(page.read_text(encoding="utf-8"))]
 
 
@@ -83,6 +84,12 @@ FIGURES = [
     ("docs/how-to/use-the-page.md", f"{NUMBERS[live_runs.MOST_AT_ONCE].capitalize()} runs can be under way at once"),
     ("docs/reference/tools.md", f"at most {NUMBERS[leads.MOST_TRIALS]} trials are fetched"),
 ]
+
+
+def test_every_how_to_and_tutorial_holds_something_that_is_run() -> None:
+    pages = [*ROOT.glob("docs/how-to/*.md"), *ROOT.glob("docs/tutorial/*.md")]
+    idle = [page.stem for page in pages if "```python" not in page.read_text("utf-8") and not BARE["complete"]([page])]
+    assert idle == ["release"]
 
 
 def test_pages_show_every_picture_there_is_and_no_other() -> None:
