@@ -1,5 +1,6 @@
 """What README and documentation state is so: settings, data, names in code, figures and lists."""
 
+import ast
 import json
 import pkgutil
 import re
@@ -42,6 +43,17 @@ def test_settings_that_a_page_shows_are_taken(page: str, shown: str, tmp_path: P
 @pytest.mark.parametrize(("page", "shown"), [(page.name, text) for page, kind, text in BLOCKS if kind == "json"])
 def test_json_that_a_page_shows_is_json(page: str, shown: str) -> None:
     json.loads(shown)
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [(page.name, text) for page, kind, text in BLOCKS if kind == "python"],
+)
+def test_what_an_example_imports_of_the_package_is_there(page: str, shown: str) -> None:
+    for node in ast.walk(ast.parse(shown)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("willowbark"):
+            for name in node.names:
+                pkgutil.resolve_name(f"{node.module}.{name.name}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
