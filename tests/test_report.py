@@ -144,7 +144,7 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
 
     assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
-    assert f"Evidence on further drugs: {left} (1 supporting, 0 contradicting)." in report.to_markdown()
+    assert f"With evidence: {left} (1 supporting)." in report.to_markdown()
     assert "without an extractable result" not in report.to_markdown()
 
 

@@ -19,7 +19,7 @@ from .material import Material, References
 from .texts import write_blocks, write_flow
 
 MAX_CITED = 4  # records behind one drug or step that are cited
-MAX_OTHERS = 20  # names of drugs without a place among the candidates
+MAX_OTHERS = 10  # names of drugs without a place among the candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MAX_INVOLVED = 10  # targets and processes of the condition
