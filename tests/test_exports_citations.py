@@ -140,7 +140,7 @@ def test_dates_keep_the_precision_of_the_record(
 )
 def test_a_reference_is_printed_in_vancouver_style(place: dict[str, Any], printed: str) -> None:
     one = {**JOURNAL, "authors": ["Doe J"], "url": "", **place}
-    text = render(report(one), "appendix").decode()  # nothing in the report itself cites it
+    text = render(report(one), "md").decode()
     text = text.replace("[In a journal](https://pubmed.ncbi.nlm.nih.gov/1/)", "In a journal")
     assert f"1. {printed}\n" in text
 

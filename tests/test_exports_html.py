@@ -179,7 +179,7 @@ def test_the_page_names_no_remote_resource(page: str) -> None:
 
 
 def test_the_summary_comes_first_and_the_sections_follow(page: str) -> None:
-    order = "summary candidates evidence decision change limitations references appendix".split()
+    order = "summary candidates evidence clinical decision change limitations references appendix".split()
     assert [attrs["id"] for attrs in Seen(page).named("section")] == order
 
 
