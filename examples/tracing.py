@@ -1,4 +1,4 @@
-"""OpenTelemetry: AutoGen's spans and Willowbark's, a line each on stderr (`pip install 'willowbark[trace]'`).
+"""OpenTelemetry: AutoGen's spans and Willowbark's, a line each on stderr (`pip install '.[trace]'`).
 
 Put an OTLP exporter in the place of the console's to send them to a collector. The command line writes them to a file:
 `willowbark ask --trace trace.jsonl "…"`.

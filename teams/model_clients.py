@@ -1,6 +1,6 @@
 """Model clients by name: `baseline`, or `PROVIDER/MODEL` through AutoGen's own clients.
 
-The providers' libraries are extras (`pip install 'willowbark[openai]'`), imported when they are asked for. Keys come
+The providers' libraries are extras (`openai`, `anthropic`, …), imported when they are asked for. Keys come
 from the environment. https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/components/model-clients.html
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from willowbark.agents.autogen import ChatCompletionClient, ModelInfo
@@ -87,7 +87,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         importlib.import_module(provider.library)
         client_class = getattr(importlib.import_module(provider.module), provider.class_name)
     except ImportError:
-        raise UsageError(f"{prefix}/… needs an extra: pip install 'willowbark[{prefix}]'") from None
+        raise MissingExtra(f"{prefix}/…", prefix) from None
     arguments = provider.arguments(model, settings.llm, environ)
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415

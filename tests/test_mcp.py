@@ -367,7 +367,7 @@ def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> 
     result = CliRunner().invoke(cli.app, ["mcp"])
 
     assert result.exit_code == 2
-    assert "pip install 'willowbark[mcp]'" in result.stderr
+    assert "pip install '.[mcp]'" in result.stderr
 
 
 # --- AutoGen ---

@@ -161,7 +161,7 @@ def test_an_unknown_format_is_refused_and_the_known_ones_named(folders: Path) ->
 def test_a_missing_extra_is_one_line_with_the_command(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
     monkeypatch.setitem(sys.modules, "docx", None)
     monkeypatch.delitem(sys.modules, "willowbark.teams.exports.docx", raising=False)
-    assert "pip install 'willowbark[report]'" in complaint(invoke("export", OLDER, "--to", "csv,docx"))
+    assert "pip install '.[report]'" in complaint(invoke("export", OLDER, "--to", "csv,docx"))
     assert not (folders / "runs" / OLDER / "evidence.csv").exists(), "nothing is written before all is rendered"
 
 

@@ -2,6 +2,7 @@
 
     WillowbarkError
     ├── UsageError            mend the input: question, configuration, model name, run folder
+    │   └── MissingExtra          install what it names
     ├── ReadingStopped        nothing: somebody stopped the run while it read
     └── SearchError           a source did not give what was asked
         ├── SourceUnavailable try again later
@@ -21,6 +22,18 @@ class WillowbarkError(Exception):
 
 class UsageError(WillowbarkError):
     """The input is at fault; the message names the thing and the way out."""
+
+
+class MissingExtra(UsageError):
+    """What was asked for needs packages that only an extra installs.
+
+    Args:
+        what: what was asked for.
+        extra: the name of the extra in `pyproject.toml`.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra: pip install '.[{extra}]' in the folder of Willowbark's source")
 
 
 class ReadingStopped(WillowbarkError):

@@ -6,7 +6,7 @@ Columns of whole numbers are pandas' `Int64`, so that "not reported" stays missi
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra
 from willowbark.tools.evidence import Evidence, SearchResult
 from willowbark.tools.works.trust import flags_of
 
@@ -82,7 +82,7 @@ def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
     try:
         import pandas as pd  # noqa: PLC0415  an extra, and half a second
     except ImportError:
-        raise UsageError("frames need pandas: pip install 'willowbark[notebook]'") from None
+        raise MissingExtra("a data frame", "notebook") from None
     types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
     frame = pd.DataFrame([{name: row.get(name) for name in columns} for row in rows], columns=columns)
     return frame.astype({name: kind for name, kind in types.items() if name in columns})

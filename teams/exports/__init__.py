@@ -1,7 +1,7 @@
 """A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` writes them to a folder.
 
 An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes. What a
-format needs beyond Willowbark comes with `pip install 'willowbark[report]'` and is imported when it is asked for.
+format needs beyond Willowbark comes with the extra `report` and is imported when it is asked for.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from willowbark.tools.enclosure import visible
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def render(report: "ResearchReport", name: str) -> bytes:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in EXTRA_MODULES:
             raise
-        raise UsageError(f"{name} needs {error.name}, an extra: pip install 'willowbark[report]'") from None
+        raise MissingExtra(name, "report") from None
     return content
 
 

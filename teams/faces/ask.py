@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.enclosure import one_line
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import FILE_NAME, Settings, directory_of_stray_file
@@ -214,7 +214,7 @@ def _follow_on_terminal(
             try:
                 from ..run import trace  # noqa: PLC0415  an extra
             except ModuleNotFoundError:
-                raise UsageError("--trace needs an extra: pip install 'willowbark[trace]'") from None
+                raise MissingExtra("--trace", "trace") from None
             stack.enter_context(trace.trace_file(shown.trace))
             given["recorder"], traced = trace.SpanRecorder(), trace.traced
         stack.enter_context(logged(verbosity, as_json=shown.log_json))

@@ -20,7 +20,7 @@ from typer import Argument, Option
 
 from willowbark import __version__
 from willowbark.teams import faces
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from ..run.options import RunOptions
@@ -270,7 +270,7 @@ def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
-        raise UsageError("mcp needs an extra: pip install 'willowbark[mcp]'") from None
+        raise MissingExtra("mcp", "mcp") from None
     asyncio.run(serving)
 
 

@@ -98,7 +98,7 @@ def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[s
     yield f"Python      {platform.python_version()} on {sys.platform}"
     yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
     for name, installed in extras().items():
-        yield f"Extra       {name}: " + ("installed" if installed else f"pip install 'willowbark[{name}]'")
+        yield f"Extra       {name}: " + ("installed" if installed else f"pip install '.[{name}]'")
     effects = {card.key: card.without_key for card in cards().values() if card.key and card.without_key}
     effects["NCBI_EMAIL"] = "Crossref is asked once a second, not 3 times"
     for name in (*effects, *_MODEL_KEYS):

@@ -21,7 +21,7 @@ from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.autogen import CancellationToken
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.enclosure import one_line
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import counted
 
@@ -122,7 +122,7 @@ class LiveView:
         try:
             from IPython.display import display  # noqa: PLC0415  an extra
         except ImportError:
-            raise UsageError("the notebook face needs IPython: pip install 'willowbark[notebook]'") from None
+            raise MissingExtra("the notebook face", "notebook") from None
         self.report: ResearchReport | None = None
         self.problem: str | None = None
         self._question = question

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
 
@@ -86,7 +86,7 @@ def screen_file(
     if done.empty:
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
-        complain("no Parquet is written: that needs an extra, pip install 'willowbark[scale]'")
+        complain(str(MissingExtra("Parquet, which is not written,", "scale")))
     write_lines(
         [
             f"{done.conditions:,} conditions, {done.records:,} records, {done.readings:,} readings "

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import load_reader
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.limiter import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
@@ -43,7 +43,7 @@ def engine_of(name: str) -> Engine:
     try:
         import ray  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
-        raise UsageError("--engine ray needs an extra: pip install 'willowbark[scale]'") from None
+        raise MissingExtra("--engine ray", "scale") from None
     if not ray.is_initialized():
         try:
             ray.init(address=None if name == "ray" else name, log_to_driver=False, include_dashboard=False)

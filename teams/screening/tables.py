@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_whole
 
 Row = Mapping[str, Any]
@@ -107,6 +107,6 @@ class Table:
                     with gzip.open(path, "rt", encoding="utf-8") as lines:
                         yield from map(json.loads, lines)
             except ModuleNotFoundError:
-                raise UsageError(f"{path} is Parquet: pip install 'willowbark[scale]' to read it") from None
+                raise MissingExtra(f"{path}, which is Parquet,", "scale") from None
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path}: is damaged ({error}); remove it, and it is made again") from None
