@@ -1,1 +1,1 @@
-"""The one way out: requests that are retried, limited, capped and cut off in time."""
+"""HTTP access to the sources, with retries, rate limits, size caps and deadlines."""

@@ -1,7 +1,7 @@
-"""Where each source answers, how often it may be asked, and with which key.
+"""Addresses, rate limits and keys of the sources.
 
-`NCBI_EMAIL` tells NCBI and Crossref whom to write to; the sources' cards name the variables of their keys. Keys and
-address raise the limits that the cards say they raise.
+`NCBI_EMAIL` is the contact address sent to NCBI and Crossref; each source's card names the variable of its key. A key
+or a contact address raises the limits as the card states.
 """
 
 import os
@@ -18,55 +18,54 @@ from ..sources.card import SourceCard
 from .wire import Greeting
 
 LIMIT_SHARE = 0.8
-"""Share of a published limit that is used: requests bunch up on their way, and others may share the address."""
+"""Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
 
 
 @runtime_checkable
 class LocalLibrary(Protocol):
-    """Records that answer in the sources' place; `search.Library` says what it answers to searches."""
+    """Records that answer in place of the sources; see `search.Library` for searches."""
 
     path: str
     """`bundled`, or its folder."""
 
     @property
     def digest(self) -> str:
-        """Of its files."""
+        """Hash of its files."""
 
     @property
     def summary(self) -> str:
-        """What it is and holds, for reports, in one line."""
+        """Describe the library and its contents in one line, for reports."""
 
     def work(self, source: str, doi: str) -> dict[str, Any] | None:
-        """Give what a source says of a work, as the source writes it; None where the library does not hold that."""
+        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
 
     def full_text(self, pmcid: str) -> str:
-        """Give the JATS XML of an article; raises `SourceRefused` where it holds none."""
+        """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """One source's address and limits."""
 
     base_url: str
-    """Ends without a slash."""
+    """Base URL, without a trailing slash."""
     per_second: float | None = Field(default=None, gt=0)
-    """Published limit in requests a second; None where the server sets none."""
+    """Published limit in requests per second; None where the server sets none."""
     per_day: int | None = Field(default=None, gt=0)
-    """Published limit in requests a day; None where there is none."""
+    """Published limit in requests per day; None where there is none."""
     wire: Greeting = "httpx"
-    """Whose TLS greeting it gets; ClinicalTrials.gov's firewall is reported to refuse httpx's."""
+    """HTTP library whose TLS greeting is sent; ClinicalTrials.gov's firewall is reported to refuse httpx's."""
     key: SecretStr | None = None
-    """Shown in no URL; None works, with a lower limit."""
+    """API key, never shown in a URL; optional, but the limit is lower without it."""
     key_in: Literal["body", "parameter", "header"] = "body"
-    """Where the key is sent: as `api_key` in the body of a request or as a parameter that only the wire adds, or as a
-    header."""
+    """Where the key goes: `api_key` in the body, a query parameter added only when sending, or a header."""
     key_header: str = "x-api-key"
     """Name of that header."""
     limited_as: str | None = None
-    """What shares its limit with others of that name; None shares it with its host."""
+    """Endpoints with the same name here share one rate limit; None shares it by host."""
 
     @classmethod
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
-        """A public source, with the key and at the limit that the environment gives it."""
+        """Build the endpoint of a public source, with the key and limit from the environment."""
         key = environ.get(card.key, "").strip() if card.key else ""
         email = environ.get("NCBI_EMAIL", "").strip()
         with_key, with_email = key and card.per_second_with_key, email and card.per_second_with_email
@@ -82,41 +81,41 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def host(self) -> str:
-        """Host and port, lower case."""
+        """Return host and port, lower case."""
         return urlsplit(self.base_url).netloc.lower()
 
 
 class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
-    """The addresses of all sources; the hosts named here are the only ones that tools talk to."""
+    """The addresses of all sources; the tools contact no other hosts."""
 
     by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
     email: str | None = None
-    """Contact that NCBI and Crossref ask for; None sends none."""
+    """Contact address for NCBI and Crossref; None sends none."""
     is_public: bool = True
-    """Whether these are the sources themselves; not so where another server or a library answers in their place."""
+    """Whether these are the real sources; False where another server or a library replaces them."""
     library: LocalLibrary | None = Field(default=None, repr=False)
-    """Answers in the sources' place, and nothing is sent; None asks the sources."""
+    """Library that answers in place of the sources, without network; None queries the sources."""
 
     def model_post_init(self, _: Any) -> None:
-        """With a library, these are not the sources themselves."""
+        """Clear `is_public` when a library is set."""
         if self.library is not None:
             object.__setattr__(self, "is_public", False)
 
     def __getitem__(self, source: str) -> Endpoint:
-        """Give a source's endpoint.
+        """Return a source's endpoint.
 
         Raises:
-            UsageError: no such source is set up.
+            UsageError: no such source is configured.
         """
         if source not in self.by_source:
             raise UsageError(f"no source named {source!r}; there are {', '.join(sorted(self.by_source))}")
         return self.by_source[source]
 
     def require(self, sources: Iterable[str]) -> None:
-        """Make sure that sources which are to be searched are set up.
+        """Check that the sources to be searched are configured.
 
         Raises:
-            UsageError: one of them needs a key that is not there; one line, with the way out.
+            UsageError: a source needs a key that is not set; one line, with the remedy.
         """
         for source in sources:
             if not self.may_search(source):
@@ -126,27 +125,27 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
                 )
 
     def may_search(self, source: str) -> bool:
-        """Whether a source can be searched: it needs no key, has one, or another answers in its place."""
+        """Whether a source can be searched: it needs no key, has one, or is replaced by another server or a library."""
         card = cards().get(source)
         return card is None or not card.needs_key or not self.is_public or self[source].key is not None
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Host and port of every endpoint."""
+        """Return host and port of every endpoint."""
         return frozenset(endpoint.host for endpoint in self.by_source.values())
 
     @classmethod
     def public(cls, environ: Mapping[str, str] = os.environ) -> "Endpoints":
-        """The public sources, with the keys that the environment holds."""
+        """Build the endpoints of the public sources, with the keys from the environment."""
         return cls(by_source=_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
     def at(cls, url: str, *, live_like: bool = False) -> "Endpoints":
-        """All sources on one server in their place, each below a folder of its name: `http://127.0.0.1:8000/pubmed`.
+        """Point all sources at one replacement server, each under its own path: `http://127.0.0.1:8000/pubmed`.
 
         Args:
-            url: of the server.
-            live_like: ask each source no more often than its public one may be asked without a key.
+            url: address of the server.
+            live_like: apply each public source's rate limit without a key.
 
         Raises:
             UsageError: `url` is not an http(s) address.

@@ -1,4 +1,4 @@
-"""When to ask a source: rate limits, by the second and by the day, and how long to go on trying."""
+"""Rate limits per second and per day, and the retry policy."""
 
 import asyncio
 import email.utils
@@ -12,36 +12,36 @@ from pathlib import Path
 
 import platformdirs
 
-_ABSURD_RETRY_AFTER_S = 3600.0  # servers that ask for more than an hour are taken to be confused
+_ABSURD_RETRY_AFTER_S = 3600.0  # a longer Retry-After is assumed to be a server error
 _LONGEST_ATTEMPT_S = 15.0
-_MORE_PATIENCE = 1.5  # a source that was too slow once may be slow, and not dead
-_BUSY_TIMEOUT_S = 2.0  # other processes hold the file for well under a millisecond
+_MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than down
+_BUSY_TIMEOUT_S = 2.0  # other processes lock the file for well under a millisecond
 _LATE_S = 0.2  # later starts would crowd the next ones: 1.2 s of starts at 80 % of a limit still stay within it
 _FAR_AHEAD_S = 600.0
-_LATE_STARTS = 5  # in a row, of one request; a loop that is blocked that often is past being polite
+_LATE_STARTS = 5  # consecutive late starts of one request; after that the event loop is too busy for exact spacing
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to go on trying; all times in seconds."""
+    """How long to keep retrying; all times in seconds."""
 
     attempts: int = 12
-    """Where every second request fails, one in 4,000 fails twelve times; with eight it is one in 250."""
+    """If every second request fails, one call in 4,000 fails twelve times; with eight attempts it is one in 250."""
     first_wait_s: float = 0.5
     longest_wait_s: float = 6.0
     first_timeout_s: float = 12.0
-    """For a call's first attempt, body included; each one that took too long gives the next half as much again."""
+    """For a call's first attempt, body included; each timeout makes the next attempt's half as long again."""
     attempt_timeout_s: float = _LONGEST_ATTEMPT_S
-    """For any attempt."""
+    """Longest timeout of any attempt."""
     deadline_s: float = 60.0
-    """For a call with all its attempts and waits, from sending on: the queue before a source counts for nothing."""
+    """For a call with all its attempts and waits, counted from the first send; time spent queueing does not count."""
     breaker_failures: int = 14
-    """Failed attempts in a row after which a source is left alone; chance alone rarely comes so far."""
+    """Consecutive failures after which a source is paused; chance alone rarely causes so many."""
     breaker_pause_s: float = 60.0
 
     @classmethod
     def within(cls, seconds: float) -> "RetryPolicy":
-        """For calls that have so many seconds: twelve attempts fit in, or three to a source that is silent."""
+        """Build a policy for calls of at most `seconds`: time for twelve attempts, or three if the source is silent."""
         longest = min(_LONGEST_ATTEMPT_S, seconds / 2)
         return cls(
             longest_wait_s=min(8.0, seconds / 10),
@@ -51,27 +51,27 @@ class RetryPolicy:
         )
 
     def timeout_s(self, silences: int) -> float:
-        """Seconds for an attempt of a call of which so many took too long already."""
+        """Return the timeout of an attempt after `silences` timeouts in the same call."""
         return min(self.attempt_timeout_s, self.first_timeout_s * _MORE_PATIENCE**silences)
 
     def scaled(self, factor: float) -> "RetryPolicy":
-        """The same policy with every time multiplied: fault tests run compressed, and skip no wait."""
+        """Return the policy with all times multiplied, so that fault tests can run fast without skipping waits."""
         times = (field.name for field in fields(self) if field.name.endswith("_s"))
         return replace(self, **{name: getattr(self, name) * factor for name in times})
 
 
 class Breaker:
-    """Knows how a source has been answering, and whether it is left alone for now."""
+    """Circuit breaker: tracks a source's failures and whether it is paused."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self.failures = 0
         self.heard_at = -math.inf
-        """When the source last replied, whatever it said; monotonic seconds."""
+        """When the source last replied, even with an error; monotonic seconds."""
         self._left_alone_until: float | None = None
 
     def lets_pass(self) -> bool:
-        """Whether to attempt; after a pause one goes ahead, and the others wait for what comes of it."""
+        """Whether to send an attempt; after a pause one goes first and the others wait for its outcome."""
         if self._left_alone_until is None:
             return True
         if time.monotonic() < self._left_alone_until:
@@ -80,7 +80,7 @@ class Breaker:
         return True
 
     def leave_alone(self, seconds: float) -> None:
-        """Let no attempt pass for so many seconds."""
+        """Block all attempts for a number of seconds."""
         self._left_alone_until = time.monotonic() + seconds
 
     def failed(self) -> None:
@@ -90,14 +90,14 @@ class Breaker:
             self.leave_alone(self._policy.breaker_pause_s)
 
     def worked(self) -> None:
-        """Forget the failures: the source answered."""
+        """Reset the failure count after a reply."""
         self.failures, self._left_alone_until = 0, None
 
 
 def retry_after_s(value: str | None, now: float | None = None) -> float | None:
-    """Seconds that a Retry-After header asks for, given as seconds or as a date (RFC 9110, section 10.2.3).
+    """Parse a Retry-After header, given as seconds or as a date (RFC 9110, section 10.2.3), into seconds.
 
-    None for a missing, unreadable, negative or absurd value (more than an hour).
+    None for a missing, unreadable, negative or excessive value (more than an hour).
 
     >>> retry_after_s("7"), retry_after_s("-1"), retry_after_s("1e9"), retry_after_s("soon")
     (7.0, None, None, None)
@@ -115,17 +115,17 @@ def retry_after_s(value: str | None, now: float | None = None) -> float | None:
 
 
 def default_path() -> Path:
-    """Where the processes of one user share their limits."""
+    """Return the path of the rate-limit file that a user's processes share."""
     return Path(platformdirs.user_cache_dir("willowbark")) / "limits.sqlite"
 
 
 class RateLimiter:
-    """Hands out moments at which a request may start, evenly spaced: no window of a second holds more than the limit.
+    """Spaces out requests evenly, so that no one-second window exceeds the limit.
 
     Args:
-        path: the SQLite file that processes share; None keeps the limits within this object. A path that cannot be
-            written falls back to the same, and `shared` is False then.
-        sleep: seconds to wait, awaited.
+        path: SQLite file shared between processes; None keeps the limits in this object. If the path cannot be written,
+            the limits stay in this object and `shared` is False.
+        sleep: async function that waits a number of seconds.
     """
 
     def __init__(self, path: Path | None = None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -139,7 +139,7 @@ class RateLimiter:
 
         Args:
             name: what is limited, such as a source's host.
-            per_second: requests a second that may start.
+            per_second: requests per second allowed.
 
         Returns:
             Seconds waited.
@@ -155,11 +155,11 @@ class RateLimiter:
         return waited
 
     def spend(self, name: str, per_day: int) -> bool:
-        """Count one request of a day's allowance (UTC); False where it is spent already.
+        """Count one request against the daily limit (UTC); False if the limit is used up.
 
         Args:
             name: what is limited, such as a source's host.
-            per_day: requests a day that may start.
+            per_day: requests per day allowed.
         """
         before = self._change(f"{name} on {datetime.now(UTC):%Y-%m-%d}", lambda spent: min((spent or 0) + 1, per_day))
         return (before or 0) < per_day
@@ -171,17 +171,17 @@ class RateLimiter:
             self._database = None
 
     def _take(self, name: str, interval_s: float) -> float:
-        """Take the next free moment, in seconds since the epoch."""
+        """Reserve the next free start time, in seconds since the epoch."""
         now = time.time()
 
         def free(found: float | None) -> float:
-            # A moment far ahead was written under another clock: start anew rather than sleep for hours.
+            # A time far ahead was written with a different clock: start afresh rather than sleep for hours.
             return now if found is None or found - now > _FAR_AHEAD_S else max(now, found)
 
         return free(self._change(name, lambda found: free(found) + interval_s))
 
     def _change(self, name: str, change: Callable[[float | None], float]) -> float | None:
-        """Put a new number in place of another, for all processes; gives the one before, None for none."""
+        """Replace a stored number atomically for all processes; returns the previous one, None if there was none."""
         try:
             if self._database is None:
                 where: Path | str = ":memory:"
@@ -191,9 +191,9 @@ class RateLimiter:
                 self._database = sqlite3.connect(
                     where, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
                 )
-                self._database.execute("PRAGMA synchronous=OFF")  # a lost number costs one interval, nothing else
+                self._database.execute("PRAGMA synchronous=OFF")  # losing a number costs one interval, nothing else
             with self._database as database:
-                database.execute("BEGIN IMMEDIATE")  # taken at once, so that processes wait for one another
+                database.execute("BEGIN IMMEDIATE")  # lock at once, so that processes wait for one another
                 database.execute("CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, number REAL NOT NULL)")
                 row = database.execute("SELECT number FROM limits WHERE name = ?", (name,)).fetchone()
                 before = row[0] if row else None

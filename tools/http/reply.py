@@ -1,4 +1,4 @@
-"""A source's reply, ready to be read, and how to walk through what it holds: any part of it may be absent or odd."""
+"""A source's reply, and functions to read its data safely: any part may be missing or malformed."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from ..errors import UnreadableReply
 
 T = TypeVar("T")
 _UNFORESEEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
-"""What reading a record of an unforeseen shape ends in."""
+"""Exceptions raised when a record has an unexpected shape."""
 _BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
 _HTML = re.compile(
     rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
@@ -21,9 +21,9 @@ _SURROGATE = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A source's reply, ready to be read.
+    """A source's reply.
 
-    The readers raise `UnreadableReply`, which is retried.
+    The methods raise `UnreadableReply`, which triggers a retry.
     """
 
     source: str
@@ -31,27 +31,27 @@ class Reply:
     content_type: str
     body: bytes = field(repr=False)
     url: str = ""
-    """Without any key."""
+    """URL of the request, without any key."""
 
     def json(self) -> Any:
-        """The body as JSON; control characters in its texts, which some sources let through, are no fault.
+        """Parse the body as JSON; control characters inside strings are accepted, as some sources send them.
 
         Raises:
-            UnreadableReply: HTML or anything else that is not whole JSON.
+            UnreadableReply: the body is HTML or not complete JSON.
         """
         self._refuse_html()
         with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
             found = json.loads(self.body, strict=False)
-            if _SURROGATE.search(self.body):  # half a character alone could be written nowhere
+            if _SURROGATE.search(self.body):  # a lone surrogate cannot be encoded
                 found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), strict=False)
             return found
         raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
 
     def xml(self) -> bytes:
-        """The body where XML is due; whether it is whole shows when it is parsed.
+        """Return the body as XML; completeness is checked when it is parsed.
 
         Raises:
-            UnreadableReply: HTML, or something that does not begin like XML.
+            UnreadableReply: the body is HTML, or does not begin like XML.
         """
         self._refuse_html()
         if not self.body.lstrip(_BLANK).startswith(b"<"):
@@ -59,10 +59,10 @@ class Reply:
         return self.body
 
     def html(self, largest: int) -> str:
-        """The body where a page is due.
+        """Return the body as an HTML page.
 
         Raises:
-            UnreadableReply: nothing, no page, or one of more bytes than `largest`.
+            UnreadableReply: the body is empty, not a page, or larger than `largest` bytes.
         """
         if not self.body.strip(_BLANK):
             raise UnreadableReply(self.source, "answered nothing")
@@ -78,7 +78,7 @@ class Reply:
 
 
 def at(data: Any, *path: str) -> Any:
-    """What stands at a path of names; None where any step of it is absent.
+    """Return the value at a path of keys; None if any step is missing.
 
     >>> at({"a": {"b": 1}}, "a", "b"), at({"a": 2}, "a", "b") is None
     (1, True)
@@ -89,7 +89,7 @@ def at(data: Any, *path: str) -> Any:
 
 
 def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
-    """The objects of the list at a path; none where there is no list.
+    """Return the objects of the list at a path; empty if there is no list.
 
     >>> dicts({"a": [{"b": 1}, None, 2]}, "a"), dicts({"a": "b"}, "a")
     ([{'b': 1}], [])
@@ -99,14 +99,14 @@ def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
 
 
 def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) -> list[dict[str, Any]]:
-    """The objects of the list that must stand at a path.
+    """Return the objects of the list required at a path.
 
     Args:
-        source: who answered.
-        data: the answer, read from JSON.
-        path: names, from the outermost; none where the answer is the list.
+        source: name of the source that replied.
+        data: the parsed JSON.
+        path: keys, from the outermost; empty if the reply itself is the list.
         what: the list's name in a message, such as `a list of papers`.
-        keys: of which some entry has one, where there are entries: else the schema has changed, and none can be read.
+        keys: a non-empty list must have an entry with one of these; otherwise the schema has changed.
 
     Raises:
         UnreadableReply: there is no such list, or no entry with any of the keys.
@@ -123,7 +123,7 @@ def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) 
 
 
 def reported(entry: Mapping[str, Any]) -> Any:
-    """An entry without what is not reported; of the type that the caller knows it has.
+    """Return an entry without its missing values; the caller knows its type.
 
     >>> reported({"name": "x", "id": None, "genes": [], "year": 0})
     {'name': 'x', 'year': 0}
@@ -132,14 +132,14 @@ def reported(entry: Mapping[str, Any]) -> Any:
 
 
 def text(value: Any) -> str | None:
-    """A text or a number on one line; None for anything else, and for what is blank."""
+    """Return a string or number as one line of text; None for anything else, and for blank text."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
     return " ".join(str(value).split()) or None
 
 
 def count(value: Any) -> int | None:
-    """A count, which some sources write as text; None where it is none.
+    """Return a count, which some sources write as text; None if the value is not one.
 
     >>> count("12"), count(0), count("1e3"), count(True)
     (12, 0, None, None)
@@ -149,11 +149,11 @@ def count(value: Any) -> int | None:
 
 
 def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
-    """Read records one by one; gives those that can be read, and a line on each that can't: it costs itself alone.
+    """Read records one by one; returns those that parse and a line for each that does not, so one costs no others.
 
     Args:
         found: the records of a reply.
-        parse: reads one; None where it has nothing to be known by.
+        parse: reads one record; None if it has no identifier.
 
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])

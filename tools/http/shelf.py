@@ -1,4 +1,4 @@
-"""What a run has asked for by number or name: each thing once, whoever wants it, in as few requests as it takes."""
+"""A run's cache of look-ups by number or name: each is fetched once, in as few requests as possible."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Shelf:
-    """Things that were asked for, by kind and name; shared by all sources and agents of a run."""
+    """Items requested so far, by kind and name; shared by all sources and agents of a run."""
 
     def __init__(self) -> None:
         self._asked: dict[tuple[str, str], asyncio.Task[Mapping[str, Any]]] = {}
@@ -18,16 +18,16 @@ class Shelf:
     def take(
         self, kind: str, names: Sequence[str], ask: Callable[[list[str]], Awaitable[Mapping[str, T]]]
     ) -> Awaitable[dict[str, T]]:
-        """Take things; those that nobody asked for yet are asked for now, all at once.
+        """Fetch items; those not requested before are requested now, all at once.
 
         Args:
-            kind: tells things of one name apart, such as `pubmed`.
-            names: of the things.
-            ask: gives what it can by name; called with the names that are new, and not at all where none is.
+            kind: separates items with the same name, such as `pubmed`.
+            names: names of the items.
+            ask: returns what it finds by name; called only with new names, and not at all if there are none.
 
         Returns:
-            Awaitable: the things by name, without those that could not be had. It raises what `ask` raised; the names
-            are then asked for anew by the next who wants them.
+            Awaitable: the items found, by name. It raises what `ask` raised; those names are then requested again by
+            the next caller.
         """
         wanted = list(dict.fromkeys(names))
         fresh = [name for name in wanted if (kind, name) not in self._asked]
@@ -46,7 +46,7 @@ class Shelf:
 
         async def given() -> dict[str, T]:
             if tasks:
-                await asyncio.wait(tasks)  # who stops waiting stops nobody else's asking
+                await asyncio.wait(tasks)  # a caller that is cancelled leaves the requests running for the others
             found = zip(wanted, (task.result() for task in tasks), strict=True)
             return {name: things[name] for name, things in found if name in things}
 
@@ -54,10 +54,10 @@ class Shelf:
 
     @contextmanager
     def queue(self, kind: str) -> Iterator[Callable[[], Awaitable[None]]]:
-        """Hold a place behind whoever searches the same source: what is taken then depends on no reply's speed.
+        """Queue behind earlier searches of the same source, so that results do not depend on the speed of replies.
 
         Returns:
-            Awaited, it waits until everyone before has left.
+            An async function that waits until all earlier callers have left.
         """
         before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
         self._places[kind] = mine
@@ -73,7 +73,7 @@ class Shelf:
                 mine.set_result(None)
 
     async def clear(self) -> None:
-        """Stop asking, and forget everything."""
+        """Cancel all requests and forget everything."""
         under_way = [task for task in set(self._asked.values()) if not task.done()]
         for task in under_way:
             task.cancel()

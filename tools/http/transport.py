@@ -1,8 +1,8 @@
-"""The one way out: every request to a source goes through a `Transport`.
+"""HTTP requests to the sources: every one goes through a `Transport`.
 
-It keeps to the rate limits, retries what is worth retrying (the reply is read inside the retry, so a cut or misplaced
-reply counts as a failed attempt), honours Retry-After, stops asking a source that keeps failing, and records every
-exchange. One transport serves a run; sources get it handed in.
+It keeps to the rate limits, retries what may succeed (the reply is read inside the retry, so a truncated or wrong reply
+counts as a failed attempt), honours Retry-After, pauses a source that keeps failing, and records every exchange. Each
+run has one transport, which is passed to its sources.
 """
 
 import asyncio
@@ -33,83 +33,83 @@ T = TypeVar("T")
 _RETRIED = (SourceUnavailable, UnreadableReply)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
-_AT_ONCE = 4  # exchanges with one source: enough for its limit, and few are lost on one that is dead
-_LONG_URL_BYTES = 2000  # servers differ; longer requests go by POST where the source takes it
+_AT_ONCE = 4  # concurrent exchanges with one source: enough for its limit, and few are lost if it is down
+_LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what came of it, as recorders get it."""
+    """One request and its outcome, as passed to recorders."""
 
     source: str
     method: str
     url: str
-    """With its parameters, without any key."""
+    """URL with its parameters, without any key."""
     attempt: int
     status: int | None
     """None when no reply came."""
     elapsed_s: float
-    """From sending on."""
+    """Counted from sending."""
     received_bytes: int
     error: str | None = None
-    """Why the attempt failed; None when it did not."""
+    """Why the attempt failed; None if it succeeded."""
     body: bytes = field(default=b"", repr=False)
-    """Without any key, which a source may send back."""
+    """Body of the reply, without any key, which a source may send back."""
     content_type: str = ""
     request: str = ""
-    """Hash of what was asked: the same for every attempt, at every address, with or without a key."""
+    """Hash of the request: the same for every attempt, at every address, with or without a key."""
     sent: str = field(default="", repr=False)
-    """The JSON or text that was sent; empty where the URL says all."""
+    """The JSON or text that was sent; empty if the URL holds everything."""
     waited_s: float = 0.0
-    """Before sending: for a place, and for what the source's limit allows."""
+    """Waited before sending, for a free connection and the source's rate limit."""
 
 
 class Recorder(Protocol):
-    """Whoever wants to know of every exchange."""
+    """Receives every exchange."""
 
     def exchanged(self, exchange: Exchange) -> None:
-        """Take note of one exchange."""
+        """Record one exchange."""
 
 
 @runtime_checkable
 class Memory(Recorder, Protocol):
-    """A recorder that can answer what was asked before."""
+    """A recorder that can replay earlier answers."""
 
     def recall(self, source: str, request: str) -> WireReply | SearchError | None:
-        """The reply, or the failure, that this request once ended in; None sends it to the source."""
+        """Return the recorded reply to this request, or its failure; None sends it to the source."""
 
     def gave_up(self, request: str, error: SearchError) -> None:
-        """Take note of the failure that a request ended in, after all its attempts."""
+        """Record the failure of a request after all its attempts."""
 
 
 class ExchangeLog:
-    """The plainest recorder: a list, without bodies."""
+    """The simplest recorder: a list, without bodies."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
 
     def exchanged(self, exchange: Exchange) -> None:
-        """Keep the exchange."""
+        """Append the exchange."""
         self.exchanges.append(replace(exchange, body=b""))
 
 
 class _NotAsked(SourceUnavailable):
-    """The source is left alone for a while, or the day's requests are used up: nothing is gained by asking again."""
+    """The source is paused, or its daily limit is used up: retrying is pointless."""
 
 
 class Transport:
-    """Asks the sources, politely and stubbornly.
+    """Sends requests to the sources, with rate limits and retries.
 
-    Opened and closed once a run, as an async context manager or by `close()`.
+    Opened and closed once per run, as an async context manager or by `close()`.
 
     Args:
-        endpoints: where the sources are, the public ones by default; no other host is ever asked, and none where a
-            local library answers.
-        policy: how long to go on trying.
-        recorder: gets every exchange.
-        limiter: keeps the rate limits; by default shared by all processes of the user.
-        network: carries every request in the network's place, as `httpx.MockTransport` does in tests.
-        sleep: awaited between attempts, seconds.
+        endpoints: addresses of the sources, the public ones by default; no other host is ever contacted, and none at
+            all if a local library answers.
+        policy: how long to keep retrying.
+        recorder: receives every exchange.
+        limiter: applies the rate limits; by default shared by all processes of the user.
+        network: replaces the network for every request, as `httpx.MockTransport` does in tests.
+        sleep: async function that waits between attempts, in seconds.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Transport:
         self.recorder: Recorder = recorder or ExchangeLog()
         self.shelf = Shelf()
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
-        """Where the pages of each search begin, with its hits in all: see `search.Source.page`."""
+        """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
         self._wires = {"httpx": HttpxWire(network), "requests": HttpxWire(network, "requests")}
         self._sleep = sleep
@@ -148,7 +148,7 @@ class Transport:
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
-        """What is known of how a source has been answering."""
+        """Return the circuit breaker of a source."""
         return self._breakers.setdefault(source, Breaker(self.policy))
 
     async def get(
@@ -161,21 +161,21 @@ class Transport:
         also: Collection[int] = (),
         post_if_long: bool = False,
     ) -> T:
-        """Ask a source and read its reply, as often as it takes and the policy allows.
+        """Query a source and read its reply, with as many attempts as needed and allowed.
 
         Args:
             source: name of the endpoint.
             path: below the endpoint's base URL.
-            read: turns a reply into what the caller wants; pure, since it runs once an attempt.
+            read: parses a reply; must be pure, since it runs once per attempt.
             params: query parameters; None values are left out.
-            also: statuses beside 2xx that `read` wants to see (404 as "no such record", say).
-            post_if_long: send long parameters in the body; for sources that take both.
+            also: statuses besides 2xx that `read` handles (404 as "no such record", say).
+            post_if_long: send long parameters in the body; for sources that accept both.
 
         Raises:
-            SourceUnavailable: no usable answer in all attempts.
+            SourceUnavailable: no usable answer after all attempts.
             RateLimitError: the last answer was 429.
-            UnreadableReply: the last answer was cut or not what was due.
-            SourceRefused: the source will not answer this request.
+            UnreadableReply: the last answer was truncated or not in the expected form.
+            SourceRefused: the source refuses this request.
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
         endpoint = self.endpoints[source]
@@ -187,7 +187,7 @@ class Transport:
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
     ) -> T:
-        """Send JSON, or a text as it is, to a source and read its reply; otherwise as `get`."""
+        """Send JSON, or text as is, to a source and read its reply; otherwise like `get`."""
         endpoint = self.endpoints[source]
         url = f"{endpoint.base_url}/{path}"
         sent = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
@@ -196,7 +196,7 @@ class Transport:
         return await self._call(_Call(source, endpoint, request, url, sent, self._hash(source, path, body), read, also))
 
     def _hash(self, source: str, path: str, content: Any) -> str:
-        """Hash of a request; what another server says in a source's place never stands for the source's own words."""
+        """Hash a request; a replacement server gets different hashes, so its replies never pass for the source's."""
         whole = [self.endpoints.is_public, source, path, content]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
@@ -217,8 +217,8 @@ class Transport:
             raise
 
     async def _ask(self, call: "_Call[T]") -> T:
-        """Ask until there is an answer, it is hopeless, or the deadline comes; what queues puts the deadline off."""
-        self._wires[call.endpoint.wire].open()  # before a turn is taken: loading would make the first requests late
+        """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
+        self._wires[call.endpoint.wire].open()  # before taking a slot: loading would delay the first requests
         policy, breaker, per_day = self.policy, self.breaker(call.source), call.endpoint.per_day
         places = self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE))
         due = (began := time.monotonic()) + policy.deadline_s
@@ -263,13 +263,13 @@ class Transport:
                     return found
                 await self._sleep(wait_s)
         except _RETRIED:
-            if failures > 1 and breaker.heard_at < began:  # it replied to nobody: the next would wait for nothing
+            if failures > 1 and breaker.heard_at < began:  # no reply to any call since: do not wait for the next
                 breaker.leave_alone(policy.breaker_pause_s)
             raise
         raise AssertionError
 
     async def _exchange(self, call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float) -> T:
-        """Send, follow redirects, read what came, and record it in any case."""
+        """Send, follow redirects, read the reply, and record the exchange in any case."""
         started = time.monotonic()
         reply: WireReply | None = None
         failure: str | None = None
@@ -283,7 +283,7 @@ class Transport:
         except WireError as error:
             failure = str(error)
             raise SourceUnavailable(call.source, failure) from error
-        except BaseException as error:  # a cancelled attempt, or a reader that met what nobody foresaw
+        except BaseException as error:  # a cancelled attempt, or a reader that met the unforeseen
             failure = f"ended by {type(error).__name__}"
             raise
         finally:
@@ -307,7 +307,7 @@ class Transport:
             )
 
     async def _send(self, call: "_Call[Any]", until: float) -> WireReply:
-        """Send, follow redirects within the known hosts, and try the other greeting once where a firewall says 403."""
+        """Send, follow redirects within known hosts, and try the other TLS greeting once if a firewall returns 403."""
         request, send = call.request, self._wires[call.endpoint.wire].send
         reply = await send(request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
@@ -335,7 +335,7 @@ class Transport:
 
 
 def _request(endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> WireRequest:
-    """What to send, with the key where the endpoint takes it: no caller has it at hand."""
+    """Build the request, adding the key here alone, so that no caller handles it."""
     key = endpoint.key.get_secret_value() if endpoint.key else None
     in_body = key is not None and endpoint.key_in == "body"
     query = urlencode({**params, **({"api_key": key} if key and endpoint.key_in != "header" else {})})
@@ -347,7 +347,7 @@ def _request(endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: b
 
 @dataclass(frozen=True, slots=True)
 class _Call(Generic[T]):
-    """One question to a source, for all its attempts."""
+    """One request to a source, across all its attempts."""
 
     source: str
     endpoint: Endpoint
@@ -359,7 +359,7 @@ class _Call(Generic[T]):
     also: Collection[int]
 
     def understand(self, reply: WireReply) -> T:
-        """Turn a reply into what was asked for, or into the error that says what to do."""
+        """Parse the reply, or raise the error that says how to proceed."""
         status = reply.status
         if 200 <= status < 300 or status in self.also:
             return self.read(Reply(self.source, status, reply.headers.get("content-type", ""), reply.body, self.url))

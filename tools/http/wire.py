@@ -1,7 +1,7 @@
-"""One request, one reply over httpx, redirects left to the caller.
+"""One request and one reply over httpx; redirects are left to the caller.
 
-httpx hands out a cut gzip body as a good reply and decodes whatever encoding a server names, so bodies are read raw
-here and decoded under a cap, and the compressed stream's end is required.
+httpx accepts a truncated gzip body as a good reply and decodes any encoding that a server names, so bodies are read raw
+here, decoded under a size cap, and must contain the end of the compressed stream.
 """
 
 import asyncio
@@ -21,30 +21,30 @@ MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists tak
 HEADERS = {"User-Agent": "willowbark/0.1 (drug repurposing research)", "Accept-Encoding": "gzip"}
 _CHUNK_BYTES = 64 * 1024
 _MAX_MEMBERS = 1024  # of a gzip stream: 32 MB in the 64 kB members that block gzip writes, twice over
-_INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a small bomb takes little room before it is refused
+_INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a decompression bomb is refused before it takes much memory
 _REASONS = {
     "ConnectError": "no connection",
     "RemoteProtocolError": "the answer was cut or malformed",
     "ReadError": "the connection broke",
 }
-"""What broke, by httpx's errors: their own messages hold addresses, and those can hold keys."""
+"""Short messages for httpx's errors, whose own messages contain addresses and possibly keys."""
 Greeting = Literal["httpx", "requests"]
-"""Whose TLS greeting a server gets: firewalls are reported to tell the two libraries apart by theirs."""
+"""HTTP library whose TLS greeting a server gets: firewalls are reported to tell the two apart by it."""
 
 logging.getLogger("httpx").addFilter(lambda record: "api_key=" not in record.getMessage())
 
 
 class WireError(Exception):
-    """The exchange broke; the message says how, without an address."""
+    """The exchange failed; the message says how, without an address."""
 
 
 class TooSlow(WireError):
-    """No whole answer came in time."""
+    """No complete reply in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """What to send; a key may stand anywhere in it, so it is not shown."""
+    """The request to send; it may contain a key, so its repr is hidden."""
 
     method: str
     url: str = field(repr=False)
@@ -54,7 +54,7 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """What came back, decoded."""
+    """The decoded reply."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,11 +63,11 @@ class WireReply:
 
 
 class HttpxWire:
-    """httpx on the event loop.
+    """Sends requests with httpx on the event loop.
 
     Args:
-        network: what carries the requests; None is the network.
-        greeting: whose TLS greeting is sent.
+        network: transport that carries the requests; None uses the network.
+        greeting: HTTP library whose TLS greeting is sent.
     """
 
     def __init__(self, network: "httpx.AsyncBaseTransport | None" = None, greeting: Greeting = "httpx") -> None:
@@ -75,7 +75,7 @@ class HttpxWire:
         self._client: httpx.AsyncClient | None = None
 
     def open(self) -> "httpx.AsyncClient":
-        """The client, made where there is none: httpx and the certificates take a while to load."""
+        """Return the client, created on first use, since httpx and the certificates take a while to load."""
         if self._client is None:
             import httpx  # noqa: PLC0415  not needed offline
 
@@ -88,10 +88,10 @@ class HttpxWire:
         return self._client
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:
-        """Exchange one request for one whole reply within `timeout_s`, body included.
+        """Send one request and receive one complete reply within `timeout_s`, body included.
 
         Raises:
-            WireError: no connection, no reply, no whole body.
+            WireError: no connection, no reply, or an incomplete body.
         """
         client = self.open()
         import httpx  # noqa: PLC0415  loaded by now
@@ -123,12 +123,12 @@ class HttpxWire:
 
 
 class Body:
-    """Takes raw chunks, gives the decoded body, refuses what is cut, too large or strangely encoded.
+    """Decodes raw chunks into the body; refuses one that is truncated, too large or in an unknown encoding.
 
-    Closed after use: the frames of whatever error ended the reading would keep the body until the collector comes by.
+    Close it after use: otherwise the frames of an error keep the body in memory until garbage collection.
 
     Raises:
-        WireError: here, and where a chunk or the end shows it.
+        WireError: here, or at the chunk or end that reveals the fault.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -136,12 +136,12 @@ class Body:
         if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise WireError(f"the answer is encoded as {encoding[:40]!r}; gzip was asked for")
         self._gzip = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-        self._body = mmap.mmap(-1, MAX_BODY_BYTES)  # malloc would keep such room, once for every thread that had it
+        self._body = mmap.mmap(-1, MAX_BODY_BYTES)  # malloc would keep that much memory for every thread that used it
         self._members = 1
-        self._raw_bytes = 0  # a stream that decodes to nothing could go on for ever
+        self._raw_bytes = 0  # a stream that decodes to nothing could go on forever
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next chunk, as it came."""
+        """Decode the next chunk."""
         self._raw_bytes += len(chunk)
         while chunk:
             piece, chunk = (chunk, b"") if self._gzip is None else self._inflate(chunk)
@@ -150,18 +150,18 @@ class Body:
             self._body.write(piece)
 
     def finish(self) -> bytes:
-        """The whole body, decoded."""
+        """Return the whole decoded body."""
         if self._gzip is not None and not self._gzip.eof:
             raise WireError("the answer's gzip stream was cut")
         return self._body[: self._body.tell()]
 
     def close(self) -> None:
-        """Give the room back."""
+        """Free the memory."""
         self._body.close()
         self._gzip = None
 
     def _inflate(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """The next decoded piece, and what is left of the chunk."""
+        """Return the next decoded piece and the rest of the chunk."""
         assert self._gzip is not None
         if self._gzip.eof:  # RFC 1952, section 2.2: members follow one another
             self._members += 1

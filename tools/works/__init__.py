@@ -1,1 +1,1 @@
-"""Published works: their versions, their standing, their full texts, and the trials they report."""
+"""Publications: their versions, retractions, full texts, and the trials they report."""

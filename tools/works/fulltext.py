@@ -1,8 +1,7 @@
 """Open-access full text from Europe PMC, added to records: results, tables, limitations, with their place and licence.
 
-A record's content stays its title and abstract, on which the rules of the appraisal were set; what was read of the
-full text stands beside it, in `metadata["full_text"]`. `fullTextXML` of https://europepmc.org/RestfulWebService; `jats`
-reads it.
+A record's content stays its title and abstract, for which the appraisal rules were set; the full text goes into
+`metadata["full_text"]`. It comes from `fullTextXML` of https://europepmc.org/RestfulWebService and is parsed by `jats`.
 """
 
 import asyncio
@@ -19,18 +18,18 @@ from ..records.parts import FullText as ReadText
 from ..records.parts import Section
 from .jats import FullText, parse_full_text
 
-FULL_TEXT_LIMIT = 12  # articles a run, 0.1 to 1 MB each: one or two for every candidate that a report shows
-DEADLINE_S = 15.0  # for all of them; Europe PMC answers one in about a second
-_AT_ONCE = 4  # requests; half of the pace at which Europe PMC is asked
+FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
+DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
+_AT_ONCE = 4  # concurrent requests; half of Europe PMC's rate limit
 _OPEN = ("CC0", "CC BY")
-"""Licences that let a passage be shown with its source: every Creative Commons licence, https://creativecommons.org/licenses/."""
+"""Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
 
 
 async def full_text(pmcid: str, transport: Transport) -> FullText | None:
-    """Read one article; None where Europe PMC has no open full text of it.
+    """Read one article; None if Europe PMC has no open full text of it.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     number = checked_identifier("pmcid", pmcid)
     if number is None:
@@ -48,24 +47,24 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
 async def read_full_texts(
     records: Sequence[Evidence], transport: Transport, limit: int = FULL_TEXT_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Add results, tables and limitations from the full text to the first records that have an open one.
+    """Add results, tables and limitations to the first records that have an open full text.
 
     Args:
         records: best first.
-        transport: the way out.
-        limit: articles to ask for, at most.
-        deadline_s: seconds for all of them; the slower ones stay as they are.
+        transport: sends the requests.
+        limit: most articles to request.
+        deadline_s: seconds for all of them; records whose text is late stay unchanged.
 
     Returns:
         The records in their order. A record that was read has `full_text` in its metadata: source, PMCID, licence, and
-        the sections (kind, title, text), without what is addressed to machines. One whose text was not read has
-        `full_text_unread`: why; there, an article that was late and one whose source failed are told alike, so that a
-        run lived again tells the same.
+        the sections (kind, title, text), without text addressed to machines. One whose text was not read has
+        `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed run gives the same
+        result.
     """
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
     for i in wanted:
-        found[i] = _unread(records[i], _NO_ANSWER)  # until there is one
+        found[i] = _unread(records[i], _NO_ANSWER)  # until it arrives
 
     async def read(i: int) -> None:
         record = records[i]
@@ -91,7 +90,7 @@ _NO_ANSWER = "Europe PMC gave no answer in time"
 
 
 def may_be_open(record: Evidence) -> bool:
-    """Whether it is worth asking for: not asked for yet, in PubMed Central, not known to be closed or retracted."""
+    """Whether to request the full text: not requested yet, in PubMed Central, not known to be closed or retracted."""
     known = record.paper
     if known is None or known.is_open_access is False or known.retracted or known.full_text_unread:
         return False
@@ -103,7 +102,7 @@ def _unread(record: Evidence, reason: str) -> Evidence:
 
 
 def extended(record: Evidence, found: FullText) -> Evidence:
-    """A record with the sections of its full text, where its licence is open and it has any."""
+    """Add the sections of the full text to a record, if the licence is open and there are any."""
     licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or None
     if licence is None or not licence.startswith(_OPEN):
         return _unread(record, "its licence is not open" if licence else "it states no licence")
@@ -121,5 +120,5 @@ def extended(record: Evidence, found: FullText) -> Evidence:
 
 
 def _clean(text: str) -> str:
-    """The text without what can't be seen, and without what speaks to machines rather than of the study."""
+    """Remove invisible characters, and text addressed to machines rather than about the study."""
     return " ".join(visible(set_aside(text)).split())

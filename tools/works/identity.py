@@ -1,8 +1,7 @@
-"""Which records are one work: later versions speak for earlier ones, an article for its preprint.
+"""Merging versions of a publication: later versions replace earlier ones, an article its preprint.
 
-Identifiers are the proof, as PubMed, Europe PMC, bioRxiv and medRxiv give them. Titles that are nearly the same only
-say which preprints are asked about first. What a notice of retraction, concern or correction says of another record is
-noted on that record.
+The identifiers from PubMed, Europe PMC, bioRxiv and medRxiv decide. Similar titles only set which preprints are looked
+up first. A notice of retraction, concern or correction on another record is noted on that record.
 """
 
 import asyncio
@@ -20,8 +19,8 @@ from ..sources.publications import PREPRINT_MARK
 from ..sources.studies.biorxiv import is_theirs, published_version
 from ..sources.studies.europepmc import by_numbers
 
-_SHARED_WORDS = 0.7  # of the longer title: titles gain and lose a subtitle on their way to print
-RESOLVE_LIMIT = 6  # preprints a call, one or two requests each, one a second
+_SHARED_WORDS = 0.7  # of the longer title: titles gain and lose a subtitle before print
+RESOLVE_LIMIT = 6  # preprints per call, one or two requests each, one per second
 DEADLINE_S = 12.0  # for all of them
 _AT_ONCE = 3
 _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
@@ -30,16 +29,16 @@ _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
 async def resolve(
     pool: Sequence[Evidence], transport: Transport, limit: int = RESOLVE_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Ask bioRxiv and medRxiv what became of their preprints, those with a likely article in the pool first.
+    """Look up on bioRxiv and medRxiv whether preprints were published, those with a likely article in the pool first.
 
     Args:
-        pool: records in any order, which is kept.
-        transport: the way out.
-        limit: preprints to ask about, at most.
+        pool: records in any order, which is preserved.
+        transport: sends the requests.
+        limit: most preprints to look up.
         deadline_s: seconds for all of them.
 
     Returns:
-        The pool; preprints that were published have `published_version`. One that could not be asked about has
+        The pool; published preprints have `published_version`. One whose look-up failed has
         `published_version_unknown`: why.
     """
 
@@ -78,16 +77,16 @@ async def resolve(
 async def published_articles(
     preprints: Sequence[Evidence], pool: Sequence[Evidence], transport: Transport
 ) -> list[Evidence]:
-    """Fetch the articles that preprints became, where the pool lacks them; one request at most.
+    """Fetch the published articles of preprints that the pool lacks; at most one request.
 
     Args:
-        preprints: as `resolve` gives them.
-        pool: everything that is known.
-        transport: the way out.
+        preprints: as returned by `resolve`.
+        pool: all known records.
+        transport: sends the requests.
 
     Returns:
-        The articles, as relevant as their preprints and with `fetched_as` in their metadata; none where Europe PMC
-        knows none or gives no answer.
+        The articles, with their preprints' relevance and `fetched_as` in their metadata; empty if Europe PMC has none
+        or does not answer.
     """
     known = {name for record in pool for name in names_of(record)}
     wanted: dict[str, float] = {}
@@ -112,16 +111,16 @@ async def published_articles(
 
 
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:
-    """Leave out versions whose later one is in the pool, and link them there; note what notices say of other records.
+    """Drop versions whose later version is in the pool, link them there, and copy notices to the records they concern.
 
     Args:
-        pool: records in any order, which is kept.
+        pool: records in any order, which is preserved.
 
     Returns:
-        The pool without those versions; the record that speaks for them has them in `preprint_versions` or, where they
-        were peer-reviewed, in `earlier_versions` (key, title, URL, date). A preprint whose article is not in the pool
-        stays, with `published_version` in its metadata where it is known. A record on which the pool holds a notice of
-        retraction, concern or correction has the flag, and the notice in `notices`.
+        The pool without those versions; the later record lists them in `preprint_versions` or, if they were
+        peer-reviewed, in `earlier_versions` (key, title, URL, date). A preprint whose article is not in the pool stays,
+        with `published_version` in its metadata if known. A record with a notice of retraction, concern or correction
+        in the pool gets the flag, and the notice in `notices`.
     """
     known = {name: record.key for record in pool for name in names_of(record)}
     records = {record.key: record for record in pool}
@@ -132,7 +131,7 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
         for name in (record.paper.update_of if record.paper else ())
         if name in known
     ]
-    later: dict[str, str] = {}  # the next version of each record, as either side says it; never a preprint
+    later: dict[str, str] = {}  # the next version of each record, as either record states; never a preprint
     for key, heir in said:
         if key != heir and not records[heir].is_preprint:
             later.setdefault(key, heir)
@@ -141,7 +140,7 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
         chain = [key]
         while (following := later.get(chain[-1])) is not None and following not in chain:
             chain.append(following)
-        if following is None:  # a ring, which only broken records give, unites nothing
+        if following is None:  # a cycle, which only faulty records create, merges nothing
             earlier.setdefault(chain[-1], []).append(records[key])
     gone = {record.key for group in earlier.values() for record in group}
     kept = [_with_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
@@ -149,14 +148,14 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
 
 
 def names_of(record: Evidence) -> list[str]:
-    """The names by which other records speak of it: PMID, DOI, PMCID, Europe PMC's number of a preprint."""
+    """Return the names by which other records refer to it: PMID, DOI, PMCID, Europe PMC's preprint number."""
     preprint = record.paper and record.paper.ppr_id
     names = [name for name in record.identifiers if not name.startswith("url:")]
     return [*sorted(names), *([f"ppr:{preprint}"] if preprint else [])]
 
 
 def later_names(record: Evidence) -> list[str]:
-    """The names of its later version, as its own record gives them."""
+    """Return the names of its later version, as given in its own record."""
     paper = record.paper
     version = paper.published_version if paper and record.is_preprint else None
     numbers = ((kind, checked_identifier(kind, version)) for kind in ("pmid", "doi"))
@@ -164,7 +163,7 @@ def later_names(record: Evidence) -> list[str]:
 
 
 def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
-    """A record with its earlier versions, and with those that they spoke for."""
+    """Add the earlier versions to a record, including those merged into them before."""
     preprints, earlier = list[Reference](), list[Reference]()
     for version in (record, *sorted(versions, key=lambda each: each.key)):
         if version is not record:
@@ -182,7 +181,7 @@ def _once(entries: Sequence[Reference]) -> list[Reference]:
 
 
 def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
-    """Records with what the pool's notices say of them."""
+    """Add the pool's notices to the records that they concern."""
     said: dict[str, list[Reference]] = {}
     for record in pool:
         for each in record.paper.notice_on if record.paper else ():

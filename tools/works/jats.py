@@ -1,9 +1,9 @@
-"""An article's XML: what it reports in its results, and what it says limits them; its licence.
+"""Results, limitations and licence of an article, read from its XML.
 
-JATS, described at https://jats.nlm.nih.gov/archiving/tag-library/. Figures, formulas and the numbers of references are
-left out. Tables are read row by row, each cell in its column: JATS takes HTML's table model,
-https://jats.nlm.nih.gov/archiving/tag-library/1.3/element/table.html, in which a cell may span rows and columns, and
-then stands in each of them. What is larger than any table that people read is cut.
+The format is JATS, https://jats.nlm.nih.gov/archiving/tag-library/. Figures, formulas and reference numbers are left
+out. Tables are read row by row, each cell in its column: JATS uses HTML's table model,
+https://jats.nlm.nih.gov/archiving/tag-library/1.3/element/table.html, in which a cell may span rows and columns; its
+text is repeated in each of them. Tables larger than people read are cut.
 """
 
 import re
@@ -21,7 +21,7 @@ from ..sources.publications import running_text, without_doctype
 from .sections import Kind
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
-MAX_SECTION_CHARS = 6000  # of one kind: what a model can read beside the other records
+MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
 _MAX_DEPTH = 100
 _MAX_ELEMENTS = 300_000
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
@@ -41,14 +41,14 @@ class Section:
 
     kind: Kind
     title: str
-    """As the article heads it, with the headings above it: `Discussion > Limitations`; a table's label."""
+    """Heading in the article, with those above it: `Discussion > Limitations`; for a table its label."""
     paragraphs: tuple[str, ...]
-    """Of a table its caption, its rows and its footnotes, one each."""
+    """For a table one each for its caption, rows and footnotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FullText:
-    """What was read of one article."""
+    """The sections read from one article."""
 
     pmcid: str
     sections: tuple[Section, ...] = ()
@@ -57,14 +57,14 @@ class FullText:
 
 
 def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
-    """Read an article; None where the reply says that it is not open access.
+    """Read an article; None if the reply says that it is not open access.
 
     Args:
-        xml: an `article`, alone or within a set; other elements mean that there is none.
-        pmcid: of the article that was asked for.
+        xml: an `article`, alone or within a set; other elements mean there is no article.
+        pmcid: PMCID of the requested article.
 
     Raises:
-        UnreadableReply: the XML is cut, too large or too deep, holds entities, or is no article.
+        UnreadableReply: the XML is truncated, too large or too deep, holds entities, or is no article.
 
     >>> body = b"<body><sec><title>Results</title><p>Pain fell by 10<sup>2</sup>.</p></sec></body>"
     >>> parse_full_text(b"<article>" + body + b"</article>", "PMC1").sections[0].paragraphs
@@ -104,7 +104,7 @@ def _root(xml: bytes) -> Element:
 
 
 def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
-    """The results, and what is said of limits, wherever in the article they stand."""
+    """Yield results and limitations, wherever they occur in the article."""
     for sec in parent.findall("sec"):
         title = _title(sec)
         path = (*above, title) if title else above
@@ -124,7 +124,7 @@ def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
 
 
 def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
-    """Subsections on limits, at any depth."""
+    """Yield subsections on limitations, at any depth."""
     for each in sec.findall("sec"):
         path = (*above, _title(each))
         if says("heading of limits", _title(each)):
@@ -139,11 +139,11 @@ def _title(sec: Element) -> str:
 
 
 def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
-    """The paragraphs of a section and those below it, without figures and tables.
+    """Yield the paragraphs of a section and its subsections, without figures and tables.
 
     Args:
         sec: a section.
-        without_limits: whether subsections on limits are left out.
+        without_limits: whether to skip subsections on limitations.
     """
     for each in sec:
         if each.tag == "sec":
@@ -154,7 +154,7 @@ def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
 
 
 def _capped(sections: Iterable[Section]) -> Iterator[Section]:
-    """Sections that hold text, each paragraph once, cut at a sentence's end where a kind has had its share."""
+    """Yield non-empty sections, each paragraph once, cut at the end of a sentence when a kind reaches its limit."""
     room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
     seen: set[str] = set()
     for section in sections:
@@ -200,7 +200,7 @@ _BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
 
 
 def flat(element: Element) -> str:
-    """Running text without markup, references' numbers and marks of footnotes, formulas and tables.
+    """Return running text without markup, reference numbers, footnote marks, formulas and tables.
 
     Superscripts stay readable.
 
@@ -217,35 +217,35 @@ def flat(element: Element) -> str:
     return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
 
 
-MAX_TABLES = 8  # of an article
-MAX_TABLE_CHARS = 1500  # of a table's passages, some twenty rows
+MAX_TABLES = 8  # per article
+MAX_TABLE_CHARS = 1500  # per table, some twenty rows
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 60, 16, 300
 _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of an article, a cell that spans several standing in each of them."""
+    """A table of an article; a cell that spans several rows or columns is repeated in each."""
 
     label: str
-    """As the article has it: `Table 2`; by its place where it has none."""
+    """Label in the article: `Table 2`; numbered by position if it has none."""
     caption: str
-    """Empty where it has none."""
+    """Empty if the table has none."""
     header: tuple[tuple[str, ...], ...]
-    """The rows of the head, without empty ones; none where the table has no head."""
+    """Non-empty rows of the head; empty if the table has no head."""
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     """Its footnotes."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The name of each column: what the head says above it, from top to bottom."""
+        """Return the name of each column: the head cells above it, from top to bottom."""
         width = max(map(len, (*self.header, *self.rows)), default=0)
         above = [[row[at] for row in self.header if at < len(row) and row[at]] for at in range(width)]
         return tuple(" > ".join(dict.fromkeys(each)) for each in above)
 
     def lines(self) -> tuple[str, ...]:
-        """Caption, rows and footnotes as passages, a row with the names of its columns; as many as have room.
+        """Return caption, rows (with column names) and footnotes as passages, up to the size limit.
 
         >>> table = Table("Table 1", "Attacks", (("", "Drug", "Placebo"),), (("Week 4", "3.1", "4.4"),))
         >>> table.lines()
@@ -267,10 +267,10 @@ class Table:
 
 
 def read_tables(article: Element) -> list[Table]:
-    """The tables of an article, in its order; those that are pictures alone are none.
+    """Return the tables of an article, in order; tables given only as images are skipped.
 
     Args:
-        article: a parsed `article`; tables within tables are left out.
+        article: a parsed `article`; nested tables are left out.
     """
     found: list[Table] = []
     for wrap in _wraps(article):
@@ -319,7 +319,7 @@ def _table(wrap: Element, number: int) -> Table | None:
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
-    """The cells of each row by column, those that reach over several in every one of them."""
+    """Yield the cells of each row by column, spanning cells repeated."""
     held: dict[int, tuple[str, int]] = {}
     for row in rows[:MAX_ROWS]:
         line = {column: text for column, (text, _) in held.items()}
@@ -338,6 +338,6 @@ def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
 
 
 def _span(cell: Element, name: str, most: int) -> int:
-    """How many rows or columns a cell takes; one where it says nothing that is a number above zero."""
+    """Return how many rows or columns a cell spans; one unless it states a number above zero."""
     said = cell.get(name, "").strip()
     return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1

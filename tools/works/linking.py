@@ -1,4 +1,4 @@
-"""Papers and trials, joined by NCT number: the paper that reports a trial, the trial behind a paper."""
+"""Links between papers and trials by NCT number."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from ..sources.publications import trial_numbers
 
 
 def link(pool: Sequence[Evidence]) -> list[Evidence]:
-    """Join papers and trials of a pool.
+    """Link papers and trials of a pool.
 
-    A paper belongs to a trial when it names the trial's NCT number (registered with it, or in its text), or when the
-    trial's record names the paper's PMID as its result. Links are made anew from what the records themselves say, so
-    that linking twice is linking once, and a link to a record that has left the pool goes with it.
+    A paper belongs to a trial if it names the trial's NCT number (registered with it, or in its text), or if the
+    trial's record lists the paper's PMID as a result. Links are rebuilt from the records themselves, so linking twice
+    changes nothing, and a link to a record that has left the pool is dropped.
 
     Args:
-        pool: records in any order, which is kept.
+        pool: records in any order, which is preserved.
 
     Returns:
         The records, papers with `linked_trials` and trials with `linked_papers` in their metadata: sorted keys
@@ -44,12 +44,12 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
 
 
 def trial_number(record: Evidence) -> str | None:
-    """The NCT number of a trial's own record; None for anything else."""
+    """Return the NCT number of a trial's own record; None for anything else."""
     return record.record.nct_id
 
 
 def named_trials(record: Evidence) -> list[str]:
-    """The trials that a paper names, in its registration or its text; none for a trial's or a drug's own record."""
+    """Return the trials that a paper names, in its registration or text; empty for a trial's or drug's own record."""
     if trial_number(record) or kind_of(record) not in PAPERS:
         return []
     listed = record.paper.nct_ids if record.paper else ()

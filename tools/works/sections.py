@@ -1,8 +1,8 @@
-"""The parts of a record, by name: title and abstract, and the sections of a full text that was read (`fulltext`); and
-what of a full text is shown: the sentences that a model reads beside the abstract, and the limits a study states.
+"""Parts of a record by name (title, abstract, sections of the full text), and excerpts of the full text: the sentences
+that a model reads with the abstract, and the limitations that a study states.
 
-CONSORT 2010 names what a report's limitations are about (items 20 and 21: sources of bias, imprecision,
-generalisability), https://www.equator-network.org/reporting-guidelines/consort/.
+CONSORT 2010 lists what limitations concern (items 20 and 21: sources of bias, imprecision, generalisability),
+https://www.equator-network.org/reporting-guidelines/consort/.
 """
 
 from collections.abc import Callable
@@ -17,38 +17,38 @@ from ..records.parts import Section
 from ..registry import cards
 
 Kind = Literal["results", "limitations", "table"]
-"""What a section of a full text is about."""
+"""Kind of a full-text section."""
 ABSTRACT, TITLE = "Abstract", "Title"
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
 LIMITS_SHOWN = 800  # characters of its limitations in a prompt
 ROWS_SHOWN = 600  # characters of its tables' rows in a prompt
-MAX_LIMITS = 2  # quoted of one study
-MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter ones announce, longer ones discuss
-GAP = "\n[…]\n"  # stands where sentences were left out, so that no quote runs across
+MAX_LIMITS = 2  # quoted per study
+MIN_LIMIT_CHARACTERS, MAX_LIMIT_CHARACTERS = 30, 400  # shorter sentences announce, longer ones discuss
+GAP = "\n[…]\n"  # marks omitted sentences, so that no quote spans them
 
 
 class Place(NamedTuple):
-    """A section of a full text that was read."""
+    """A section of a full text."""
 
     kind: str
     """results, limitations or table."""
     title: str
-    """As the article heads it, with the headings above it: `Discussion > Limitations`; a table's label."""
+    """Heading in the article, with those above it: `Discussion > Limitations`; for a table its label."""
     text: str
 
 
 def licence_of(record: Evidence) -> str | None:
-    """The licence of the full text that was read; None where none was."""
+    """Return the licence of the full text; None if none was read."""
     read = record.paper and record.paper.full_text
     return read.get("licence") if read else None
 
 
 def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
-    """The sections of the full text that were read, in the article's order.
+    """Return the sections of the full text, in the article's order.
 
     Args:
         record: with or without a full text.
-        kind: only these; None takes all.
+        kind: return only this kind; None returns all.
     """
     read = record.paper and record.paper.full_text
     listed = read.get("sections", ()) if read else ()
@@ -59,16 +59,16 @@ def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
 def section_of(
     record: Evidence, quote: str, same: Callable[[str], str] = lambda text: " ".join(text.split())
 ) -> str | None:
-    """The part of a record in which a quote stands.
+    """Return the part of a record that contains a quote.
 
     Args:
         record: with or without a full text.
         quote: a passage.
-        same: brings texts into the form in which they are compared; by default white space is folded.
+        same: normalises texts for comparison; by default white space is folded.
 
     Returns:
-        `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None where the quote
-        stands nowhere.
+        `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None if the quote is
+        not found.
 
     >>> from willowbark.tools.evidence import Citation, Evidence
     >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
@@ -86,28 +86,28 @@ def section_of(
 
 
 def own_part(record: Evidence) -> str:
-    """What the text of a record is called: `Abstract`, `Registry entry`, `Database entry`, …"""
+    """Return the label of a record's own text: `Abstract`, `Registry entry`, `Database entry`, …"""
     card = cards().get(record.citation.source)
     return card.entries if card else ABSTRACT
 
 
 def is_full_text(section: str | None) -> bool:
-    """Whether a part that `section_of` gave is one of the full text."""
+    """Whether a part returned by `section_of` belongs to the full text."""
     return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))
 
 
 class Passage(NamedTuple):
-    """A passage of a record, and where it stands."""
+    """A passage of a record and its section."""
 
     section: str
     quote: str
 
 
 def stated_limits(record: Evidence) -> list[Passage]:
-    """What a study says itself that limits it: at most two sentences of its full text, to the letter.
+    """Return limitations that a study states itself: at most two verbatim sentences of its full text.
 
-    Sentences that name a limit and what it is about come first, then those that do one of both in a section of
-    limitations.
+    Sentences that name a limitation and its subject come first, then those in a section on limitations that name
+    either.
     """
     found: list[tuple[int, int, Passage]] = []
     for place in places(readable(record), "limitations"):
@@ -121,9 +121,9 @@ def stated_limits(record: Evidence) -> list[Passage]:
 
 
 def excerpted(record: Evidence) -> Evidence:
-    """A record whose full text is cut to what a model should read.
+    """Cut a record's full text to what a model should read.
 
-    Results and rows of tables that name a drug or a figure, and limits.
+    Keeps limitations, and results and table rows that name a drug or a figure.
     """
     read = record.paper and record.paper.full_text
     if not read:
@@ -139,7 +139,7 @@ def excerpted(record: Evidence) -> Evidence:
 
 
 def _telling(text: str, room: int) -> str:
-    """The sentences that tell most, in their order, with a mark where others were left out."""
+    """Return the most informative sentences in order, with a mark where others were left out."""
     if len(text) <= room:
         return text
     every = sentences(text)
@@ -156,5 +156,5 @@ def _telling(text: str, room: int) -> str:
 
 
 def tells_figures(sentence: str) -> bool:
-    """Whether a sentence states a result in figures: a p value, an interval, an effect size."""
+    """Whether a sentence gives a numerical result: a p value, an interval, an effect size."""
     return bool(P_VALUE.search(sentence) or intervals(sentence) or effect_sizes(sentence))

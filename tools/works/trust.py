@@ -1,7 +1,7 @@
-"""Trust: was a cited record retracted, put in doubt or corrected since it appeared?
+"""Checks cited records for retraction, expressions of concern and corrections.
 
-PubMed, Europe PMC, Crossref (with Retraction Watch) and OpenAlex are asked about every record; any one of
-them is enough to flag it. A record that nobody could be asked about is not clean: it could not be checked.
+PubMed, Europe PMC, Crossref (with Retraction Watch) and OpenAlex are queried about every record; any one of them is
+enough to flag it. A record on which no source answered counts as not checked, never as clean.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ from ..sources.studies.europepmc import by_numbers
 from ..sources.studies.pubmed import PubMed
 from ..wording import listed
 
-MAX_RECORDS = 200  # a call; a report cites a few dozen
-DEADLINE_S = 20.0  # for each source; all are asked at once
+MAX_RECORDS = 200  # per call; a report cites a few dozen
+DEADLINE_S = 20.0  # per source; all are queried at once
 _ASKED = ("pubmed", "europepmc", "crossref", "openalex")
 _REASONS_SHOWN = 4
-MAX_OPENALEX = 40  # works a call, one request each
+MAX_OPENALEX = 40  # publications per call, one request each
 _IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
 _KINDS: dict[str, Flag] = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
 
 
 class TrustState(StrEnum):
-    """What is known of a record's standing, worst first."""
+    """Retraction status of a record, worst first."""
 
     RETRACTED = "retracted"
     CONCERN = "concern"
     CORRECTED = "corrected"
     CLEAN = "checked-clean"
-    """At least one source answered, and none says anything against it."""
+    """At least one source answered, and none raised a flag."""
     UNCHECKED = "could not check"
     """No source answered for this record."""
 
@@ -54,49 +54,49 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What one source says of one record."""
+    """One source's answer on one record."""
 
     flags: frozenset[Flag] = frozenset()
-    """What it raises."""
+    """Flags that it raises."""
     notices: tuple[crossref.Notice, ...] = ()
     notice_of: tuple[str, ...] = ()
-    """DOIs of the works that the record is itself a notice on."""
+    """DOIs of the publications that the record is itself a notice on."""
     cited_by_count: int | None = None
 
 
 @dataclass(slots=True)
 class Answer:
-    """What one source says of the records that it was asked about, and why not of the others."""
+    """One source's answers on the requested records, and why some are missing."""
 
     source: str
     asked: frozenset[str] = frozenset()
-    """Keys of the records."""
+    """Keys of the requested records."""
     words: dict[str, Word] = field(default_factory=dict)
-    """By key; records of `asked` that the source does not know are missing."""
+    """By key; requested records that the source does not know are missing."""
     failure: str | None = None
-    """Why it could not be asked about all; None where it was."""
+    """Why some look-ups failed; None if all succeeded."""
 
     def reason(self) -> str:
-        """Why a record has no word of this source."""
+        """Explain why this source gave no answer on a record."""
         return f"{self.source}: {self.failure or 'does not list it'}"
 
 
 async def check_trust(
     records: Sequence[Evidence], transport: Transport, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Check the records that a report cites; never raises for a source that fails.
+    """Check the records that a report cites; a failing source raises no error.
 
     Args:
-        records: publications are checked; trials, drugs and diseases come back as they are.
-        transport: the way out.
-        deadline_s: seconds for each source; what it has not said by then counts as not checked with it.
+        records: publications are checked; trials, drugs and diseases are returned unchanged.
+        transport: sends the requests.
+        deadline_s: seconds per source; records without an answer by then count as not checked with it.
 
     Returns:
         The records in their order. Publications have in their metadata `trust_state` (a `TrustState`), `trust_checked`
-        (sources that answered for the record), `trust_flagged` (by flag, the sources that raise it),
-        `trust_unanswered` (`source: why` for those that did not answer), `trust_notices` (kind, DOI, date and source of
-        each notice, as far as given) and the flags `retracted`, `expression_of_concern` and `corrected`, true where any
-        source raises them.
+        (sources that answered for the record), `trust_flagged` (by flag, the sources that raise it), `trust_unanswered`
+        (`source: why` for those that did not answer), `trust_notices` (kind, DOI, date and source of each notice, as
+        far as known) and the flags `retracted`, `expression_of_concern` and `corrected`, true if any source raises
+        them.
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
@@ -108,7 +108,7 @@ async def check_trust(
 
 
 def is_paper(record: Evidence) -> bool:
-    """Whether a record is a publication that can be looked up: it has a PMID or a DOI, and is no trial or drug."""
+    """Whether a record is a publication that can be looked up: it has a PMID or DOI and is not a trial or drug."""
     if kind_of(record) not in PAPERS or record.record.nct_id:
         return False
     return bool(record.record.pmid or record.record.doi)
@@ -126,7 +126,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     for name in FLAGS:
         if before is not None:
             flagged[name].update(before.get(name, ()))
-        elif name in flags_of(record):  # the record came with it
+        elif name in flags_of(record):  # the flag came with the record
             flagged[name].add(given_by(record.citation.source))
     notices = list[SaidNotice]()
     for notice in (each for word in words.values() for each in word.notices):
@@ -151,7 +151,7 @@ def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
 
 
 def retraction_note(record: Evidence) -> str:
-    """Which record was retracted, and who says so: `pmid:1 "Title" (PubMed; notice doi:10.…, 2014-03-01)`."""
+    """Name the retracted record and the sources: `pmid:1 "Title" (PubMed; notice doi:10.…, 2014-03-01)`."""
     paper = record.paper
     flagged = paper.trust_flagged if paper else None
     sources = (flagged or {}).get("retracted") or (record.citation.source,)
@@ -166,7 +166,7 @@ def retraction_note(record: Evidence) -> str:
 
 
 def is_unchecked(record: Evidence) -> bool:
-    """Whether no source could be asked if a publication still stands; false for trials and drugs."""
+    """Whether no source could be reached to check a publication; false for trials and drugs."""
     paper = record.paper
     if paper is None or not is_paper(record):
         return False
@@ -174,10 +174,10 @@ def is_unchecked(record: Evidence) -> bool:
 
 
 def trust_summary(records: Iterable[Evidence]) -> str:
-    """How the check went, in one to three sentences for a report; empty where nothing was checked.
+    """Summarise the check in one to three sentences for a report; empty if nothing was checked.
 
     Args:
-        records: as `check_trust` gives them.
+        records: as returned by `check_trust`.
     """
     papers = [paper for record in records if (paper := record.paper) and paper.trust_state]
     if not papers:
@@ -209,8 +209,8 @@ Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]
 
 
 async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
-    """Let a source fill in its answer until its time is over."""
-    given = {  # of a merged record, only the first source has just given its flags for sure
+    """Have a source fill in its answer before the deadline."""
+    given = {  # of a merged record, only the first source's flags are certain to be current
         paper.key: Word(flags_of(paper))
         for paper in papers
         if given_by(paper.citation.source) == answer.source and paper.paper and paper.paper.retracted is not None
@@ -231,12 +231,12 @@ async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: 
 
 
 def flags_of(record: Evidence) -> frozenset[Flag]:
-    """What is said against a record; nothing of one that is no paper."""
+    """Return the flags raised on a record; empty if it is not a paper."""
     return record.paper.flags if record.paper else frozenset()
 
 
 def _keys_by(number: Literal["pmid", "doi"], papers: Iterable[Evidence], answer: Answer) -> dict[str, list[str]]:
-    """The keys of the records of each PMID or DOI, noted as asked about."""
+    """Return record keys by PMID or DOI, and mark those records as requested."""
     found: dict[str, list[str]] = {}
     for paper in papers:
         if value := getattr(paper.record, number):
@@ -270,7 +270,7 @@ async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: 
 
 
 async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
-    """Have all answered side by side, as fast as the source allows, before the first failure is raised."""
+    """Wait for all requests, sent as fast as the source allows, before raising the first failure."""
     failures = await asyncio.gather(*asked, return_exceptions=True)
     if failure := next((each for each in failures if isinstance(each, BaseException)), None):
         raise failure
@@ -284,7 +284,7 @@ async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: T
         found = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
         for doi, said in found.items():
             flags = {_KINDS[notice.kind] for notice in said.notices if notice.kind in _KINDS}
-            if "retracted" in flags and not said.retracted:  # taken back, which leaves the record corrected
+            if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
                 flags = flags - {"retracted"} | {"corrected"}
             for key in keys.get(doi, ()):
                 answer.words[key] = Word(frozenset(flags), said.notices, said.notice_of)

@@ -124,7 +124,7 @@ class OpenTargets(Source):
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
@@ -146,7 +146,7 @@ class OpenTargets(Source):
         """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         found = await self.transport.shelf.take(self.name, names, self._looked_up)
         known = {name: record for name, (record, _) in found.items() if record is not None}

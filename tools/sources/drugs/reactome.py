@@ -65,7 +65,7 @@ class Reactome(LookUps):
         """Give the pathways that drugs act in, those of most drugs first, and none twice in a run.
 
         Raises:
-            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await self._pathways_of(names)
         found = await self.transport.shelf.take(self.name, wanted[:MAX_IDS], self._looked_up)

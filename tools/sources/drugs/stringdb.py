@@ -69,7 +69,7 @@ class STRING(Source):
         """Give the partners of the human proteins that drugs act on, all at once, and none twice in a run.
 
         Raises:
-            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         told, notes = await mechanisms_of(names, self.transport)
         human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]

@@ -82,7 +82,7 @@ class UniProt(LookUps):
         """Give the human proteins that drugs act on, all at once, and none twice in a run.
 
         Raises:
-            SearchError: no answer, or no readable one; also where no database says what the drugs act on.
+            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await targets_of(names, self.transport)
         found = await self.transport.shelf.take(self.name, wanted, self._looked_up)

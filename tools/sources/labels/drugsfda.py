@@ -65,7 +65,7 @@ class DrugsFDA(Source):
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         SearchFilters.of(self.name, filters)
         asked = read_query(self.name, query)
@@ -77,7 +77,7 @@ class DrugsFDA(Source):
         """Give the approvals of drugs, all at once, and none twice in a run.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         return await self.shelved("drug/drugsfda.json", names, self._approvals)
 

@@ -89,7 +89,7 @@ class OpenFDA(Source):
 
         Raises:
             SourceRefused: filters were given, or the query holds no words.
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
@@ -107,7 +107,7 @@ class OpenFDA(Source):
         Labels are long, so each drug is asked for alone: of the newest of many drugs at once, some would have none.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         found = await self.transport.shelf.take(self.name, names, self._labels)
         records, unread = read_each([label for label, _ in found.values() if label is not None], parse_label)

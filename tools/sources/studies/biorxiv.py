@@ -52,7 +52,7 @@ async def small_question(transport: Transport) -> str:
     """Ask about one preprint, for the doctor.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     found = await published_version("10.1101/2021.03.23.21254186", transport)
     return "knows no article of the preprint asked about" if found is None else f"knows it as {found}"
@@ -63,10 +63,10 @@ async def published_version(doi: str, transport: Transport) -> str | None:
 
     Args:
         doi: of the preprint; one that is not theirs is not asked about.
-        transport: the way out.
+        transport: sends the requests.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     checked = checked_identifier("doi", doi)
     if checked is None or not is_theirs(checked):

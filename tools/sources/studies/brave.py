@@ -44,7 +44,7 @@ class Brave(WebSearch):
 
         Raises:
             SourceRefused: no key, or one that is refused.
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         if not self.transport.endpoints.may_search(self.name):
             raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")

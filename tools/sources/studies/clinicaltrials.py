@@ -157,7 +157,7 @@ class ClinicalTrials(Source):
 
         Raises:
             SourceRefused: not an NCT number.
-            SearchError: no answer, or no readable one.
+            SearchError: no reply, or an unreadable one.
         """
         known = checked_identifier("nct_id", nct_id)
         if known is None:

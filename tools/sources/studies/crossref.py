@@ -85,7 +85,7 @@ async def small_question(transport: Transport) -> str:
     """Ask about one work, the PRISMA statement, for the doctor.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     found = await updates(["10.1136/bmj.n71"], transport)
     return f"knows {len(found)} of 1 work asked about"
@@ -96,10 +96,10 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
 
     Args:
         dois: in any written form; what is no DOI is left out.
-        transport: the way out.
+        transport: sends the requests.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     if (library := transport.endpoints.library) is not None:
         works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))

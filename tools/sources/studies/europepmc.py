@@ -130,7 +130,7 @@ class EuropePMC(Source):
         """Give what cites a publication and what it cites, as far as Europe PMC knows and has a PMID for them.
 
         Raises:
-            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+            SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
         """
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
@@ -173,7 +173,7 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`) in one request; unknown ones are left out.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     if (library := local_library(transport)) is not None:
         return library.by_numbers(names)

@@ -42,7 +42,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
     """Ask about one work; None where OpenAlex does not know it, or `doi` is none.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     checked = checked_identifier("doi", doi)
     if checked is None or leads_elsewhere(checked):
@@ -63,7 +63,7 @@ async def small_question(transport: Transport) -> str:
     """Ask about one work, for the doctor.
 
     Raises:
-        SearchError: no answer, or no readable one.
+        SearchError: no reply, or an unreadable one.
     """
     found = await work("10.1016/s0140-6736(97)11096-0", transport)
     return "does not know the work asked about" if found is None else f"retracted: {found.is_retracted}"

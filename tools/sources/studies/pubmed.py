@@ -127,7 +127,7 @@ class PubMed(Source):
         """Give one publication; status `empty` where PubMed has none of that number.
 
         Raises:
-            SearchError: no answer, or no readable one; `SourceRefused` where `pmid` is no PMID.
+            SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
         """
         return await self.papers(checked_pmid(self.name, pmid))
 
