@@ -1,8 +1,8 @@
-"""How they work together: the team, its rounds, budgets and faces.
+"""The team of agents: its rounds, budgets, exports and user interfaces.
 
     from willowbark.teams import research, research_stream, ResearchTeam
 
-Names are imported when they are asked for: AutoGen takes most of a second, and `--help` should not.
+Names are imported on first use: AutoGen takes most of a second to load, and `--help` should not.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Components from JSON, checked before anything of theirs is imported: a stored team is text that anybody could edit.
+"""Load components from JSON. Each is checked before anything is imported, as anybody could edit a stored team.
 
-`load_component` takes what AutoGen's `dump_component` gives. AutoGen's own loader imports whatever module a provider
+`load_component` reads what AutoGen's `dump_component` writes. AutoGen's own loader imports whatever module a provider
 names, and `FunctionTool` runs the source code that its config holds.
 https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/framework/component-config.html
 """
@@ -21,10 +21,10 @@ from .config import on_this_machine
 T = TypeVar("T")
 
 NAMESPACES = ("willowbark.", "autogen_agentchat.", "autogen_core.", "autogen_ext.")
-"""Where providers may come from."""
+"""Namespaces that providers may come from."""
 VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
-"""Further providers of the user's own, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
-_AUTOGENS_VARIABLE = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"  # AutoGen after 0.7.5 refuses all but its own and these
+"""Variable with more allowed providers, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
+_AUTOGENS_VARIABLE = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"  # AutoGen after 0.7.5 loads only its own and these
 MAX_CHARACTERS = 2_000_000  # a team of ours takes about 20,000
 MAX_DEPTH = 60  # a team of ours takes about 12
 
@@ -32,7 +32,7 @@ _RUN_CODE = frozenset(
     ("FunctionTool PythonCodeExecutionTool CodeExecutorAgent McpWorkbench StdioMcpToolAdapter DiskCacheStore").split()
     + "TextCanvasMemory FileSurfer MultimodalWebSurfer HttpTool".split()
 )
-"""Classes that run source code or programs, unpickle, or fetch any address or file that a config or a model names."""
+"""Classes that run code or programs, unpickle, or fetch any address or file that a config or a model names."""
 _RISKY_MODULES = tuple(
     f"autogen_ext.{name}"
     for name in (
@@ -42,7 +42,7 @@ _RISKY_MODULES = tuple(
         *("cache_store.redis", "models.llama_cpp", "models.semantic_kernel"),
     )
 )
-"""Parts of AutoGen's extensions that do so, or read files and fetch models that a config names."""
+"""Modules of AutoGen's extensions that do the same, or read files and fetch models that a config names."""
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
 _NAMED_BY_USER = (
     "WILLOWBARK_LLM__BASE_URL",
@@ -67,17 +67,17 @@ def load_component(
     allowed: Collection[str] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> T:
-    """Make a component of its JSON, after looking at every component that it holds.
+    """Build a component from its JSON, after checking every component inside it.
 
     Args:
-        source: JSON text, what it says, or AutoGen's model of it.
-        expected: what it must turn out to be, such as `autogen_agentchat.base.Team`.
-        allowed: further providers: a namespace (`my_package.`) or a whole provider, which may then be one that runs
+        source: JSON text, its parsed content, or AutoGen's model of it.
+        expected: the class that the result must have, such as `autogen_agentchat.base.Team`.
+        allowed: more providers: a namespace (`my_package.`), or the full name of a provider, which may then run
             code. The environment variable `WILLOWBARK_ALLOWED_PROVIDERS` does the same.
-        environ: where keys, and addresses that the user named, are.
+        environ: holds keys, and the addresses that the user named.
 
     Raises:
-        UsageError: no component, a provider that is not allowed, or a model server that the user did not name.
+        UsageError: not a component, a provider that is not allowed, or a model server that the user did not name.
     """
     if isinstance(source, ComponentModel):
         source = source.model_dump()
@@ -91,7 +91,7 @@ def load_component(
     if not isinstance(content, dict):
         raise UsageError("this is no component: a JSON object is due")
     own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
-    providers = [_checked_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
+    providers = [_check_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
     if not providers or not isinstance(content.get("provider"), str):
         raise UsageError("this is no component: it names no provider")
     _check_addresses(content, environ)
@@ -100,13 +100,13 @@ def load_component(
         try:
             made = getattr(importlib.import_module(module), kind)
         except (ImportError, AttributeError, ValueError):
-            raise UsageError(f"there is no component {_shown(provider)}") from None
+            raise UsageError(f"there is no component {_quote(provider)}") from None
         if not isinstance(made, type):
-            raise UsageError(f"component {_shown(provider)} is refused: it is no class")
-        for ancestor in made.__mro__ if not _named(provider, own) else ():
-            real = f"{ancestor.__module__}.{ancestor.__qualname__}"  # where it is from, which may be elsewhere
+            raise UsageError(f"component {_quote(provider)} is refused: it is no class")
+        for ancestor in made.__mro__ if not _is_allowed(provider, own) else ():
+            real = f"{ancestor.__module__}.{ancestor.__qualname__}"  # its defining module, which may be another
             if ancestor is made or real.rpartition(".")[2] in _RUN_CODE:
-                _checked_provider(real, own)
+                _check_provider(real, own)
     allow_in_autogen()
     try:
         return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
@@ -117,7 +117,7 @@ def load_component(
 
 
 def allow_in_autogen() -> None:
-    """Name Willowbark to AutoGens after 0.7.5, which load only their own components and those of named packages."""
+    """Allow Willowbark's components in AutoGen after 0.7.5, which loads only its own and those of named packages."""
     named = [name.strip() for name in os.environ.get(_AUTOGENS_VARIABLE, "").split(",") if name.strip()]
     if "willowbark" not in named:
         os.environ[_AUTOGENS_VARIABLE] = ",".join([*named, "willowbark"])
@@ -136,32 +136,32 @@ def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting += [(item, depth + 1) for item in value]
 
 
-def _checked_provider(provider: Any, own: Collection[str]) -> str:
+def _check_provider(provider: Any, own: Collection[str]) -> str:
     if not isinstance(provider, str):
         raise UsageError("a component's provider is not text")
     name = _WELL_KNOWN.get(provider, provider)
-    if _named(name, own):
+    if _is_allowed(name, own):
         return name
     module, _, kind = name.rpartition(".")
     if not name.startswith(NAMESPACES):
         raise UsageError(
-            f"component {_shown(provider)} is refused: only {', '.join(NAMESPACES)} are loaded; "
+            f"component {_quote(provider)} is refused: only {', '.join(NAMESPACES)} are loaded; "
             f"name it in {VARIABLE} if it is yours"
         )
     if kind in _RUN_CODE or f"{module}.".startswith(tuple(f"{risky}." for risky in _RISKY_MODULES)):
         raise UsageError(
-            f"component {_shown(provider)} is refused: it can run code or reach any address; "
+            f"component {_quote(provider)} is refused: it can run code or reach any address; "
             f"name it in {VARIABLE} if you trust this file"
         )
     return name
 
 
-def _named(name: str, own: Collection[str]) -> bool:
+def _is_allowed(name: str, own: Collection[str]) -> bool:
     return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in own)
 
 
 def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> None:
-    """Refuse servers that nobody named: a client without a key of its own sends them the key of the environment."""
+    """Refuse servers that the user did not name: a client without its own key would send them the environment's."""
     known = {environ.get(variable, "").strip().rstrip("/") for variable in _NAMED_BY_USER} - {""}
     for found in _mappings(content):
         for name in _ADDRESSES & found.keys():
@@ -171,10 +171,10 @@ def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> Non
             url = value if urlsplit(value).scheme in ("http", "https") else f"http://{value}"
             if not on_this_machine(url):
                 raise UsageError(
-                    f"component with {name} {_shown(value)} is refused: it would get your key; name the address in "
+                    f"component with {name} {_quote(value)} is refused: it would get your key; name the address in "
                     "WILLOWBARK_LLM__BASE_URL if it is yours"
                 )
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:80]}…")

@@ -1,10 +1,10 @@
-"""What can be set: `willowbark.toml` and the environment.
+"""Settings, from `willowbark.toml` and the environment.
 
 The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]`, `[llm]`, `[library]` and `[output]`. The
-environment can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come from there
-alone (`OPENAI_API_KEY` and the like): a file is copied and committed too easily. A model server beyond this machine
-gets such a key, so a file that merely lies in the current folder cannot name one: it may have come with somebody else's
-folder.
+environment can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come only from
+the environment (`OPENAI_API_KEY` …): a file is too easily copied or committed. A model server beyond this machine
+gets such a key, so only a file named explicitly can set one: the file of the current folder may have come with
+somebody else's folder.
 """
 
 import difflib
@@ -33,12 +33,12 @@ ENV_PREFIX = "WILLOWBARK_"
 _DELIMITER = "__"
 _SECRET_WORDS = ("key", "secret", "password", "passwd", "token", "credential", "credentials")
 _KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or NCBI_API_KEY in the environment"
-_SHOWN_CHARACTERS = 40  # of a wrong value in a message
+_SHOWN_CHARACTERS = 40  # of an invalid value quoted in a message
 
 
 Depth = Literal["quick", "standard", "exhaustive"]
 DEPTHS: Mapping[Depth, int] = {"quick": 60, "standard": 300, "exhaustive": 2000}
-"""Publications and trials after which a run asks for no further page."""
+"""Publications and trials after which a run requests no further page."""
 
 
 def _no_bool(value: Any) -> Any:
@@ -145,12 +145,12 @@ class ToolSettings(_Section):
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
     )
-    """The sources to ask: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
+    """The sources to search: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 
 class Price(_Section):
-    """What a model costs, in US dollars per million tokens."""
+    """Price of a model, in US dollars per million tokens."""
 
     input: Number = Field(ge=0)
     output: Number = Field(ge=0)
@@ -160,7 +160,7 @@ class RoleSettings(_Section):
     """`[llm.roles]`: models for roles other than `llm.model`; a cheaper model may read, a stronger one judge."""
 
     reader: Name | None = None
-    """Reads the publications; most of a run's tokens are its."""
+    """Reads the publications; uses most of a run's tokens."""
     specialist: Name | None = None
     """Chooses what to search for."""
     judge: Name | None = None
@@ -168,7 +168,7 @@ class RoleSettings(_Section):
     """Writes claims, and revises their wording."""
 
     def of(self, agent: str) -> str | None:
-        """The model of an agent, by the name that accounts give it; None is `llm.model`."""
+        """Return the model of an agent, by its name in accounts; None means `llm.model`."""
         role = {"reading": "reader", "reading in batches": "reader", "judge": "judge", "report": "report"}.get(
             agent, "specialist"
         )
@@ -251,7 +251,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file, whose content comes as arguments."""
+        """Let the environment win over the file, whose content arrives as arguments."""
         return env_settings, init_settings
 
     @classmethod
@@ -259,16 +259,16 @@ class Settings(BaseSettings):
         """Read the file and the environment.
 
         Args:
-            path: the file; None takes `willowbark.toml` of the current folder where there is one.
+            path: the file; None reads `willowbark.toml` in the current folder, if it exists.
 
         Raises:
-            UsageError: a file that cannot be read, or an invalid setting; one line that names it. A file that was not
-                named cannot send keys to a server beyond this machine.
+            UsageError: an unreadable file, or an invalid setting, named in one line. A file that `path` does not name
+                cannot send keys to a server beyond this machine.
         """
         file = path or Path(FILE_NAME)
         content = _read(file) if path is not None or os.path.lexists(file) else {}
         known = list(_variables(Settings))
-        for name in map(str.upper, os.environ):  # pydantic-settings passes over what it does not know
+        for name in map(str.upper, os.environ):  # pydantic-settings ignores unknown variables
             is_setting = _DELIMITER in name or name in [each.replace(_DELIMITER, "_") for each in known]
             if name.startswith(ENV_PREFIX) and is_setting and name not in known:
                 hint = f"; {_KEYS_BELONG}" if _is_secret(name) else nearest(name, known)
@@ -291,10 +291,10 @@ class Settings(BaseSettings):
 
     @classmethod
     def restored(cls, content: Mapping[str, Any], where: str = "the run's settings") -> Self:
-        """Settings as they were dumped, whatever file and environment say now.
+        """Restore dumped settings, ignoring the current file and environment.
 
         Raises:
-            UsageError: an invalid value; the message names `where` it stands.
+            UsageError: an invalid value; the message names `where` it is.
         """
         try:
             sections = {name: field.annotation for name, field in cls.model_fields.items()}
@@ -303,7 +303,7 @@ class Settings(BaseSettings):
             raise UsageError(_first_problem(error, where)) from None
 
     def overridden(self, changes: Mapping[str, Any]) -> Self:
-        """These settings with some of them changed.
+        """Return these settings with some of them changed.
 
         Args:
             changes: values by dotted name, such as `{"research.max_iterations": 3}`; None changes nothing.
@@ -326,7 +326,7 @@ class Settings(BaseSettings):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that a wrong one is likely meant to be, as an insertion for a message.
+    """Suggest the known name closest to an unknown one, in brackets to append to a message.
 
     >>> nearest("pubmd", ["pubmed", "chembl"])
     " (did you mean 'pubmed'?)"
@@ -336,7 +336,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def wording_of(problem: Mapping[str, Any]) -> str:
-    """What pydantic finds wrong with a value, as a line says it after the value's name.
+    """Return pydantic's message about an invalid value, worded to follow the value's name.
 
     >>> wording_of({"msg": "Input should be a valid integer"})
     'should be a valid integer'
@@ -358,16 +358,16 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _of_file(content: Mapping[str, Any], section: str, name: str) -> tuple[Any, str]:
-    """What a file sets that no variable overrules, None for nothing; and the variable that would."""
+    """Return a file's value that no variable overrides (None if unset), and the variable that would override it."""
     table, variable = content.get(section), f"{ENV_PREFIX}{section}{_DELIMITER}{name}".upper()
     overruled = any(given.upper() == variable and value for given, value in os.environ.items())
     return (None if overruled or not isinstance(table, Mapping) else table.get(name)), variable
 
 
 def directory_of_stray_file() -> Path | None:
-    """Where the current folder's `willowbark.toml` has run folders made; None where it does not say.
+    """Return the folder for runs that the current folder's `willowbark.toml` sets; None if it sets none.
 
-    Nobody named that file, and it may have come with somebody else's: who starts a run there should be told.
+    The user did not name that file, and it may have come with somebody else's folder, so a new run should say so.
     """
     file = Path(FILE_NAME)
     directory, _ = _of_file(_read(file) if os.path.lexists(file) else {}, "output", "directory")
@@ -375,7 +375,7 @@ def directory_of_stray_file() -> Path | None:
 
 
 def on_this_machine(address: str) -> bool:
-    """Whether an address is a loopback one; names other than localhost are not looked up.
+    """Check whether an address is a loopback one; names other than localhost are not looked up.
 
     >>> on_this_machine("http://127.0.0.1:8080/v1"), on_this_machine("https://api.example.org")
     (True, False)
@@ -402,7 +402,7 @@ def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]
 
 
 def _first_problem(error: ValidationError, file: str) -> str:
-    """A line on what is wrong: where, what is allowed, and how many further faults there are."""
+    """Describe the first invalid setting in one line: where, what is allowed, and how many more errors there are."""
     problems = error.errors(include_url=False)
     first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
     where = [str(part) for part in first["loc"] if isinstance(part, str)]

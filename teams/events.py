@@ -1,4 +1,4 @@
-"""What a run tells while it goes on."""
+"""The events that a run emits."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
@@ -37,16 +37,16 @@ ICONS: dict[EventType, str] = dict(
 
 
 class ToolRequest(TypedDict):
-    """What an agent asks of a tool."""
+    """A tool call by an agent."""
 
     tool: str
     arguments: str
-    """As the agent wrote them: JSON, as a rule."""
+    """As the agent wrote them, usually JSON."""
 
 
 if TYPE_CHECKING:
     EventData = ToolRequest | SourceReply | Findings | JudgeAssessment | Approval | ResearchReport | None
-else:  # agents take most of a second, and an event takes what it is given
+else:  # agents take most of a second to load, and events don't validate
     EventData = Any
 
 
@@ -60,50 +60,50 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     type: EventType
     message: str
     data: EventData = None
-    """What belongs to the type: `ToolRequest` to `searching`, `SourceReply` to `search_complete`, `JudgeAssessment`
-    to `judge_complete`, `ResearchReport` to `complete`, `Findings` or `Approval` to `progress`; else None."""
+    """Depends on the type: `ToolRequest` for `searching`, `SourceReply` for `search_complete`, `JudgeAssessment` for
+    `judge_complete`, `ResearchReport` for `complete`, `Findings` or `Approval` for `progress`; else None."""
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     iteration: int = Field(default=0, ge=0)
     """The round this happened in, from 1; 0 before the first."""
     agent: str | None = None
-    """Who did it, by the name that the team knows; None where it is nobody's in particular."""
+    """Name of the agent within the team; None if no single agent caused the event."""
     tokens: int | None = Field(default=None, ge=0)
-    """Prompt and completion tokens of the turn that this ends; None where it ends none."""
+    """Prompt and completion tokens of the turn that this event ends; None if it ends none."""
     cost_usd: float | None = None
-    """US dollars of that turn; None where it ends none, or the price is not known."""
+    """US dollars of that turn; None if the event ends none, or the price is unknown."""
 
     @property
     def icon(self) -> str:
-        """A picture for the type."""
+        """An emoji for the type."""
         return ICONS[self.type]
 
     @property
     def call(self) -> "ToolRequest | None":
-        """What a `searching` event asks of a tool; None in all others."""
+        """The tool call of a `searching` event; None for all others."""
         return cast("ToolRequest | None", self.data) if self.type == "searching" else None
 
     @property
     def verdict(self) -> "JudgeAssessment | None":
-        """The verdict of a `judge_complete` event; None in all others."""
+        """The verdict of a `judge_complete` event; None for all others."""
         return cast("JudgeAssessment | None", self.data) if self.type == "judge_complete" else None
 
     @property
     def report(self) -> "ResearchReport | None":
-        """The report of a `complete` event; None in all others."""
+        """The report of a `complete` event; None for all others."""
         return cast("ResearchReport | None", self.data) if self.type == "complete" else None
 
     def to_markdown(self) -> str:
-        """One paragraph of Markdown."""
+        """Format the event as one paragraph of Markdown."""
         words = self.type.replace("_", " ")
         when = f" (round {self.iteration})" if self.iteration else ""
         return f"{self.icon} **{words}**{when}: {self.message}"
 
     @field_serializer("data", when_used="json")
     def _data_as_json(self, data: Any) -> Any:
-        """The data where JSON can hold it, else the names of the types in its place: dumping an event never fails."""
+        """Dump the data as JSON, or the names of its types where it can't be, so that dumping an event never fails."""
         try:
             return to_jsonable_python(data, inf_nan_mode="null", fallback=_type_name)
-        except Exception:  # noqa: BLE001  the data is anyone's: cycles, properties that raise
+        except Exception:  # noqa: BLE001  arbitrary data: cycles, properties that raise
             return _type_name(data)
 
 

@@ -1,6 +1,6 @@
 """Model clients by name: `baseline`, or `PROVIDER/MODEL` through AutoGen's own clients.
 
-The providers' libraries are extras (`openai`, `anthropic`, …), imported when they are asked for. Keys come
+The providers' libraries are extras (`openai`, `anthropic`, …), imported on first use. Keys come
 from the environment. https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/components/model-clients.html
 """
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 BASELINE = "baseline"
 READS_REQUESTS = "reads_requests"
-"""In what a ledger keeps of a model: whether it took requests as data, which a replay words as they were."""
+"""Key in a ledger's record of a model: whether it took requests as data, so that a replay sends the same."""
 FORMS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL, azure/DEPLOYMENT"
 WITH_BATCHES = ("openai/", "anthropic/")
-"""How the names of models begin that can be asked in batches."""
-_AZURE_API_VERSION = "2024-10-21"  # the newest dated one that is generally available; it knows structured output
-_ANTHROPIC_MAX_TOKENS = 8192  # a report's draft does not fit into AutoGen's default of 4096
-_OLLAMA_CONTEXT = 32_768  # tokens; the longest prompt of a run has about half of that
-_NO_KEY = "none"  # servers of one's own mostly ask for no key, but the client insists on one
-_FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that another attempt will not change
+"""Prefixes of the models that have a batch interface."""
+_AZURE_API_VERSION = "2024-10-21"  # newest generally available dated version; supports structured output
+_ANTHROPIC_MAX_TOKENS = 8192  # a report's draft exceeds AutoGen's default of 4096
+_OLLAMA_CONTEXT = 32_768  # tokens; about twice the longest prompt of a run
+_NO_KEY = "none"  # most self-hosted servers need no key, but the client requires one
+_FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that a retry will not change
 _UNREACHED = ("ConnectError", "ConnectionError", "ConnectionRefusedError")
 _NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
 _PROBE: Mapping[str, Any] = {
@@ -48,33 +48,33 @@ _PROBE: Mapping[str, Any] = {
         },
     },
 }
-"""A schema that an answer holds to only where a server makes it."""
+"""A schema that answers follow only if the server enforces it."""
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How a provider's client is made."""
+    """A provider, and how to build its client."""
 
     module: str
     class_name: str
     library: str
-    """A module that only the extra brings."""
+    """A module that only the extra installs."""
     arguments: "Callable[[str, LLMSettings, Mapping[str, str]], dict[str, Any]]"
     variables: tuple[str, ...] = ()
-    """What the environment must hold."""
+    """Environment variables that must be set."""
 
 
 def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = os.environ) -> "ChatCompletionClient":
-    """Make the client of a name.
+    """Create a model client by name.
 
     Args:
         name: `baseline`, `openai/gpt-4.1-mini`, `anthropic/…`, `ollama/llama3.1`, `azure/<deployment>`.
-        settings: `[llm]` gives temperature, base address, time limit.
+        settings: `[llm]` sets temperature, base address, time limit.
         environ: where keys are.
 
     Raises:
-        UsageError: a name of no known form, a missing extra, key or address; one line, with the way out.
+        UsageError: an unknown form of name, or a missing extra, key or address; one line that says what to do.
     """
     if name == BASELINE:
         client_class = importlib.import_module("willowbark.agents.baseline.client").BaselineChatCompletionClient
@@ -82,7 +82,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     prefix, _, model = name.partition("/")
     provider = PROVIDERS.get(prefix)
     if provider is None or not model.strip() or len(model.split()) != 1:
-        raise UsageError(_unknown(name))
+        raise UsageError(_explain_unknown(name))
     try:
         importlib.import_module(provider.library)
         client_class = getattr(importlib.import_module(provider.module), provider.class_name)
@@ -107,7 +107,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
 def clients_of_roles(
     settings: "Settings", environ: Mapping[str, str] = os.environ
 ) -> "dict[str, ChatCompletionClient]":
-    """The clients of the models that `[llm.roles]` names, by their names.
+    """Create the clients of the models in `[llm.roles]`, by model name.
 
     Raises:
         UsageError: as `model_client`.
@@ -118,7 +118,7 @@ def clients_of_roles(
 
 
 def context_of(name: str, llm: "LLMSettings") -> int | None:
-    """Tokens of a model's prompt and answer together, as far as it is known here; None leaves it to its server."""
+    """Return the known limit on tokens of prompt and answer together; None leaves it to the server."""
     asked = (llm.num_ctx or _OLLAMA_CONTEXT) if name.startswith("ollama/") else None
     return llm.context_tokens or asked
 
@@ -134,22 +134,22 @@ async def close(client: "ChatCompletionClient") -> None:
 async def preflight(
     client: "ChatCompletionClient", name: str, *, probes: bool = False, timeout_s: float | None = None
 ) -> bool:
-    """Ask a provider's model for one word, so that a run that could not reach it does not begin.
+    """Ask a provider's model for one word, so that a run with an unreachable model does not start.
 
-    What may pass (a full server, a slow one) does not stop it: the run meets that itself.
+    Temporary failures (a busy or slow server) are left for the run to handle.
 
     Args:
-        client: of the model.
-        name: as `model_of` names it; models of no known provider are not asked.
-        probes: whether to see, by the same call, if a server that speaks OpenAI's protocol holds answers to a schema
-            where it is not known to; a client whose server does is told so.
-        timeout_s: seconds for it; the run ends by its own limit then. None leaves it to the client.
+        client: the model's client.
+        name: as `model_of` returns it; models of unknown providers are not asked.
+        probes: whether the same call tests if a server that speaks OpenAI's protocol enforces a schema, where that is
+            unknown; if it does, the client is set to rely on it.
+        timeout_s: seconds for the call, where the run has a time limit. None leaves it to the client.
 
     Returns:
-        Whether that was seen.
+        Whether the server was seen to enforce a schema.
 
     Raises:
-        UsageError: the key is refused, the model not known, the balance empty, or nobody answers at the address.
+        UsageError: the key is refused, the model unknown, the balance empty, or the address does not answer.
     """
     from willowbark.agents.asking import provider_error_line  # noqa: PLC0415
     from willowbark.agents.autogen import UserMessage, openai_server  # noqa: PLC0415  agents take most of a second
@@ -183,7 +183,7 @@ async def preflight(
 
 
 def model_of(client: "ChatCompletionClient") -> "Model":
-    """What ledger, price list and report need to know of a client: `openai/gpt-4.1-mini`, say."""
+    """Describe a client's model for ledger, price list and report, for example `openai/gpt-4.1-mini`."""
     from willowbark.agents.asking import (  # noqa: PLC0415  agents take most of a second
         analyst_name,
         reads_requests,
@@ -202,8 +202,8 @@ def model_of(client: "ChatCompletionClient") -> "Model":
     return Model(name, analyst, {**client.model_info, **({READS_REQUESTS: True} if reads_requests(client) else {})})
 
 
-def _unknown(name: str) -> str:
-    """A line on a name that is no model's, with what it was likely meant to be."""
+def _explain_unknown(name: str) -> str:
+    """Explain in one line that a model name is unknown, with a suggestion."""
     prefix, slash, model = name.partition("/")
     if prefix in PROVIDERS:
         return f"model {name!r}: name one of its models after the slash, such as {_EXAMPLES[prefix]!r}"
@@ -221,7 +221,7 @@ _EXAMPLES = {
     "ollama": "ollama/llama3.1",
     "azure": "azure/my-deployment",
 }
-_FAMILIES = {  # how the providers' model names begin, for names given without a provider
+_FAMILIES = {  # prefixes of the providers' model names, for names without a provider
     "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
     "anthropic": ("claude",),
     "ollama": ("llama", "mistral", "qwen", "gemma", "phi", "deepseek"),
@@ -232,8 +232,8 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
     from willowbark.agents.autogen import openai_model_info  # noqa: PLC0415  agents take most of a second
 
     own_server = llm.base_url is not None
-    key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _required(environ, "OPENAI_API_KEY"))
-    return _given(
+    key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _read_env(environ, "OPENAI_API_KEY"))
+    return _compact(
         model=model,
         api_key=key,
         base_url=llm.base_url,
@@ -246,12 +246,12 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
 
 
 def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    key = _required(environ, "AZURE_OPENAI_API_KEY")
-    endpoint = llm.base_url or _required(environ, "AZURE_OPENAI_ENDPOINT")
+    key = _read_env(environ, "AZURE_OPENAI_API_KEY")
+    endpoint = llm.base_url or _read_env(environ, "AZURE_OPENAI_ENDPOINT")
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError("AZURE_OPENAI_ENDPOINT is no address: it should look like https://NAME.openai.azure.com")
-    return _given(
+    return _compact(
         azure_deployment=model,
         model=model,
         api_key=key,
@@ -260,15 +260,15 @@ def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[s
         temperature=llm.temperature,
         timeout=llm.timeout_s,
         max_retries=_MAX_RETRIES,
-        model_info=_info(llm, structured=False),  # a deployment's name does not tell its model
+        model_info=_info(llm, structured=False),  # a deployment's name does not reveal its model
         **{_answer_limit(model): llm.max_tokens},
     )
 
 
 def _anthropic(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    return _given(
+    return _compact(
         model=model,
-        api_key=_required(environ, "ANTHROPIC_API_KEY"),
+        api_key=_read_env(environ, "ANTHROPIC_API_KEY"),
         base_url=llm.base_url,
         temperature=llm.temperature,
         max_tokens=llm.max_tokens or _ANTHROPIC_MAX_TOKENS,
@@ -280,13 +280,13 @@ def _anthropic(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> di
 
 def _ollama(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     host = llm.base_url or environ.get("OLLAMA_HOST", "").strip()
-    options = _given(temperature=llm.temperature, num_predict=llm.max_tokens, num_ctx=llm.num_ctx or _OLLAMA_CONTEXT)
-    return _given(
+    options = _compact(temperature=llm.temperature, num_predict=llm.max_tokens, num_ctx=llm.num_ctx or _OLLAMA_CONTEXT)
+    return _compact(
         model=model,
         host=host or None,
         timeout=llm.timeout_s,
         options=options or None,
-        model_info=_info(llm, structured=True),  # the server itself holds any model to a schema
+        model_info=_info(llm, structured=True),  # the server enforces a schema for any model
     )
 
 
@@ -301,7 +301,7 @@ PROVIDERS: Mapping[str, Provider] = {
     "azure": Provider(
         "autogen_ext.models.openai",
         "AzureOpenAIChatCompletionClient",
-        "azure.identity",  # the client makes do without, until a team is dumped
+        "azure.identity",  # needed only when a team is dumped
         _azure,
         ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     ),
@@ -309,7 +309,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = None) -> "ModelInfo":
-    """What a model can do: as known, else what any model worth naming can; `structured_output` has the last word."""
+    """Describe a model's abilities: the known ones, else typical ones; `structured_output` overrides both."""
     info: ModelInfo = {
         "vision": False,
         "function_calling": True,
@@ -326,16 +326,16 @@ def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = N
 
 
 def _answer_limit(model: str) -> str:
-    """Reasoning models take `max_completion_tokens` and refuse `max_tokens`."""
+    """Name the token limit's argument: reasoning models take `max_completion_tokens` and refuse `max_tokens`."""
     return "max_completion_tokens" if model.startswith(("o1", "o3", "o4", "gpt-5")) else "max_tokens"
 
 
-def _required(environ: Mapping[str, str], variable: str) -> str:
+def _read_env(environ: Mapping[str, str], variable: str) -> str:
     value = environ.get(variable, "").strip()
     if not value:
         raise UsageError(f"{variable} is not set: put it into the environment, or use --model {BASELINE}")
     return value
 
 
-def _given(**arguments: Any) -> dict[str, Any]:
+def _compact(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}

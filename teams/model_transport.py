@@ -1,7 +1,7 @@
-"""The way to a model's server, which is a network like any other: an answer has a size and a time that it may take.
+"""Limits on the size and duration of a model server's answers.
 
-Every provider's library asks through an httpx client, of one version or another. Its transports are made to count.
-Answers are asked for unpacked, since what is packed into a few bytes may be any number of them.
+Every provider's library sends requests through some version of httpx; its transports are wrapped to count bytes.
+Answers are requested uncompressed, since a few compressed bytes may expand to any number.
 """
 
 import asyncio
@@ -9,31 +9,31 @@ import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-ANSWER_BYTES = 8 * 1024 * 1024  # of an answer in one piece; the longest draft has 0.4 million characters
-STREAM_BYTES = 32 * 1024 * 1024  # of one that comes token by token, each of them in some 250 bytes
-STREAM_TIMES = 5  # as long as an answer in one piece may take one that comes as a stream
+ANSWER_BYTES = 8 * 1024 * 1024  # of an unstreamed answer; the longest draft has 0.4 million characters
+STREAM_BYTES = 32 * 1024 * 1024  # of a streamed answer, at some 250 bytes per token
+STREAM_TIMES = 5  # times the time limit of an unstreamed answer, for a stream
 _STREAMS = ("text/event-stream", "application/x-ndjson")
 _COUNTED = ("x-stainless-raw-response", "stream")
-"""As results of batches are asked for, which hold many answers: whoever reads them counts for each."""
+"""Header of requests for a batch's results, which hold many answers; their reader counts each answer itself."""
 _Send = Callable[[Any], Awaitable[Any]]
 
 
 def cap_answers(http: Any, timeout_s: float) -> None:
-    """Have each answer end: by its last byte, at a number of bytes, or when its time is up.
+    """Limit the size and the duration of each answer.
 
-    What is too long or too late fails in the library as a broken connection does.
+    An answer that exceeds a limit fails in the library like a broken connection.
 
     Args:
-        http: the library's httpx client; its transports are changed, those of proxies too.
-        timeout_s: for a whole answer, from its request to its last byte; a stream has `STREAM_TIMES` as long.
+        http: the library's httpx client; its transports are wrapped, including those of proxies.
+        timeout_s: for a whole answer, from request to last byte; multiplied by `STREAM_TIMES` for a stream.
     """
     own = next(each for each in type(http).__mro__ if each.__name__ == "AsyncClient")
     library = importlib.import_module(own.__module__.partition(".")[0])
     for transport in filter(None, (http._transport, *http._mounts.values())):
-        transport.handle_async_request = _capped(transport.handle_async_request, library, timeout_s)
+        transport.handle_async_request = _cap_send(transport.handle_async_request, library, timeout_s)
 
 
-def _capped(send: _Send, library: Any, timeout_s: float) -> _Send:
+def _cap_send(send: _Send, library: Any, timeout_s: float) -> _Send:
     async def ask(request: Any) -> Any:
         name, value = _COUNTED
         is_counted = request.headers.get(name) == value
@@ -78,5 +78,5 @@ class _CappedBody:
             yield chunk
 
     async def aclose(self) -> None:
-        """Close the library's own."""
+        """Close the library's stream."""
         await self._inner.aclose()

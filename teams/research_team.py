@@ -1,8 +1,8 @@
-"""The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy, specialists side by side.
+"""The research team: an AutoGen `SelectorGroupChat` whose rounds follow a policy; specialists work in parallel.
 
-A round is: its specialists side by side, then the judge. Before the report comes the approver, where there is one.
-A state saved in the middle of a round knows no longer who was speaking, so the policy asks the thread which round this
-is, who was called in it, and who has answered.
+In a round the specialists work in parallel, then the judge. The approver, if any, comes before the report.
+A state saved in mid-round does not record who was speaking, so the policy reads from the thread which round this is,
+who was called in it, and who has answered.
 """
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -63,9 +63,9 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             `model_client`.
         model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
         termination_condition: None ends the run with the report.
-        transport: the way to the sources, left open; None opens one for each run and closes it again.
-        run: what the agents are handed, its transport included; None makes that of `transport` for each run.
-        options: as `SelectorGroupChat` takes them.
+        transport: connection to the sources, left open; None opens one per run and closes it again.
+        run: context shared by the agents, with its transport; None makes one from `transport` for each run.
+        options: passed to `SelectorGroupChat`.
 
     Raises:
         UsageError: no judge, no report agent or no specialist among the participants, or two approvers.
@@ -116,7 +116,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
 
     @property
     def choosable(self) -> list[str]:
-        """The specialists: the model chooses among them where the judge names nobody."""
+        """Names of the specialists, among whom the model chooses if the judge names none."""
         return self._specialists
 
     async def run_stream(
@@ -126,14 +126,14 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         cancellation_token: CancellationToken | None = None,
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team: opens the way to the sources, streams what happens, closes it again."""
+        """Run the team as a stream of messages, with a connection to the sources open meanwhile."""
         own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
         run = self._joined or RunContext(own or self._transport)
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
         if self._approver is not None:
-            run.drafts = None  # which drugs to write on is not known before
+            run.drafts = None  # the drugs to write about are not known before
         try:
             async for message in super().run_stream(
                 task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
@@ -163,17 +163,17 @@ def default_participants(
     roles: Mapping[str, ChatCompletionClient] | None = None,
     include_rag: bool = False,
 ) -> list[ChatAgent | Team]:
-    """Willowbark's five agents on one model; a specialist without a source is left out.
+    """Create Willowbark's five agents on one model; a specialist without a source is left out.
 
     Args:
         model_client: the model of all of them.
         limits: when the judge ends the search.
-        max_results: records of a page of each search, 1 to 200.
-        sources: names of the sources to ask; None asks all that need no key.
+        max_results: records per page of a search, 1 to 200.
+        sources: names of the sources to search; None searches all that need no key.
         turn_timeout_s: seconds for a specialist's turn.
-        approver: asks a person before the report; None asks nobody.
-        roles: models of `reader`, `specialist`, `judge`, `report` where they are others; None is none.
-        include_rag: whether judge and report agent may ask the collected records before they answer.
+        approver: asks a person before the report; None skips this.
+        roles: other models for `reader`, `specialist`, `judge`, `report`; None sets none.
+        include_rag: whether judge and report agent may query the collected records before they answer.
     """
     wanted, roles = offered() if sources is None else sources, roles or {}
     is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
@@ -207,7 +207,7 @@ def participants_of(
     approver: ApproverAgent | None = None,
     roles: Mapping[str, ChatCompletionClient] | None = None,
 ) -> list[ChatAgent | Team]:
-    """The agents of `default_participants` as settings want them; the clock is kept by whoever runs the team."""
+    """Create the agents of `default_participants` as configured; time limits are left to the caller."""
     asked = settings.research
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,
@@ -228,7 +228,7 @@ def participants_of(
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
-    """The name of the one member that gives a type of message."""
+    """Return the name of the one member that produces a type of message."""
     names = _producers(members, produced)
     if len(names) != 1:
         raise UsageError(f"the team needs exactly one {role}; it has {len(names)}")
@@ -242,20 +242,20 @@ def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessa
 def next_speakers(
     thread: Thread, specialists: Sequence[str], judge: str, reporter: str, approver: str | None = None
 ) -> list[str]:
-    """Name who speaks next; several speak side by side.
+    """Name who speaks next; several speak in parallel.
 
     Args:
         thread: all messages so far.
-        specialists: names of those who search.
+        specialists: names of the searching agents.
         judge: name of the judge.
-        reporter: name of who writes the report.
-        approver: name of who asks a person about the candidates; None asks nobody.
+        reporter: name of the report agent.
+        approver: name of the agent that asks a person about the candidates; None if there is none.
 
     Returns:
         Names; empty where the policy leaves a choice among the specialists.
     """
     questions = [at for at, said in enumerate(thread) if isinstance(said, TextMessage) and said.source == "user"]
-    messages = thread[questions[-1] + 1 :] if questions else thread  # a team may be asked one after another
+    messages = thread[questions[-1] + 1 :] if questions else thread  # a team may be asked several questions in turn
     verdicts = [place for place, message in enumerate(messages) if isinstance(message, AssessmentMessage)]
     latest = messages[verdicts[-1]] if verdicts else None
     since = messages[verdicts[-1] + 1 :] if verdicts else messages

@@ -12,34 +12,34 @@ from .ledger import Ledger
 
 
 class ResearchState(BaseModel, frozen=True, extra="forbid"):
-    """Where a run stands."""
+    """The state of a run."""
 
     query_id: str
     """The run's id."""
     question: str
     iteration: int = Field(default=0, ge=0)
-    """The latest round that anybody searched in; 0 before the first."""
+    """The latest round with a search; 0 before the first."""
     evidence: list[Evidence] = []
-    """All records, united."""
+    """All records, merged."""
     assessments: list[JudgeAssessment] = []
-    """The judge's verdicts, a round each."""
+    """The judge's verdicts, one per round."""
     tokens_used: int = Field(default=0, ge=0)
     """Prompt and completion tokens of all model calls."""
     search_history: list[dict[str, Any]] = []
     """iteration, specialist, source, query, status and number of records of each search."""
     stop_reason: str | None = None
-    """Why the run ended; None while it has not."""
+    """Why the run ended; None until then."""
     created_at: AwareDatetime
     updated_at: AwareDatetime
 
 
 def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
-    """A run's state.
+    """Read a run's state from the ledger.
 
     Args:
-        ledger: holds the run.
-        run_id: as the ledger lists it.
-        iteration: as it was at the end of this round; None takes all that there is.
+        ledger: contains the run.
+        run_id: its id in the ledger.
+        iteration: return the state at the end of this round; None includes all rounds.
 
     Raises:
         LedgerError: no such run, or damaged content.

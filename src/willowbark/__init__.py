@@ -4,8 +4,8 @@
 
     print(ask("Which existing drugs could prevent migraine attacks?").to_markdown())
 
-`ask` waits for the report; where an event loop runs, `research` is awaited. `tools` holds the sources by themselves:
-`await tools.pubmed.search("propranolol migraine")`. All names are imported when they are asked for.
+`ask` blocks until the report is ready; inside an event loop, await `research`. `tools` holds the single sources:
+`await tools.pubmed.search("propranolol migraine")`. All names are imported on first use.
 """
 
 from importlib import import_module
@@ -52,7 +52,7 @@ _INSTEAD = {
     "run": "ask, or research where an event loop runs: `from willowbark import ask`",
     "search": "a source's own: `from willowbark.tools import pubmed`, then `await pubmed.search(…)`",
 }
-"""What people look for under another name."""
+"""Names that people try, and what to use instead."""
 
 
 def __getattr__(name: str) -> Any:
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
         name = "ResearchTeam"
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name in _INSTEAD:  # `from willowbark import run` would swallow an AttributeError's words
+    if name in _INSTEAD:  # `from willowbark import run` would hide an AttributeError's message
         raise ImportError(f"willowbark has no {name}; use {_INSTEAD[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; there are {', '.join(__all__)}")
 
