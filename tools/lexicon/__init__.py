@@ -1,4 +1,4 @@
-"""Names of drugs, drug classes and conditions, found in text without a model."""
+"""Finds names of drugs, drug classes and conditions in text without a model."""
 
 from .conditions import (
     asked_condition,

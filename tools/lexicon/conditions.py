@@ -1,6 +1,6 @@
-"""Diseases and symptoms in text: known ones under one name, others by the form of their words.
+"""Finds diseases and symptoms in text: known ones by name, others by the form of their words.
 
-Questions also name them without their names: "help smokers quit", "lose weight", "diabetics".
+Questions also describe conditions without naming them: "help smokers quit", "lose weight", "diabetics".
 """
 
 import re
@@ -30,8 +30,8 @@ _ASKED = (
     r"{asked for}\s+(?:{asked of whom}\s+)*"
     r"(?P<phrase>[^\W\d_][\w'\u2019-]*(?:\s+(?!{end of what is asked})[\w'\u2019-]+){0,4})"
 )
-"""What a question asks to treat, up to five words; "AND" and the like stand in capitals there."""
-_WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase between the two
+"""The object of a question's verb of treatment, up to five words; words such as "AND" are in capitals here."""
+_WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the same phrase in between
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class _Known:
     """The table of conditions, by name."""
 
     index: PhraseIndex
-    """What is suppressed has an empty name."""
+    """Common name by each known name; suppressed phrases map to an empty name."""
     synonyms: Mapping[str, tuple[str, ...]]
     in_mesh: frozenset[str]
     generic: frozenset[str]
-    """Names that say little without the words before them: "adrenal cancer" is more than cancer."""
+    """Names too general when other words precede them: "adrenal cancer" is more specific than cancer."""
     capitals: frozenset[str]
-    """Abbreviations that are also words: they count in capitals only."""
+    """Abbreviations that are also words: they match in capitals only."""
 
 
 @cache
@@ -64,9 +64,9 @@ def _known() -> _Known:
 
 
 def find_conditions(text: str) -> list[Mention]:
-    """The conditions that a text names, in its order; of unknown ones the name is the words themselves.
+    """Return the conditions named in a text, in order; unknown ones are named by the words themselves.
 
-    Where nothing is known by name or form, what a question asks to treat is taken for one.
+    If none is found by name or form, the object of a question's verb of treatment is taken as the condition.
 
     >>> [found.name for found in find_conditions("Diabetic kidney disease after migraine attacks")]
     ['diabetic nephropathy', 'migraine']
@@ -93,16 +93,16 @@ def find_conditions(text: str) -> list[Mention]:
 
 
 def find_known_conditions(text: str) -> list[Mention]:
-    """The conditions of the table alone that a text names, in its order."""
+    """Return the conditions named in a text that are in the table, in order."""
     named = [each for each in _find_in_table(text) if each.name]
     return merge_mentions(named, find_abbreviations(text, named))
 
 
 def _find_in_table(text: str) -> list[Mention]:
-    """The names of the table in a text, without those that stand for something else there.
+    """Return the table's names found in a text, except where they mean something else.
 
-    An abbreviation that is also a word counts in capitals only, and one that the text writes out otherwise not at all:
-    TTP is no purpura where it is the time to progression.
+    An abbreviation that is also a word matches in capitals only, and one that the text defines differently not at all:
+    TTP is no purpura if it stands for time to progression.
     """
     known, written_out, found = _known(), long_forms(text), []
     for each in known.index.find(text):
@@ -115,16 +115,16 @@ def _find_in_table(text: str) -> list[Mention]:
 
 
 def canonical_condition(name: str) -> str | None:
-    """The common name of a condition under any of its names; None when it is not known.
+    """Return the common name of a condition given any of its names; None if unknown.
 
-    Abbreviations that are also words count in capitals only: AIDS, not aids.
+    Abbreviations that are also words match in capitals only: AIDS, not aids.
     """
     known = _known()
     return None if name.upper() in known.capitals and not name.isupper() else known.index.get(name) or None
 
 
 def condition_synonyms(name: str) -> tuple[str, ...]:
-    """All known names of a condition, the common one first; only the name as given when it is not known.
+    """Return all known names of a condition, the common one first; only the given name if unknown.
 
     >>> "nicotine dependence" in condition_synonyms("smoking cessation")
     True
@@ -134,22 +134,22 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
 
 
 def known_names() -> list[str]:
-    """Every name of every condition of the table."""
+    """Return every name of every condition in the table."""
     return [name for known in _known().synonyms.values() for name in known]
 
 
 def is_generic(name: str) -> bool:
-    """Whether a condition's name covers many conditions with names of their own: cancer, pain, infection."""
+    """Whether a condition's name covers many specific conditions: cancer, pain, infection."""
     return canonical_condition(name) in _known().generic
 
 
 def is_in_mesh(name: str) -> bool:
-    """Whether MeSH is known to have a heading for a condition."""
+    """Whether the table lists a MeSH heading for a condition."""
     return canonical_condition(name) in _known().in_mesh
 
 
 def name_essence(name: str) -> frozenset[str]:
-    """The stems that tell one condition's name from another's.
+    """Return the stems that distinguish a condition's name from others.
 
     >>> name_essence("Migraine Disorders") == name_essence("migraine")
     True
@@ -162,7 +162,7 @@ _Patterns = tuple[tuple[str, re.Pattern[str]], ...]
 
 @cache
 def _asked_as() -> tuple[_Patterns, _Patterns]:
-    """For each condition what is done about it, and who has it."""
+    """Return the patterns of each condition's actions, and those of its patients."""
     deeds, people = [], []
     for row in read_table("asked_as.tsv"):
         who, verbs, things = (cue_pattern(row[column]) for column in ("people", "verbs", "things"))
@@ -176,7 +176,7 @@ def _asked_as() -> tuple[_Patterns, _Patterns]:
 
 
 def find_deeds(text: str) -> list[Mention]:
-    """Conditions named by what is to be done, in the order of the text.
+    """Find conditions described by an action, in the order of the text.
 
     >>> [found.name for found in find_deeds("Does it help smokers to quit, or to lose some weight?")]
     ['smoking cessation', 'obesity']
@@ -185,15 +185,15 @@ def find_deeds(text: str) -> list[Mention]:
 
 
 def find_people(text: str) -> list[Mention]:
-    """Conditions named by who has them, in the order of the text.
+    """Find conditions described by their patients, in the order of the text.
 
-    They count where nothing else is asked about: "smokers with asthma" is about asthma.
+    They count only if nothing else is asked about: "smokers with asthma" is about asthma.
     """
     return _find_patterns(_asked_as()[1], text)
 
 
 def asked_condition(phrase: str) -> str | None:
-    """The condition that a whole phrase names in one of these ways; None where it names none."""
+    """Return the condition that a whole phrase describes by action or patients; None if there is none."""
     return next((name for kind in _asked_as() for name, known in kind if known.fullmatch(phrase)), None)
 
 

@@ -1,4 +1,4 @@
-"""Classes of drugs in text. A class ("beta-blockers") is not a candidate, its members can be."""
+"""Finds drug classes in text. A class ("beta-blockers") is not a candidate, but its members can be."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class _Classes:
     index: PhraseIndex
     members: Mapping[str, tuple[str, ...]]
     stems: Mapping[str, tuple[str, ...]]
-    """Endings of generic names; those of the classes within a class too."""
+    """Suffixes of generic names, including those of subclasses."""
     uses: Mapping[str, tuple[str, ...]]
-    """The conditions by which a class is named ("blood pressure drugs")."""
+    """The conditions that name a class ("blood pressure drugs")."""
     synonyms: Mapping[str, tuple[str, ...]]
 
 
@@ -28,7 +28,7 @@ def _classes() -> _Classes:
     rows = {row["name"]: row for row in read_table("drug_classes.tsv")}
 
     def within(name: str) -> Iterator[str]:
-        """A class and the classes that belong to it whole, which its members name behind @."""
+        """Yield a class and its subclasses, which are listed among the members with an @."""
         yield name
         for member in split_names(rows[name]["members"]):
             if member.startswith("@"):
@@ -49,7 +49,7 @@ def _classes() -> _Classes:
 
 
 def find_drug_classes(text: str) -> list[Mention]:
-    """The drug classes that a text names, in its order.
+    """Return the drug classes named in a text, in order.
 
     >>> [found.name for found in find_drug_classes("β-blockers or an ACE inhibitor")]
     ['beta-blockers', 'ace inhibitors']
@@ -58,16 +58,16 @@ def find_drug_classes(text: str) -> list[Mention]:
 
 
 def class_members(name: str) -> tuple[str, ...]:
-    """The listed members of a class under any of its names; never all of them, and empty when it is not known."""
+    """Return the listed members of a class under any of its names; never complete, and empty if unknown."""
     return _classes().members.get(canonical_class(name) or "", ())
 
 
 def is_class_member(drug: str, name: str) -> bool:
-    """Whether a drug is a listed member of a class, or bears the ending of the class's names.
+    """Whether a drug is a listed member of a class, or has the class's suffix.
 
     Args:
         drug: its generic name, in lower case.
-        name: any name of the class; nothing is a member of an unknown one.
+        name: any name of the class; an unknown class has no members.
 
     >>> is_class_member("carteolol", "beta-blockers"), is_class_member("varenicline", "antidepressants")
     (True, False)
@@ -77,7 +77,7 @@ def is_class_member(drug: str, name: str) -> bool:
 
 
 def is_within(name: str, whole: str) -> bool:
-    """Whether a drug or a class is another, or belongs to it whole.
+    """Whether a drug or class equals another or is entirely part of it.
 
     >>> is_within("tricyclic antidepressants", "antidepressants"), is_within("nsaids", "antidepressants")
     (True, False)
@@ -87,15 +87,15 @@ def is_within(name: str, whole: str) -> bool:
 
 
 def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[str]) -> bool:
-    """Whether a drug belongs to any of the classes: as a listed member, by its ending, or by its use.
+    """Whether a drug belongs to any of the classes, as a listed member, by suffix or by indication.
 
-    A drug marketed for hypertension is a blood pressure drug. Any "… drugs" that the table lacks ("gout drugs") is a
-    class by its use alone.
+    A drug marketed for hypertension is a blood pressure drug. Any "… drugs" missing from the table ("gout drugs") is a
+    class defined by indication alone.
 
     Args:
         drug: its generic name.
-        marketed_for: conditions that it is marketed for, as the drug databases name them.
-        classes: as `Question.drug_classes` names them.
+        marketed_for: conditions for which it is marketed, as the drug databases name them.
+        classes: class names as in `Question.drug_classes`.
 
     >>> belongs_to_class("propranolol", (), ["beta-blockers"])
     True
@@ -112,7 +112,7 @@ def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[s
 
 
 def _is_use(indication: str, condition: str) -> bool:
-    """Whether an indication is a condition or a form of it; one with another name of its own is none."""
+    """Whether an indication is a condition or a form of it; a condition with its own name does not count as a form."""
     held = frozenset(stems(indication))
     if not any(frozenset(stems(name)) <= held for name in condition_synonyms(condition)):
         return False
@@ -121,27 +121,27 @@ def _is_use(indication: str, condition: str) -> bool:
 
 
 def canonical_class(name: str) -> str | None:
-    """The common name of a drug class under any of its names; None when it is not known."""
+    """Return the common name of a drug class given any of its names; None if unknown."""
     return _classes().index.get(name)
 
 
 def class_synonyms(name: str) -> tuple[str, ...]:
-    """All known names of a class, the common one first; only the name as given when it is not known."""
+    """Return all known names of a class, the common one first; only the given name if unknown."""
     known = canonical_class(name)
     return _classes().synonyms[known] if known else (name,)
 
 
 class Contraindication(NamedTuple):
-    """What speaks against giving a drug to people with a condition, by a curated table."""
+    """A reason not to give a drug to people with a condition, from a curated table."""
 
     kind: str
     """`contraindicated`, `boxed warning` or `avoid`."""
     told: str
-    """The condition as the source narrows it, or what happens."""
+    """The condition as narrowed by the source, or the harm."""
     source: str
-    """The guideline, or the part of the label. None has been compared with its text."""
+    """The guideline, or the section of the label. No entry has been compared with the source's text."""
     borne_out: str
-    """A curated list that holds it too; empty where none was found to."""
+    """A curated list that also contains the entry; empty if none was found."""
 
     def __str__(self) -> str:
         also = f"also in the list of {self.borne_out}, " if self.borne_out else ""
@@ -150,7 +150,7 @@ class Contraindication(NamedTuple):
 
 @cache
 def listed_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
-    """All that the curated table holds against a drug, each with the conditions; looked up once for a drug."""
+    """Return all entries of the curated table for a drug, each with its conditions; cached by drug."""
     return [
         (Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]), split_names(row["conditions"]))
         for row in _contraindications()
@@ -160,11 +160,11 @@ def listed_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
 
 
 def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
-    """What the curated table holds against a drug in conditions, the first that meets each.
+    """Return the curated table's entries for a drug in the given conditions, the first match for each.
 
     Args:
         drug: generic name in lower case.
-        conditions: under any of their names, or people: pregnancy, children; None gives all that it holds.
+        conditions: under any of their names, or groups of people: pregnancy, children; None returns all entries.
 
     >>> contraindications_of("propranolol", ["asthma"])[0][:2]
     ('contraindicated', 'bronchial asthma')
@@ -180,7 +180,7 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
 
 
 def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
-    """The drugs and classes that the curated table holds something against in conditions, in its order.
+    """Return the drugs and classes that the curated table warns of in the given conditions, in table order.
 
     >>> [name for name, _ in contraindicated_in(["narcolepsy"])]
     ['suvorexant', 'lemborexant', 'daridorexant']

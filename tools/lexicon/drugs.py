@@ -1,9 +1,9 @@
-"""Drugs in text: which are named, where, and under which generic name they are one and the same.
+"""Finds drugs in text, and maps their names to generic names.
 
-Which words name a drug is told by an open dictionary, put in order and pruned. It comes with the package
-drug-named-entity-recognition (MIT), compiled by its authors from DrugBank's open vocabulary, MeSH, MedlinePlus and the
-NHS: https://fastdatascience.com/drug-named-entity-recognition-python-library/. Its file is read without importing the
-package, whose import builds tables that nothing here needs.
+Drug names come from an open dictionary, cleaned and pruned. It is part of the package drug-named-entity-recognition
+(MIT), compiled by its authors from DrugBank's open vocabulary, MeSH, MedlinePlus and the NHS:
+https://fastdatascience.com/drug-named-entity-recognition-python-library/. Its file is read without importing the
+package, whose import builds tables that are not needed here.
 """
 
 import bz2
@@ -43,7 +43,7 @@ _OF_THE_BODY = ("D01", "D06", "D08", "D10", "D12.125", "D12.776", "D13", "D23")
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
 _NO_NAME = frozenset("alpha beta gamma delta epsilon kappa lambda omega type acid factor".split())
-_CUT_OUT = ("and ", "with ")  # pieces of the names of combinations
+_CUT_OUT = ("and ", "with ")  # parts of combination names
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
@@ -58,26 +58,26 @@ _UNCHECKED = "not yet checked, ask the regulator"
 
 @dataclass(frozen=True)
 class DrugNames:
-    """The names by which drugs are found, and those of each drug under its generic name."""
+    """Searchable drug names, and the names of each drug by generic name."""
 
     phrases: Mapping[str, str]
-    """Each name in the form of `phrase_key`, with the generic name it stands for."""
+    """Generic name by each name in the form of `phrase_key`."""
     synonyms: Mapping[str, str]
-    """By generic name, which leads them: a name a line. As lists they would take twice the memory."""
+    """By generic name, all names, that one first, one per line: lists would take twice the memory."""
     common: Mapping[str, Sequence[str]]
-    """Of the synonyms, those of our own table: few and in wide use."""
+    """The synonyms from our own table: few and in wide use."""
 
     @cached_property
     def index(self) -> PhraseIndex:
-        """Finds the names in text."""
+        """Return the index that finds the names in text."""
         return PhraseIndex(self.phrases)
 
 
 @cache
 def drug_names() -> DrugNames:
-    """The names of drugs alone, pruned of what is eaten, measured or made by the body.
+    """Return the names of drugs, without foods, analytes and substances made by the body.
 
-    Pruning takes most of a second, so its outcome is kept in the user's cache until the dictionary or the rules change.
+    Pruning takes most of a second, so the result is cached for the user until the dictionary or the rules change.
 
     Raises:
         ModuleNotFoundError: the package with the dictionary is not installed.
@@ -92,13 +92,13 @@ def drug_names() -> DrugNames:
 
 
 def prune_dictionary(dictionary: Path) -> Table:
-    """The fields of `DrugNames` as JSON keeps them, made from the package's dictionary and our own tables.
+    """Build the fields of `DrugNames`, as stored in JSON, from the package's dictionary and our own tables.
 
-    Each drug goes under the name without its salt where that is listed too; what the tables name goes before the
-    dictionary's own names.
+    Each drug is filed under its name without the salt if that is listed too; names in our tables take precedence over
+    the dictionary's.
     """
     with bz2.open(dictionary) as packed:
-        loaded = pickle.load(packed)  # noqa: S301  # an installed dependency's own file, trusted as its code is
+        loaded = pickle.load(packed)  # noqa: S301  # an installed dependency's own file, trusted like its code
     records: dict[str, dict[str, Any]] = loaded["drug_canonical_to_data"]
     variants = {variant: canonicals[0] for variant, canonicals in loaded["drug_variant_to_canonical"].items()}
     classes = {name for row in read_table("drug_classes.tsv") for name in (row["name"], *split_names(row["synonyms"]))}
@@ -129,7 +129,7 @@ def prune_dictionary(dictionary: Path) -> Table:
             own[alias] = None
             former = found.get(phrase_key(alias), name)
             found[phrase_key(alias)] = name
-            if former != name and phrase_key(former) == phrase_key(alias):  # the dictionary's drug is ours
+            if former != name and phrase_key(former) == phrase_key(alias):  # the dictionary's drug is the same as ours
                 for other in spelled.pop(former, {}):
                     own[other] = None
                     found[phrase_key(other)] = name
@@ -146,16 +146,16 @@ def prune_dictionary(dictionary: Path) -> Table:
 
 
 def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool:
-    """Whether a record of the dictionary is a drug by where it was listed.
+    """Whether a dictionary record is a drug, judged by where it was listed.
 
-    The dictionary's authors removed common words ("water", "oat") from the names but left their records: a record that
-    is not found under its own name is no drug unless patients are informed about it as one.
+    The dictionary's authors removed common words ("water", "oat") from the names but left their records: a record not
+    found under its own name counts as a drug only if there is patient information on it.
     """
     if "medline_plus_id" in record or "nhs_url" in record:
         return True
     trees: list[str] = record.get("mesh_tree", [])
     if "drugbank_id" not in record:
-        return not trees and "/" in name and not name.startswith("template:")  # pages of the wiki it was read from
+        return not trees and "/" in name and not name.startswith("template:")  # template pages of the source wiki
     if not under_own_name:
         return False
     is_biological = cue_form(_BIOLOGICAL, __package__, 0).search(name) is not None
@@ -163,7 +163,7 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
 
 
 def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
-    """The name of the drug itself, when the dictionary also lists it, else the name as it is without brackets."""
+    """Return the drug's name without the salt if the dictionary lists it too, else the name without brackets."""
     bare = strip_salt(name).lower()
     if bare in kept:
         return bare
@@ -174,7 +174,7 @@ def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
 
 
 def _is_long_enough(key: str) -> bool:
-    """Whether a name has a word of its own: "2 3", "he", "at 10" and "beta 2" have none."""
+    """Whether a name contains a word long enough: "2 3", "he", "at 10" and "beta 2" do not."""
     return any(
         (len(word) if word.isalpha() else sum(map(str.isalpha, word))) >= SHORTEST_NAME and word not in _NO_NAME
         for word in key.split(" ")
@@ -182,7 +182,7 @@ def _is_long_enough(key: str) -> bool:
 
 
 def strip_salt(name: str) -> str:
-    """A drug's name without its salt, ester or route: "enalapril maleate" is enalapril."""
+    """Return a drug's name without salt, ester or route: "enalapril" for "enalapril maleate"."""
     bare = _BIOLOGIC_SUFFIX.sub("", _IN_PARENTHESES.sub("", name).strip())
     before = cue_form("^{before the salt} ", __package__)
     after = cue_form("[ -](?:{salt}|{form})(?: and)?$", __package__)
@@ -192,7 +192,7 @@ def strip_salt(name: str) -> str:
 
 
 def find_drugs(text: str) -> list[Mention]:
-    """The drugs that a text names, in its order; foods, elements and the body's own substances are left out.
+    """Return the drugs named in a text, in order; foods, elements and the body's own substances are left out.
 
     >>> [(drug.name, drug.text) for drug in find_drugs("Inderal or propranolol HCl, with water")]
     [('propranolol', 'Inderal'), ('propranolol', 'propranolol HCl')]
@@ -206,11 +206,11 @@ def find_drugs(text: str) -> list[Mention]:
 
 
 def _is_meant(drug: Mention, text: str) -> bool:
-    """Whether a name means the drug as given.
+    """Whether a name means the drug as a treatment.
 
     Short brand names are also common words; in lower case only a short form of the generic name counts. "insulin
-    resistance", "aldosterone antagonist" and "nicotine dependence" speak of something else, "melatonin levels" of what
-    the body makes.
+    resistance", "aldosterone antagonist" and "nicotine dependence" mean something else, "melatonin levels" the body's
+    own substance.
     """
     if len(drug.text) < 6 and drug.text.islower() and not drug.name.startswith(drug.text[:4]):
         return False
@@ -223,7 +223,7 @@ def _is_meant(drug: Mention, text: str) -> bool:
 
 
 def canonical_drug(name: str) -> str | None:
-    """The generic name of a drug under any of its names; None when it is no known drug.
+    """Return the generic name of a drug given any of its names; None if it is not a known drug.
 
     >>> canonical_drug("Chantix"), canonical_drug("water")
     ('varenicline', None)
@@ -233,25 +233,25 @@ def canonical_drug(name: str) -> str | None:
 
 
 def drug_synonyms(name: str) -> tuple[str, ...]:
-    """All known names of a drug, the generic one first; only the name as given when it is not known."""
+    """Return all known names of a drug, the generic one first; only the given name if unknown."""
     generic = canonical_drug(name)
     return (name,) if generic is None else tuple(drug_names().synonyms[generic].split("\n"))
 
 
 def common_drug_names(name: str) -> tuple[str, ...]:
-    """The names of a drug worth searching for, the generic one first: brands, salts and spellings in wide use."""
+    """Return the names of a drug worth searching for, the generic one first: common brands, salts and spellings."""
     generic = canonical_drug(name)
     return (generic, *drug_names().common.get(generic, ())) if generic else (name,)
 
 
 def same_drug(a: str, b: str) -> bool:
-    """Whether two names stand for one drug; unknown names are compared letter by letter, blind to case."""
+    """Whether two names mean the same drug; unknown names are compared ignoring case."""
     one, other = canonical_drug(a), canonical_drug(b)
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 
 
 def withdrawal_of(name: str) -> str | None:
-    """When, where and why a drug was taken off a market, and who says so; None where none was, as far as is listed.
+    """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed.
 
     >>> withdrawal_of("rofecoxib"), withdrawal_of("aspirin")
     ('worldwide, 2004: heart attack and stroke; PMID 24435895', None)

@@ -1,4 +1,4 @@
-"""Longest-match search for known phrases, exact about positions; tables of names, and patterns written as cues."""
+"""Longest-match search for known phrases with exact positions; tables of names, and patterns written as cues."""
 
 import csv
 import re
@@ -12,15 +12,15 @@ _GREEK = str.maketrans(
     dict(zip("αβγδεκλω", ("alpha", "beta", "gamma", "delta", "epsilon", "kappa", "lambda", "omega"), strict=True))
 )
 
-# Words of one name may be parted by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): across
-# ", " or ". " stand two names, but for an initial ("H. pylori").
+# Words of one name may be separated by a space or a hyphen, by a comma only without a space ("2,3-dimethyl"): ", " or
+# ". " separate two names, except after an initial ("H. pylori").
 _WITHIN_A_NAME = re.compile(r"\s{1,3}|(?<=\b[A-Za-z])\.\s|\s?[-\u2010-\u2015\u2212/+]\s?|['\u2019.,()]")
 
 _ABBREVIATION = re.compile(r"\s?[(\[]([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?[)\]]")
 
 
 class Token(NamedTuple):
-    """A word of a text: its normalised form and where it stands."""
+    """A word of a text: its normalised form and position."""
 
     key: str
     start: int
@@ -28,7 +28,7 @@ class Token(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Something that a text names: its common name, character offsets (`end` exclusive), and the words of the text."""
+    """A name found in a text: its common name, character offsets (`end` exclusive), and the words of the text."""
 
     name: str
     start: int
@@ -37,7 +37,7 @@ class Mention(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text in order.
+    """Return the words of a text in order.
 
     >>> [token.key for token in tokens("β-Blockers")]
     ['beta', 'blockers']
@@ -46,9 +46,9 @@ def tokens(text: str) -> list[Token]:
     return [Token(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
 
 
-@lru_cache(maxsize=8)  # drugs, conditions and classes are looked for in the same text, one after the other
+@lru_cache(maxsize=8)  # drugs, conditions and classes are searched for in the same text in turn
 def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
-    """The keys of a text's words, and where they stand."""
+    """Return the keys and positions of a text's words."""
     spans = [found.span() for found in _WORD.finditer(text)]
     if text.isascii():
         lowered = text.lower()
@@ -57,7 +57,7 @@ def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
 
 
 def phrase_key(phrase: str) -> str:
-    """The form under which spellings of one phrase coincide, blind to case, hyphens and Greek letters.
+    """Return the normalised form of a phrase, without differences of case, hyphens and Greek letters.
 
     >>> phrase_key("Isosorbide-5-Mononitrate") == phrase_key("isosorbide 5 mononitrate")
     True
@@ -73,7 +73,7 @@ def _plain(word: str) -> str:
 
 
 class PhraseIndex:
-    """Phrases to look for, each with the common name of what it names."""
+    """Searchable phrases, each with a common name."""
 
     def __init__(self, phrases: Mapping[str, str]) -> None:
         """Index phrases that are already in the form of `phrase_key`."""
@@ -86,11 +86,11 @@ class PhraseIndex:
                 longest[first] = size
 
     def get(self, phrase: str) -> str | None:
-        """The common name of a whole phrase in any spelling, or None when it is not known."""
+        """Return the common name of a whole phrase in any spelling; None if unknown."""
         return self._phrases.get(phrase_key(phrase))
 
     def find(self, text: str) -> Iterator[Mention]:
-        """The known phrases of a text, left to right, the longest first, never overlapping."""
+        """Yield the known phrases of a text, left to right, longest first, without overlaps."""
         keys, spans = _words_of(text)
         phrases, longest = self._phrases, self._longest
         free = 0
@@ -113,7 +113,7 @@ class PhraseIndex:
 
 
 def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
-    """Where a text uses the abbreviations that it defines beside the given mentions, before or behind a bracket.
+    """Find uses of the abbreviations that a text defines beside the given mentions, before or after a bracket.
 
     >>> known = PhraseIndex({"isosorbide mononitrate": "ismn"})
     >>> text = "Isosorbide mononitrate (ISMN); ISMN alone"
@@ -138,10 +138,10 @@ def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
 
 
 def long_forms(text: str) -> dict[str, str]:
-    """What a text writes out before the abbreviations it puts in brackets.
+    """Return the long forms that a text gives before abbreviations in brackets.
 
-    The shortest words before the bracket that hold the letters in their order, the first one as an initial
-    (Schwartz and Hearst, https://pubmed.ncbi.nlm.nih.gov/12603049/); an abbreviation without such words is not defined.
+    A long form is the fewest words before the bracket that contain the letters in order, the first one as an initial
+    (Schwartz and Hearst, https://pubmed.ncbi.nlm.nih.gov/12603049/); without such words an abbreviation is not defined.
 
     >>> long_forms("Time to progression (TTP) was 5 months; GERD (n = 3).")
     {'TTP': 'Time to progression'}
@@ -164,33 +164,33 @@ def long_forms(text: str) -> dict[str, str]:
 
 
 def merge_mentions(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
-    """The preferred mentions with those of the others that overlap none of them, in the order of the text."""
+    """Return the preferred mentions and those of the others that do not overlap them, in the order of the text."""
     taken = {at for mention in preferred for at in range(mention.start, mention.end)}
     free = [mention for mention in others if taken.isdisjoint(range(mention.start, mention.end))]
     return sorted([*preferred, *free], key=lambda mention: mention.start)
 
 
 def read_table(name: str, package: str = __package__) -> list[dict[str, str]]:
-    """The rows of a tab-separated table in a package, by default this one; lines that begin with # are its notes."""
+    """Return the rows of a tab-separated table in a package, by default this one; # starts a comment line."""
     lines = files(package).joinpath(name).read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
 def split_names(cell: str) -> tuple[str, ...]:
-    """The names in a table cell, which parts them by a bar."""
+    """Split a table cell into names at each bar."""
     return tuple(name for name in cell.split("|") if name)
 
 
-_BETWEEN = r"[^\w.;!?]+"  # words of a cue: blanks, hyphens, commas, brackets, within a sentence
+_BETWEEN = r"[^\w.;!?]+"  # between the words of a cue: blanks, hyphens, commas, brackets, within a sentence
 _PLACES = {"^": r"\A\W*", "#": rf"\d+{_BETWEEN}", "_": rf"(?:\w+{_BETWEEN}){{0,3}}?", "..": r"[^.;!?]*?(?<!\w)"}
 
 
 def compile_cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
-    """A pattern for the cues in a table cell, which parts them by a bar.
+    """Compile the cues in a table cell, separated by bars, into a pattern.
 
-    The words of a cue stand one after the other. `a/b` is either word, and `a?` one that may be missing, which the last
-    may not; `*` ends a beginning of words, and before an ending it stands for three letters or more. `_` is at most
-    three words, `..` any number in the same sentence, `#` a number in digits, `^` the beginning of the text.
+    The words of a cue follow one another. `a/b` is either word, and `a?` is optional, except as the last word; `*` ends
+    a prefix, and before a suffix it means three letters or more. `_` is at most three words, `..` any number in the
+    same sentence, `#` a number in digits, `^` the beginning of the text.
 
     >>> compile_cues("no _ benefit/effect*|^ *itis").findall("Neuritis: no clear, lasting effects")
     ['Neuritis', 'no clear, lasting effects']
@@ -199,7 +199,7 @@ def compile_cues(cell: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[s
 
 
 def cue_pattern(cell: str) -> str:
-    """The regular expression of the cues in a table cell, to be part of another."""
+    """Return the regular expression of the cues in a table cell, for use within another."""
     patterns = []
     for cue in split_names(cell):
         *words, last = cue.replace("-", " ").split()
@@ -212,7 +212,7 @@ def cue_pattern(cell: str) -> str:
 
 
 def _either(word: str) -> str:
-    """Any of the words; the letters before their endings are looked for once, since it is done at every word."""
+    """Match any of the words; a shared prefix is factored out for speed, since this runs at every word."""
     whole, ends = list[str](), list[str]()
     for each in word.split("/"):
         (ends if each.startswith("*") else whole).append(re.escape(each.strip("*")) + r"\w*" * each.endswith("*"))
@@ -223,7 +223,7 @@ def _either(word: str) -> str:
 
 @cache
 def cue_regex(name: str, package: str) -> re.Pattern[str]:
-    """The cues of one name in a package's `cues.tsv`.
+    """Return the pattern of the named cues in a package's `cues.tsv`.
 
     Raises:
         KeyError: the table has no such name.
@@ -233,17 +233,17 @@ def cue_regex(name: str, package: str) -> re.Pattern[str]:
 
 @cache
 def cue_form(form: str, package: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """A regular expression in which the names of cues stand in braces: `{level} rose`.
+    """Compile a regular expression that contains names of cues in braces: `{level} rose`.
 
     Raises:
-        KeyError: as `cue_regex`.
+        KeyError: the table has no such name.
     """
     return re.compile(re.sub(r"\{([a-z ]+)\}", lambda name: cue_regex(name[1], package).pattern, form), flags)
 
 
 @cache
 def cue_list(name: str, package: str) -> tuple[str, ...]:
-    """Likewise, one by one, as they are written there."""
+    """Return the named cues one by one, as written in the table; raises as `cue_regex`."""
     return split_names(_named_cues(package)[name])
 
 

@@ -1,4 +1,4 @@
-"""Names that a misspelt word may stand for."""
+"""Suggests known names for misspelt words."""
 
 from difflib import get_close_matches
 from functools import cache
@@ -7,16 +7,16 @@ from .conditions import known_names
 from .drugs import drug_names
 from .stemming import stem
 
-_ALIKE = 0.84  # of difflib; "schizofrenia" and "schizophrenia" have 0.88
+_ALIKE = 0.84  # difflib ratio; "schizofrenia" and "schizophrenia" have 0.88
 _SHORTEST = 6
 
 
 def nearest_name(word: str, *, is_drug: bool = False) -> str | None:
-    """A known word that is spelt nearly alike; None for short ones, and where none is.
+    """Return the known word closest in spelling; None for short words, and if none is close.
 
     Args:
-        word: as somebody wrote it.
-        is_drug: whether drugs alone are meant.
+        word: as the user wrote it.
+        is_drug: whether to search drug names only.
 
     >>> nearest_name("schizofrenia")
     'schizophrenia'
@@ -30,7 +30,7 @@ def nearest_name(word: str, *, is_drug: bool = False) -> str | None:
 
 @cache
 def _words(is_drug: bool) -> dict[str, list[str]]:
-    """By first letter; of conditions each word of their names, of drugs the names of one word."""
+    """Return known words by first letter: each word of a condition's names, or the single-word drug names."""
     words = {name for name in drug_names().synonyms if name.isalpha()}
     if not is_drug:
         words |= {word.lower() for name in known_names() for word in name.split() if word.isalpha()}

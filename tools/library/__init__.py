@@ -1,7 +1,7 @@
-"""The local library: a folder of records that answers in the sources' place, without network.
+"""The local library: a folder of records that replaces the sources, without network.
 
-`Endpoints(library=open_library(…))` makes every source of a run be answered by it, through the methods of `Library`.
-What it does not hold it says so, as an empty reply with a warning, or as a failure where silence would be an answer.
+`Endpoints(library=open_library(…))` makes it answer for every source of a run, through the methods of `Library`. It
+reports what it lacks, as an empty reply with a warning, or as a failure where an empty reply would mislead.
 """
 
 import os
@@ -25,21 +25,21 @@ from .index import LibraryContents, LibraryIndex
 from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
-"""Names the library that comes with the package."""
+"""Name of the library that comes with the package."""
 VARIABLE = "WILLOWBARK_LIBRARY__PATH"
-"""Names a library in the environment: `bundled`, or a folder."""
+"""Environment variable that selects a library: `bundled`, or a folder."""
 NOT_CHECKED = "not checked offline"
 _BUNDLED_FOLDER = Path(__file__).parent / "bundled"
 
 
 def open_library(path: str | Path) -> "Library":
-    """Open a library; one that is open already and has not changed is given again.
+    """Open a library; an unchanged one that is already open is reused.
 
     Args:
         path: a folder of records, or `bundled`.
 
     Raises:
-        UsageError: there is no such folder, or it cannot be read; one line.
+        UsageError: the folder does not exist or cannot be read; one line.
     """
     folder = _BUNDLED_FOLDER if str(path) == BUNDLED else Path(path).expanduser().resolve()
     return _opened(folder, str(path) == BUNDLED, digest_of(record_files(folder)))
@@ -52,7 +52,7 @@ def _opened(folder: Path, is_bundled: bool, digest: str) -> "Library":
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
-    """Where tools that are used alone find their sources: a library that the environment names, else the public ones.
+    """Return the endpoints for tools used alone: a library named in the environment, else the public sources.
 
     Raises:
         UsageError: the library cannot be read.
@@ -62,11 +62,11 @@ def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoin
 
 
 class Library:
-    """Answers for the sources, from an index.
+    """Answers for the sources from an index of records.
 
     Attributes:
         path: `bundled`, or the folder.
-        contents: what it holds.
+        contents: summary of its records.
     """
 
     def __init__(self, path: str, index: LibraryIndex) -> None:
@@ -75,21 +75,21 @@ class Library:
 
     @property
     def contents(self) -> LibraryContents:
-        """What it holds."""
+        """Return a summary of its records."""
         return self._index.contents
 
     @property
     def digest(self) -> str:
-        """Of its files."""
+        """Return the hash of its files."""
         return self.contents.digest
 
     def count_years(self) -> dict[int, int]:
-        """How many records date from each year."""
+        """Return the number of records by year."""
         return self._index.count_years()
 
     @property
     def summary(self) -> str:
-        """What it is and holds, for reports, in one line."""
+        """Describe the library and its contents in one line, for reports."""
         held, about = self.contents, ""
         if held.topics:
             *some, last = held.topics
@@ -103,7 +103,7 @@ class Library:
         """Answer a search of a source.
 
         Raises:
-            SourceRefused: filters that the source does not know, or nothing to search for.
+            SourceRefused: filters that the source does not know, or an empty query.
         """
         asked = source.filters.of(source.name, filters).model_dump()
         page, size = asked.pop("page"), max(1, max_results)
@@ -134,8 +134,8 @@ class Library:
         return source.reply(query, records, words=plain_words(query), total=total, notes=notes)
 
     def _find_entries(self, source: Source, asked: Question, most: int, start: int) -> tuple[list[Evidence], int]:
-        """The entries on the drugs and conditions that a query names; where it names none of them, those that hold its
-        words; and how many there are in all."""
+        """Return entries on the drugs and conditions that a query names, or if it names none, entries that contain its
+        words; with the total number."""
         named, _ = self._entries(source.name, [*asked.conditions, *asked.drugs])
         if named or asked.drugs:
             return named[start : start + most], len(named)
@@ -148,15 +148,15 @@ class Library:
         return [self._evidence(line, source.name) for line in lines], total
 
     def look_up(self, source: Source, names: Sequence[str]) -> SourceReply:
-        """Answer a look-up of things by their names, mostly drugs; those that it holds nothing on are named."""
+        """Look things up by name, mostly drugs; the reply names those without an entry."""
         found, lacking = self._entries(source.name, names)
         notes = [f"{NOT_CHECKED}: the library holds no entry on {', '.join(lacking)}"] if lacking else []
         shown = found[:MAX_IDS] if source.name == "reactome" else found
         return source.reply(", ".join(names), shown, notes=notes)
 
     def _entries(self, source: str, names: Sequence[str]) -> tuple[list[Evidence], list[str]]:
-        """A source's entries on things, those on most of them first; and the things on which there is none."""
-        wanted: dict[str, list[int]] = {}  # names in the index -> places among the things asked for
+        """Return a source's entries, those matching most names first, and the names without an entry."""
+        wanted: dict[str, list[int]] = {}  # name in the index -> positions in `names`
         for place, name in enumerate(names):
             for each in {name.strip().casefold(), canonical_drug(name), canonical_condition(name)} - {None}:
                 wanted.setdefault(f"{source}:{each}", []).append(place)
@@ -171,7 +171,7 @@ class Library:
         return [each[-1] for each in sorted(found, key=lambda each: each[:3])], lacking
 
     def papers(self, source: Source, pmids: Sequence[str]) -> SourceReply:
-        """Give publications by their PMIDs, in that order; those that it does not hold are named."""
+        """Return publications by PMID, in the given order; the reply names the missing ones."""
         records = self.by_numbers([f"pmid:{pmid}" for pmid in pmids], source.name)
         by_pmid = {record.record.pmid: record for record in records}
         lacking = [pmid for pmid in pmids if pmid not in by_pmid]
@@ -179,12 +179,12 @@ class Library:
         return source.reply(", ".join(pmids), [by_pmid[each] for each in pmids if each in by_pmid], notes=notes)
 
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
-        """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
+        """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
         lines = self._index.named(*(name.lower() if name.startswith("doi:") else name for name in names))
         return [self._evidence(line, source) for line in lines]
 
     def citations(self, source: Source, pmid: str) -> SourceReply:
-        """Give what cites a publication and what it cites, as far as it holds that."""
+        """Return the publications that cite one and those that it cites, as far as the library holds them."""
         lines = self._index.named(f"citing:{pmid}", f"cited:{pmid}")
         rows = [row for line in lines if isinstance(row := row_of(line), CitationRow)]
         links = Citations(
@@ -199,16 +199,16 @@ class Library:
         return source.reply(f"citations of PMID {pmid}", records, notes=notes)
 
     def trial(self, source: Source, nct_id: str) -> SourceReply:
-        """Give one trial by its NCT number."""
+        """Return one trial by its NCT number."""
         records = [self._evidence(line, source.name) for line in self._index.named(f"nct:{nct_id}")]
         notes = [] if records else [f"{NOT_CHECKED}: the library does not hold {nct_id}"]
         return source.reply(nct_id, records, notes=notes)
 
     def full_text(self, pmcid: str) -> str:
-        """Give the JATS XML of an article.
+        """Return the JATS XML of an article.
 
         Raises:
-            SourceRefused: it holds none.
+            SourceRefused: the library has none.
         """
         for line in self._index.named(f"pmcid:{pmcid}"):
             row = row_of(line)
@@ -217,7 +217,7 @@ class Library:
         raise SourceRefused("europepmc", f"was {NOT_CHECKED}: the library holds no full text of it")
 
     def work(self, source: str, doi: str) -> dict[str, Any] | None:
-        """Give what a source says of a work, as the source writes it; None where it does not hold that."""
+        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
         number = checked_identifier("doi", doi)
         for row in map(row_of, self._index.named(f"doi:{number}") if number else ()):
             if not isinstance(row, PublicationRow):

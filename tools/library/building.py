@@ -1,8 +1,8 @@
-"""Building a library from PubMed's baseline and update files, and keeping it up to date.
+"""Builds a library from PubMed's baseline and update files, and keeps it up to date.
 
-A library is a folder with an index and a manifest of the files that are in it. A file counts when it was read to its
-end: then the index is committed and the manifest written, in this order. Whoever is stopped before goes on with the
-same file, and reading a file again changes nothing: of an article the last version of the last file counts.
+A library is a folder with an index and a manifest of the files in it. A file counts once it is read to its end: then
+the index is committed and the manifest written, in this order. After an interruption, building resumes with the same
+file; reading a file again changes nothing, since the last version in the last file counts.
 """
 
 import hashlib
@@ -24,34 +24,34 @@ from .index import BUILT_INDEX, FORMAT, MANIFEST, document_of, english_words, li
 from .medline import BadFile, Deletion, Unread, read_medline
 from .rows import ArticleRow, row_of
 
-_HEAP_BYTES = 200_000_000  # holds what a file of PubMed makes, so that each ends as one piece
+_HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
 @dataclass
 class Manifest:
-    """What a built library was made of."""
+    """The files that a library was built from."""
 
     format: int = FORMAT
     records: int = 0
     updated: str = ""
-    """When the last file went in: `2026-01-31T08:00:00Z`."""
+    """When the last file was added: `2026-01-31T08:00:00Z`."""
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By name: size in bytes, MD5, articles, deletions, articles that could not be read."""
     refused: dict[str, str] = field(default_factory=dict)
     """Files that were left out, and why."""
     versions: dict[str, int] = field(default_factory=dict)
-    """Of articles that have more than one."""
+    """Version number of each article that has several, by PMID."""
     deleted: dict[str, str] = field(default_factory=dict)
-    """By PMID, the file that took it out."""
+    """By PMID, the file that deleted the article."""
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
-        """Read that of a library.
+        """Read the manifest of a library.
 
         Raises:
-            UsageError: there is none, it is damaged, or it is of another format.
+            UsageError: it is missing, damaged, or in another format.
         """
         path = folder / MANIFEST
         try:
@@ -66,20 +66,20 @@ class Manifest:
         return found
 
     def write(self, folder: Path) -> None:
-        """Write it in one step."""
+        """Write the manifest atomically."""
         write_whole(folder / MANIFEST, json.dumps(asdict(self)).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where building stands."""
+    """Progress of building."""
 
     file: str
     said: str
-    """What came of the file."""
+    """Outcome for the file."""
     place: int
     files: int
-    """How many there are to do."""
+    """Number of files to process."""
     records_per_s: float
     left_s: float
 
@@ -87,19 +87,19 @@ class Progress:
 def build_library(
     folder: Path, source: Path, tell: Callable[[Progress], None] = lambda _: None, *, must_exist: bool = False
 ) -> Manifest:
-    """Take the files of a folder into a library, those first whose names come first.
+    """Add the files of a folder to a library, in the order of their names.
 
     Args:
-        folder: of the library; made where it is missing.
-        source: holds `*.xml.gz` or `*.xml` files, each with its `.md5` beside it where there is one.
-        tell: gets each step.
-        must_exist: whether there has to be a library already.
+        folder: folder of the library; created if missing.
+        source: folder of `*.xml.gz` or `*.xml` files, with optional `.md5` files.
+        tell: called after each step.
+        must_exist: whether the library must exist already.
 
     Returns:
-        Manifest: as it stands in the end; `refused` names what was left out.
+        Manifest: the final state; `refused` lists the files left out.
 
     Raises:
-        UsageError: a folder cannot be read or written, or somebody else builds the same library.
+        UsageError: a folder cannot be read or written, or another process is building the same library.
     """
     try:
         files = sorted(path for path in source.iterdir() if path.name.endswith((".xml.gz", ".xml")))
@@ -112,7 +112,7 @@ def build_library(
         is_there = bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
     except (OSError, ValueError):  # tantivy's own errors are ValueErrors
         is_there = False
-    if held.files and not is_there:  # damaged or gone: all files are read again
+    if held.files and not is_there:  # damaged or missing: all files are read again
         shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
         held = Manifest()
     try:
@@ -146,7 +146,7 @@ def build_library(
 
 
 def _is_in(file: Path, held: Manifest) -> bool:
-    """Whether a file is in the library; one that has another size than then is named, and left out."""
+    """Whether a file is in the library already; one whose size has changed is reported and left out."""
     if (known := held.files.get(file.name)) is None:
         return False
     if known["bytes"] != file.stat().st_size:
@@ -155,7 +155,7 @@ def _is_in(file: Path, held: Manifest) -> bool:
 
 
 def checked_md5(file: Path) -> str:
-    """The MD5 of a file, held against the one beside it where there is one.
+    """Return the MD5 of a file, checked against its `.md5` file if there is one.
 
     Raises:
         BadFile: they differ, or one cannot be read.
@@ -174,10 +174,10 @@ def checked_md5(file: Path) -> str:
 
 
 def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
-    """Put the articles of a file into the index, and note that; gives how many they are.
+    """Add the articles of a file to the index and the manifest; returns their number.
 
     Raises:
-        BadFile: it cannot be read to its end; the manifest is as before, the writer has to be rolled back.
+        BadFile: it cannot be read to its end; the manifest is unchanged, the writer has to be rolled back.
     """
     md5 = checked_md5(file)
     is_late = any(other > file.name for other in held.files)
@@ -214,7 +214,7 @@ def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
 
 
 def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) -> str:
-    """The file that had the last word on an article; empty where none had."""
+    """Return the last file that contains an article; empty if there is none."""
     hits = searcher.search(Query.term_query(index.schema, "name", f"pmid:{pmid}"), limit=1).hits
     if not hits:
         return deleted.get(pmid, "")
@@ -224,14 +224,14 @@ def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) ->
 
 
 def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
-    """What is wrong with a library, one line each; nothing where all is well.
+    """Yield the faults of a library, one line each; none if it is sound.
 
     Args:
         folder: of the library.
-        source: the files that it was made of, whose MD5 is then looked at again; None leaves them out.
+        source: its original files, whose MD5 is checked again; None skips this.
 
     Raises:
-        UsageError: it is no library.
+        UsageError: the folder is not a library.
     """
     held = Manifest.of(folder)
     try:

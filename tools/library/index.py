@@ -1,7 +1,7 @@
 """The index of a library: full-text search by tantivy (https://github.com/quickwit-oss/tantivy), in memory or on disk.
 
-Queries are read as PubMed and Europe PMC read them: AND, OR, NOT, groups, quoted phrases, a star at a word's end, words
-side by side that must all occur; fields named behind a term (`migraine[tiab]`) or before it (`TITLE:migraine`).
+Queries follow the syntax of PubMed and Europe PMC: AND, OR, NOT, groups, quoted phrases, a star at a word's end,
+adjacent words that must all occur; fields after a term (`migraine[tiab]`) or before it (`TITLE:migraine`).
 """
 
 import json
@@ -45,7 +45,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("uid", "pmid", "ext_id", "si", "secondary source id", "accession_id"), ("number",)),
     **dict.fromkeys(("dp", "pdat", "date - publication", "pub_year", "first_pdate"), ("day",)),
 }
-"""PubMed's tags and Europe PMC's prefixes; an unknown one searches everywhere."""
+"""Fields by PubMed's tags and Europe PMC's prefixes; an unknown one searches everywhere."""
 _SPLIT_RANGE = re.compile(r'"?([\d/]+)"?\s*\[([^\[\]]+)\]\s*:\s*"?([\d/]+)"?\s*\[\2\]')  # 2019[dp] : 2021[dp]
 _TOKEN = re.compile(
     r'"(?P<phrase>[^"]*)"|\[(?P<range>[^\[\]]*? TO [^\[\]]*)\]'
@@ -53,40 +53,40 @@ _TOKEN = re.compile(
     r'|(?P<bracket>[()])|(?P<prefix>[A-Z][A-Za-z_]+):(?=[^\s:])|(?P<word>[^\s()"\[\]]+)'
 )
 _OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
-_DEEPEST = 50  # groups in groups; opening brackets beyond it are passed over
-_IN_MEMORY_BYTES = 5_000_000  # of record files; the index of a larger library is kept on disk
+_DEEPEST = 50  # nested groups; deeper opening brackets are ignored
+_IN_MEMORY_BYTES = 5_000_000  # size of the record files; the index of a larger library is kept on disk
 _HEAP_BYTES = 64_000_000
-_MOST_NAMED = 10_000  # records that are looked up at once
+_MOST_NAMED = 10_000  # most records that can be looked up at once
 FORMAT = 1
-"""Of manifest and index; a library of another one is built anew."""
+"""Format version of manifest and index; a library in another format is rebuilt."""
 MANIFEST, BUILT_INDEX = "library.json", "index"
-"""Of a library that `building` made: what it holds, and the folder of its index."""
+"""Manifest of a library made by `building`, and the folder of its index."""
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryContents:
-    """What a library holds."""
+    """Summary of a library's records."""
 
     digest: str
-    """Of its files."""
+    """Hash of the library's files."""
     publications: int
     trials: int
     entries: int
     topics: tuple[str, ...]
-    """Of its publications and trials, those of most first."""
+    """Topics of its publications and trials, most frequent first."""
     sources: tuple[str, ...]
-    """For which it answers searches and look-ups."""
+    """Sources that it can replace in searches and look-ups."""
 
 
 class LibraryIndex:
-    """Finds the records of a library, given back as the lines of its files.
+    """Finds records of a library and returns them as lines of its files.
 
     Args:
-        folder: holds the records.
-        cache: where the index of a large library is kept, by the digest of its files.
+        folder: folder of the records.
+        cache: where the index of a large library is kept, by the hash of its files.
 
     Raises:
-        UsageError: folder, file or record cannot be read; one line.
+        UsageError: a folder, file or record cannot be read; one line.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -105,7 +105,7 @@ class LibraryIndex:
         self._schema, self._searcher = index.schema, index.searcher()
 
     def named(self, *names: str) -> list[str]:
-        """Find the records that bear one of some names, such as `pmid:1`."""
+        """Find the records with any of the given names, such as `pmid:1`."""
         query = Query.term_set_query(self._schema, "name", list(names))
         return self._lines(query, max(1, min(self._searcher.num_docs, _MOST_NAMED)), 0)[0] if names else []
 
@@ -119,15 +119,15 @@ class LibraryIndex:
         start: int = 0,
         left_to_right: bool = False,
     ) -> tuple[list[str], int]:
-        """Find the records that match a query, best first; gives so many of them, and how many there are in all.
+        """Find the records that match a query, best first; returns up to `most` of them and the total number.
 
         Args:
-            query: in the language of the module's head.
-            tags: groups of tags, of each of which a record bears one, such as `source:pubmed`.
-            days: the first and the last that a record may date from, as `20190301`; None leaves that end open.
-            most: records to give.
-            start: records to pass over.
-            left_to_right: take operators in their order, as PubMed does; otherwise AND binds tighter than OR.
+            query: in the syntax described at the top of this module.
+            tags: groups of tags; a record must have one tag of each group, such as `source:pubmed`.
+            days: first and last date allowed, as `20190301`; None leaves that end open.
+            most: number of records to return.
+            start: number of records to skip.
+            left_to_right: apply operators in order, as PubMed does; otherwise AND binds tighter than OR.
         """
         words = QueryReader(self._schema, self._analyzer, left_to_right).read(query)
         if words is None:
@@ -139,7 +139,7 @@ class LibraryIndex:
         return self._lines(Query.boolean_query(parts), most, start)
 
     def count_years(self) -> dict[int, int]:
-        """How many records date from each year, of those that date from any since 1500."""
+        """Return the number of records by year, for years since 1500."""
         found: dict[int, int] = {}
         for year in range(1500, 2200):
             query = _between(self._schema, year * 10000, year * 10000 + 9999)
@@ -154,7 +154,7 @@ class LibraryIndex:
 
 
 def english_words() -> TextAnalyzer:
-    """Words without accents and hyphens, by their English stems."""
+    """Build an analyzer that splits text into English stems, without accents and hyphens."""
     build = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(60))
     return build.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(Filter.stemmer("English")).build()
 
@@ -175,10 +175,10 @@ def library_schema() -> Schema:
 
 
 def open_built(folder: Path, digest: str) -> tuple[Index, LibraryContents]:
-    """Open the index that `building` wrote.
+    """Open an index written by `building`.
 
     Raises:
-        UsageError: it is damaged, no index, or of another format.
+        UsageError: it is damaged, not an index, or in another format.
     """
     try:
         if (made_as := json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"]) != FORMAT:
@@ -194,7 +194,7 @@ def open_built(folder: Path, digest: str) -> tuple[Index, LibraryContents]:
 
 
 def document_of(row: LibraryRow, line: bytes) -> Document:
-    """A record as the index takes it."""
+    """Convert a record into an index document."""
     document = Document(record=line)
     for field, values in row.indexed().items():
         for value in filter(None, values):
@@ -203,26 +203,26 @@ def document_of(row: LibraryRow, line: bytes) -> Document:
 
 
 def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
-    """Open the index that was kept of files; where there is none, it is made, and put in its place when it is whole."""
+    """Open the cached index of some files; if missing, build it and move it into place once complete."""
     try:
         said = json.loads((kept / MANIFEST).read_text(encoding="utf-8"))
         held = LibraryContents(**{**said, "topics": tuple(said["topics"]), "sources": tuple(said["sources"])})
         index = Index.open(str(kept))
-        if index.schema == library_schema():  # else another version of Willowbark made it
+        if index.schema == library_schema():  # else written by another version of Willowbark
             return index, held
     except (OSError, ValueError, TypeError, KeyError):
         pass
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f"{digest}.", dir=kept.parent))
-    except OSError:  # nothing can be kept here
+    except OSError:  # the cache folder is not writable
         index = Index(library_schema())
         return index, _write_index(index, files, digest)
     try:
         contents = _write_index(Index(library_schema(), str(making)), files, digest)
         (making / MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
         shutil.rmtree(kept, ignore_errors=True)
-        with suppress(OSError):  # another process may have put the same there meanwhile
+        with suppress(OSError):  # another process may have stored the same index meanwhile
             making.rename(kept)
         return Index.open(str(kept)), contents
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
@@ -235,7 +235,7 @@ def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryCon
     """Index the records of files.
 
     Raises:
-        UsageError: one cannot be read.
+        UsageError: a file cannot be read.
     """
     index.register_tokenizer("english", english_words())
     writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
@@ -260,11 +260,11 @@ def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryCon
 
 
 class QueryReader:
-    """Reads a boolean query; what is not well formed is passed over.
+    """Parses a boolean query; malformed parts are ignored.
 
     Args:
         schema: of the index.
-        analyzer: of its texts.
+        analyzer: splits texts into words.
         left_to_right: see `LibraryIndex.search`.
     """
 
@@ -274,22 +274,22 @@ class QueryReader:
         self._at = 0
 
     def read(self, query: str) -> Query | None:
-        """Read a query; None where it holds no term."""
+        """Parse a query; None if it contains no term."""
         query = _SPLIT_RANGE.sub(r"\1:\3[\2]", query)
         self._tokens = [(token.lastgroup or "", token[token.lastgroup or 0]) for token in _TOKEN.finditer(query)]
         self._at = 0
         return self._group((), 0)
 
     def _next(self, *kinds: str) -> str | None:
-        """Take the next token where it is of one of some kinds."""
+        """Take the next token if it is of one of the given kinds."""
         if self._at < len(self._tokens) and self._tokens[self._at][0] in kinds:
             self._at += 1
             return self._tokens[self._at - 1][1]
         return None
 
     def _group(self, fields: Sequence[str], depth: int) -> Query | None:
-        """Read up to the closing bracket, or the end."""
-        before: Query | None = None  # alternatives to what is being read
+        """Parse up to the closing bracket, or the end."""
+        before: Query | None = None  # alternatives to the part being read
         found: Query | None = None
         operator = ""
         while self._at < len(self._tokens):
@@ -318,7 +318,7 @@ class QueryReader:
         return _either(before, found)
 
     def _item(self, fields: Sequence[str], depth: int) -> Query | None:
-        """Read a group, a phrase, a range, or words up to the next operator."""
+        """Parse a group, a phrase, a range, or words up to the next operator."""
         if self._next("bracket"):
             return self._group(fields, depth + 1) if depth < _DEEPEST else None
         if (name := self._next("prefix", "area")) is not None:
@@ -346,7 +346,7 @@ class QueryReader:
         return self._term(text, _FIELDS.get(tag.partition(":")[0].strip().lower(), ()))
 
     def _term(self, text: str, fields: Sequence[str]) -> Query | None:
-        """Words that stand side by side in one of some fields, or anywhere where none is named; None for no words."""
+        """Build a query for adjacent words in the given fields, or in all if there are none; None for no words."""
         if text in ("*", "*:*"):
             return Query.all_query()
         if "day" in fields:
@@ -367,7 +367,7 @@ class QueryReader:
                 query = Query.phrase_query(self._schema, field, [*words])
             else:
                 query = Query.term_query(self._schema, field, words[0])
-            found.append(query)  # a title is a field of its own, so its words count for more; a boost ranked worse
+            found.append(query)  # a title is its own field, so its words count more; a boost ranked worse
         return Query.boolean_query([(Occur.Should, query) for query in found])
 
 

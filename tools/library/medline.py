@@ -1,8 +1,8 @@
-"""PubMed's baseline and update files, read in bulk: `pubmedYYnNNNN.xml.gz`, some 30,000 articles each.
+"""Reads PubMed's baseline and update files: `pubmedYYnNNNN.xml.gz`, some 30,000 articles each.
 
 https://pubmed.ncbi.nlm.nih.gov/download/ and https://www.nlm.nih.gov/databases/download/pubmed_medline_documentation.html.
-A file is streamed and cut into articles, each of which is parsed by itself: a broken one costs itself alone, and memory
-holds one article. What an article says is read by the function that reads PubMed's replies.
+A file is streamed and split into articles, each parsed separately: a broken article affects no other, and memory holds
+one at a time. Articles are parsed by the same function as PubMed's replies.
 """
 
 import gzip
@@ -18,17 +18,17 @@ from ..sources.studies.pubmed_record import article_facts, read_articles
 
 _BEGIN, _END = b"<PubmedArticle>", b"</PubmedArticle>"
 _CHUNK = 1 << 20
-_LONGEST = 16_000_000  # bytes of an article
+_LONGEST = 16_000_000  # longest article in bytes
 _HEAD = 4096
 _PASSED_OVER = ((b"<ReferenceList", b"</ReferenceList>"), (b"<History>", b"</History>"))
-"""Long parts from which nothing is read, and which none but their own kind stands within."""
+"""Long elements that are not needed, and in which no others occur."""
 _AFFILIATION = re.compile(rb"<AffiliationInfo>[^<]*(?:<(?!/AffiliationInfo>)[^<]*)*</AffiliationInfo>")
 _DELETED = re.compile(rb"<DeleteCitation>(.*?)</DeleteCitation>", re.DOTALL)
 _PMID = re.compile(rb"<PMID[^>]*>\s*(\d+)\s*</PMID>")
 
 
 class BadFile(Exception):
-    """A file is no baseline or update file, or ends too early; the message says so in a few words."""
+    """The file is not a baseline or update file, or ends too early; the message says which in a few words."""
 
 
 class Article(NamedTuple):
@@ -41,7 +41,7 @@ class Article(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """That an article was taken out of PubMed."""
+    """An article deleted from PubMed."""
 
     pmid: str
 
@@ -53,13 +53,13 @@ class Unread(NamedTuple):
 
 
 def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
-    """Read a file from its beginning to its end.
+    """Read a whole file.
 
     Args:
         file: `.xml.gz` or `.xml`.
 
     Raises:
-        BadFile: it is something else, is damaged, or is cut; what was read of it until then should not count.
+        BadFile: it is another format, damaged or truncated; discard everything read from it so far.
     """
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
@@ -80,7 +80,7 @@ def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
         raise BadFile("is cut or damaged") from None
     except OSError as error:
         raise BadFile(f"cannot be read ({error.strerror})") from None
-    while (end := held.find(_END)) >= 0:  # a file of less than a chunk
+    while (end := held.find(_END)) >= 0:  # a file smaller than one chunk
         yield _read_article(held[max(0, held.find(_BEGIN, 0, end)) : end + len(_END)])
         held = held[end + len(_END) :]
     if b"</PubmedArticleSet>" not in held:
@@ -98,10 +98,10 @@ def _read_article(xml: bytes) -> Article | Unread:
             begin, end = xml.find(first), xml.rfind(last)
             xml = xml[:begin] + xml[end + len(last) :] if 0 <= begin < end else xml
         xml = _AFFILIATION.sub(b"", xml)
-        if b"<mml:" in xml:  # of formulas, whose prefix may not be declared
+        if b"<mml:" in xml:  # formulas, whose prefix may not be declared
             (root,) = read_articles(xml)
         else:
-            root = fromstring(xml)  # noqa: S314  a part of a document, in which no entity can be declared
+            root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
         facts = article_facts(root)
         version = root.find("MedlineCitation/PMID")
         said = version.get("Version", "1") if version is not None else "1"

@@ -1,7 +1,7 @@
-"""The records of a library as they stand in its files, and the evidence that they are.
+"""The records in a library's files, and their conversion to evidence.
 
-A library is a folder of JSON Lines files (`*.jsonl`, or `*.jsonl.gz`), a record a line; the fields that a record has
-tell what it is, its file's name does not. `docs/how-to/run-offline.md` describes them for people.
+A library is a folder of JSON Lines files (`*.jsonl`, or `*.jsonl.gz`), one record per line; a record's fields decide
+its type, not the name of its file. `docs/how-to/run-offline.md` describes them for users.
 """
 
 import gzip
@@ -22,24 +22,24 @@ from ..sources.studies.clinicaltrials_record import parse_study
 from ..works.jats import FullText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
-"""PubMed's tree of publication types: who asks for the broader finds the narrower."""
+"""PubMed's tree of publication types: a search for the broader type includes the narrower."""
 
 
 class LibraryRow(BaseModel, frozen=True, extra="ignore"):
     """A record of a library.
 
     Attributes:
-        provenance: where its facts were read.
+        provenance: where its facts come from.
     """
 
     KIND: ClassVar[str]
     provenance: str = ""
 
     def indexed(self) -> dict[str, list[Any]]:
-        """What it is found by, by field of the index.
+        """Return the values to index, by field.
 
-        `name` holds what it is looked up by (`pmid:1`), `tag` the sources that give it and the filters that it passes
-        (`source:pubmed`, `phase:phase3`), `day` the first day that its date can mean (20190301); the others its words.
+        `name` holds the names for look-ups (`pmid:1`), `tag` the sources that return it and the filters that it passes
+        (`source:pubmed`, `phase:phase3`), `day` the first day of its date (20190301), the others its words.
         """
         raise NotImplementedError
 
@@ -51,18 +51,18 @@ class PublicationRow(LibraryRow, frozen=True):
     pmid: str | None = Field(default=None, pattern=r"^\d{1,8}$")
     """None for preprints."""
     ppr_id: str | None = Field(default=None, pattern=r"^PPR\d+$")
-    """Europe PMC's number of a preprint; one without is held, and found by no search."""
+    """Europe PMC's preprint number; without one, no search finds the record."""
     title: str = Field(min_length=1)
     authors: list[str] = []
-    """`Surname AB`, groups by their names."""
+    """`Surname AB`; groups by name."""
     date: str | None = Field(default=None, pattern=r"^\d{4}(-\d\d){0,2}$")
-    """As precise as it is known."""
+    """As precise as known."""
     journal: str | None = None
     journal_abbreviation: str | None = None
     volume: str | None = None
     issue: str | None = None
     pages: str | None = None
-    """Both ends in full: `851-860`."""
+    """Full page range: `851-860`."""
     doi: str | None = None
     pmcid: str | None = None
     publication_types: list[str] = []
@@ -71,16 +71,16 @@ class PublicationRow(LibraryRow, frozen=True):
     topic: str = "other"
     abstract: str | None = None
     crossref: dict[str, Any] | None = None
-    """The work as Crossref writes it, updates included; None where Crossref's word on it is not known."""
+    """The publication's record in Crossref's format, with updates; None if unknown."""
     openalex: dict[str, Any] | None = None
-    """The work as OpenAlex writes it; None likewise."""
+    """The publication's record in OpenAlex's format; None if unknown."""
     published_doi: str | None = None
-    """Of a preprint: the article it became; None where that is not known."""
+    """For a preprint, the published article; None if unknown."""
     full_text: str | None = Field(default=None, repr=False)
     """JATS XML of an open-access article."""
 
     def indexed(self) -> dict[str, list[Any]]:
-        """PubMed and Europe PMC give it, a preprint Europe PMC alone."""
+        """Index it for PubMed and Europe PMC, a preprint for Europe PMC only."""
         types = [*self.publication_types, *(BROADER[each] for each in self.publication_types if each in BROADER)]
         numbers = {"pmid": self.pmid, "doi": self.doi and self.doi.lower(), "pmcid": self.pmcid, "ppr": self.ppr_id}
         sources = ["pubmed", "europepmc"] if self.pmid else ["europepmc"] if self.ppr_id else []
@@ -102,15 +102,15 @@ class PublicationRow(LibraryRow, frozen=True):
         }
 
     def read_full_text(self) -> FullText | None:
-        """Read its full text; None where there is none.
+        """Read its full text; None if there is none.
 
         Raises:
-            UnreadableReply: it is no JATS.
+            UnreadableReply: the text is not JATS.
         """
         return parse_full_text(self.full_text.encode(), self.pmcid or "") if self.full_text else None
 
     def evidence(self, source: str) -> Evidence:
-        """The record as `pubmed` or `europepmc` would give it."""
+        """Return the record as `pubmed` or `europepmc` would."""
         types, is_preprint, by_pubmed = self.publication_types, self.pmid is None, source == "pubmed"
         named = trial_numbers(self.title, self.abstract or "")
         kind = Notice if NOTICE_TYPES.intersection(types) else Publication
@@ -152,15 +152,15 @@ class PublicationRow(LibraryRow, frozen=True):
 
 
 class ArticleRow(LibraryRow, frozen=True):
-    """An article as PubMed's baseline gives it: the facts of `pubmed_record.article_facts`."""
+    """An article from PubMed's baseline, with the fields of `pubmed_record.article_facts`."""
 
     KIND: ClassVar[str] = "publication"
     facts: dict[str, Any]
     file: str = ""
-    """Of the baseline, from which it was read."""
+    """Baseline file that it was read from."""
 
     def indexed(self) -> dict[str, list[Any]]:
-        """As PubMed is searched: keywords with title and abstract, substances by `[nm]`."""
+        """Index it like PubMed: keywords with title and abstract, substances by `[nm]`."""
         said, cited = self.facts["metadata"], self.facts["citation"]
         types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
         numbers = {"pmid": said["pmid"], "doi": said["doi"], "pmcid": said["pmcid"]}
@@ -179,19 +179,19 @@ class ArticleRow(LibraryRow, frozen=True):
         }
 
     def evidence(self, _source: str = "pubmed") -> Evidence:
-        """The record as PubMed would give it."""
+        """Return the record as PubMed would."""
         return Evidence.model_validate(self.facts)
 
 
 class TrialRow(LibraryRow, frozen=True):
-    """A study as ClinicalTrials.gov's API writes it."""
+    """A study in the format of ClinicalTrials.gov's API."""
 
     KIND: ClassVar[str] = "trial"
     study: dict[str, Any] = Field(repr=False)
     topic: str = "other"
 
     def indexed(self) -> dict[str, list[Any]]:
-        """ClinicalTrials.gov gives it; its headings are what the registry searches beside title and summary."""
+        """Index it for ClinicalTrials.gov; keywords are what the registry searches besides title and summary."""
         part: dict[str, Any] = self.study["protocolSection"]
         identity, conditions = part["identificationModule"], part.get("conditionsModule", {})
         design, status = part.get("designModule", {}), part.get("statusModule", {})
@@ -224,10 +224,10 @@ class TrialRow(LibraryRow, frozen=True):
         }
 
     def evidence(self) -> Evidence:
-        """The record as ClinicalTrials.gov would give it.
+        """Return the record as ClinicalTrials.gov would.
 
         Raises:
-            UsageError: the study lacks what a record needs.
+            UsageError: the study lacks a required field.
         """
         if (found := parse_study(self.study)) is None:
             raise UsageError(f"{self.indexed()['name'][0]}: the library's record of this trial cannot be read")
@@ -235,16 +235,16 @@ class TrialRow(LibraryRow, frozen=True):
 
 
 class EntryRow(LibraryRow, frozen=True):
-    """What a database says of one thing: a drug, a target, a label, a disease."""
+    """A database's entry on one thing: a drug, a target, a label, a disease."""
 
     KIND: ClassVar[str] = "entry"
     source: SourceName
     asked_by: list[str] = Field(min_length=1)
-    """The names of the drugs and conditions that it answers, in lower case."""
+    """Names of the drugs and conditions for which it is returned, in lower case."""
     evidence: Evidence
 
     def indexed(self) -> dict[str, list[Any]]:
-        """Its source gives it."""
+        """Index it for its source."""
         return {
             "name": [f"{self.source}:{name}" for name in self.asked_by],
             "tag": [f"source:{self.source}"],
@@ -254,22 +254,22 @@ class EntryRow(LibraryRow, frozen=True):
 
 
 class CitationRow(LibraryRow, frozen=True):
-    """That one publication cites another."""
+    """A citation of one publication by another."""
 
     KIND: ClassVar[str] = "citation"
     citing: str = Field(pattern=r"^\d{1,8}$")
     cited: str = Field(pattern=r"^\d{1,8}$")
 
     def indexed(self) -> dict[str, list[Any]]:
-        """Either side leads to it."""
+        """Index it under both publications."""
         return {"name": [f"citing:{self.citing}", f"cited:{self.cited}"]}
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The files of a library, in the order of their names; of one that was built the manifest alone.
+    """Return the files of a library, sorted by name; for a built library only the manifest.
 
     Raises:
-        UsageError: there is no such folder, it cannot be listed, or it holds none.
+        UsageError: the folder is missing, unreadable or empty.
     """
     if (folder / "library.json").is_file():
         return [folder / "library.json"]
@@ -283,7 +283,7 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """SHA-256 over the names and contents of files, in 16 hexadecimal digits.
+    """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits.
 
     Raises:
         UsageError: a file cannot be read.
@@ -301,10 +301,10 @@ def digest_of(files: Sequence[Path]) -> str:
 
 
 def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
-    """Read the records of files, one by one, each with its line.
+    """Yield the records of files one by one, each with its line.
 
     Raises:
-        UsageError: a file cannot be read or ends early, a line is no record, or a publication stands twice.
+        UsageError: a file cannot be read or ends early, a line is not a record, or a publication is listed twice.
     """
     seen: dict[str, str] = {}
     for file in files:
@@ -337,10 +337,10 @@ def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
 
 
 def row_of(line: str) -> LibraryRow:
-    """The record of a line, told by the fields it has.
+    """Parse a line as a record, whose type follows from its fields.
 
     Raises:
-        ValueError: it is no JSON, or has the fields of no record.
+        ValueError: it is not JSON, or its fields match no type.
     """
     fields = json.loads(line)
     if not isinstance(fields, dict):
@@ -348,7 +348,7 @@ def row_of(line: str) -> LibraryRow:
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
         row = TrialRow.model_validate({"study": fields, **about})
-        row.indexed()  # raises where the study lacks what it is found by
+        row.indexed()  # raises if the study lacks a field needed for the index
         return row
     for form, marks in ((EntryRow, "asked_by"), (CitationRow, "citing")):
         if marks in fields:
@@ -361,7 +361,7 @@ def row_of(line: str) -> LibraryRow:
 
 
 def _first_day(date: str | None) -> list[int]:
-    """The first day that a date can mean; none for no date.
+    """Return the first day that a date can mean; empty if there is no date.
 
     >>> _first_day("2019"), _first_day("2019-03"), _first_day("2019-03-14"), _first_day(None)
     ([20190101], [20190301], [20190314], [])

@@ -1,7 +1,6 @@
-"""What a record reports, by kind: a publication, trial, drug, disease, protein, process, label, … told apart by `kind`.
+"""Typed records by `kind`: publication, trial, drug, disease, protein, process, label and others.
 
-Of every field, None or an empty list means "not reported"; a field for which an empty list says something has None for
-that.
+In every field, None or an empty list means "not reported"; where an empty list carries a meaning, only None means that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,55 +44,55 @@ def _identifier(kind: str) -> BeforeValidator:
 
 
 def none_reported() -> list[Any]:
-    """An empty list. What pydantic asks of a field's factory, it finds in `list` itself much later."""
+    """Return an empty list. Pydantic builds a schema faster with this factory than with `list`."""
     return []
 
 
 class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built with the first record
-    """What records of every kind may report."""
+    """Fields common to records of every kind."""
 
     kind: str
-    """Narrowed by each kind to its own."""
+    """Each kind narrows this to its own value."""
     pmid: Annotated[str | None, _identifier("pmid")] = None
     pmcid: Annotated[str | None, _identifier("pmcid")] = None
     doi: Annotated[str | None, _identifier("doi")] = None
-    """In lower case."""
+    """Lower case."""
     nct_id: Annotated[str | None, _identifier("nct_id")] = None
-    """Of a trial's own record."""
+    """Registry number, of a trial's own record."""
     has_abstract: bool | None = None
-    """False where a title is all there is to read."""
+    """False if only a title is available."""
     is_preprint: bool | None = None
     mesh_terms: list[str] = Field(default_factory=none_reported)
     linked_trials: list[str] = Field(default_factory=none_reported)
-    """Keys of the trials of a pool that a paper reports."""
+    """Keys of the pool's trials that a paper reports."""
     linked_papers: list[str] = Field(default_factory=none_reported)
-    """Keys of the papers of a pool that report a trial."""
+    """Keys of the pool's papers that report a trial."""
     fetched_as: str | None = None
-    """Why it was fetched, where no search found it."""
+    """Why the record was fetched, if no search found it."""
     found_by: list[str] = Field(default_factory=none_reported)
-    """The way to it, where that led over another record: `cites PMID 123`, `cited by PMID 123`."""
+    """The record that led to this one, if any: `cites PMID 123`, `cited by PMID 123`."""
     found_in: list[str] = Field(default_factory=none_reported)
-    """Names of the sources whose records were united."""
+    """Names of the sources whose records were merged."""
     same_as: list[str] = Field(default_factory=none_reported)
-    """Further identifiers of the records that were united."""
+    """Additional identifiers of the merged records."""
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What was said beyond the declared fields or not in their form: by hand, by another version, by another kind."""
+    """Data outside the declared fields or of the wrong type: by hand, by another version or for another kind."""
 
     @model_validator(mode="before")
     @classmethod
     def _told(cls, said: Any) -> Any:
-        """What is reported alone: pydantic keeps a list of all that it is told of each of thousands of records."""
+        """Drop unreported values, because pydantic stores the set of given fields for each of thousands of records."""
         if not isinstance(said, dict):
             return said
         unsaid = _unsaid(cls)
         return {name: value for name, value in said.items() if name not in unsaid or value != unsaid[name]}
 
     def reported(self) -> dict[str, Any]:
-        """What is reported, by name: without what is not, with what stands in `extra`."""
+        """Return the reported values by name, including those in `extra`."""
         return {**self.extra, **self.declared()}
 
     def declared(self) -> dict[str, Any]:
-        """What is reported in the declared fields, by name."""
+        """Return the reported values of the declared fields, by name."""
         unsaid = _unsaid(type(self))
         held = self.__dict__.items()
         return {name: said for name, said in held if said is not None and name in unsaid and said != unsaid[name]}
@@ -107,18 +106,18 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
 
 class Paper(Fields, frozen=True):
-    """What publications, notices and pages share."""
+    """Fields common to publications, notices and pages."""
 
     ppr_id: str | None = None
-    """Europe PMC's number of a preprint."""
+    """Europe PMC's preprint number."""
     journal: str | None = None
     """Title of the journal or book, or name of the preprint server."""
     journal_abbreviation: str | None = None
-    """The journal's short title, as reference lists print it (`N Engl J Med`)."""
+    """Abbreviated journal title, as printed in reference lists (`N Engl J Med`)."""
     volume: str | None = None
     issue: str | None = None
     pages: str | None = None
-    """Both ends in full (`1167-1170`), or what stands for them (`e5807`)."""
+    """Full page range (`1167-1170`), or an article number (`e5807`)."""
     language: str | None = None
     license: str | None = None
     is_open_access: bool | None = None
@@ -128,18 +127,18 @@ class Paper(Fields, frozen=True):
     expression_of_concern: bool | None = None
     corrected: bool | None = None
     published_version: str | None = None
-    """PMID or DOI of the article that a preprint became."""
+    """PMID or DOI of the published version of a preprint."""
     published_version_unknown: str | None = None
-    """Why it could not be looked up."""
+    """Why the look-up of the published version failed."""
     updated_in: list[str] = Field(default_factory=none_reported)
-    """Names (`pmid:…`, `doi:…`) of its later version."""
+    """Names (`pmid:…`, `doi:…`) of the later version."""
     update_of: list[str] = Field(default_factory=none_reported)
-    """Names of its earlier versions."""
+    """Names of earlier versions."""
     notice_on: list[NoticeOn] = Field(default_factory=none_reported)
     notice_of: list[str] = Field(default_factory=none_reported)
-    """DOIs of the works that it is a notice on, as Crossref says."""
+    """DOIs of the publications that this is a notice on, according to Crossref."""
     notices: list[Reference] = Field(default_factory=none_reported)
-    """Notices of a pool that speak of it."""
+    """Notices in the pool on this publication."""
     preprint_versions: list[Reference] = Field(default_factory=none_reported)
     earlier_versions: list[Reference] = Field(default_factory=none_reported)
     keywords: list[str] = Field(default_factory=none_reported)
@@ -147,9 +146,9 @@ class Paper(Fields, frozen=True):
     nct_ids: list[str] = Field(default_factory=none_reported)
     """Trials that it names or is registered with."""
     trust_state: str | None = None
-    """A `works.trust.TrustState`; None where it was not looked up."""
+    """A `works.trust.TrustState`; None if not looked up."""
     trust_checked: list[str] | None = None
-    """Sources that answered; None where it was not looked up, as of the fields below."""
+    """Sources that answered; None if not looked up, as for the fields below."""
     trust_flagged: dict[str, list[str]] | None = None
     """By flag, the sources that raise it."""
     trust_unanswered: list[str] | None = None
@@ -157,11 +156,11 @@ class Paper(Fields, frozen=True):
     trust_notices: list[SaidNotice] | None = None
     full_text: FullText | None = None
     full_text_unread: str | None = None
-    """Why the full text was asked for and not read."""
+    """Why the full text was requested but not read."""
 
     @property
     def flags(self) -> frozenset[Flag]:
-        """What is said against it."""
+        """Return the flags raised on the publication."""
         said = zip(FLAGS, (self.retracted, self.expression_of_concern, self.corrected), strict=True)
         return frozenset(name for name, raised in said if raised)
 
@@ -173,19 +172,19 @@ class Publication(Paper, frozen=True):
 
 
 class Notice(Paper, frozen=True):
-    """A notice on another article: of retraction, concern or correction. It reports no study."""
+    """A notice of retraction, concern or correction on another article. It reports no study."""
 
     kind: Literal["notice"] = "notice"
 
 
 class Page(Paper, frozen=True):
-    """A page of the web, or a record of a source of the user's own."""
+    """A web page, or a record of a custom source."""
 
     kind: Literal["page"] = "page"
 
 
 class Trial(Fields, frozen=True):
-    """A trial's record in a registry; codes are the registry's (`TERMINATED`, `PHASE3`, `RANDOMIZED`)."""
+    """A trial's registry record; codes are the registry's (`TERMINATED`, `PHASE3`, `RANDOMIZED`)."""
 
     kind: Literal["trial"] = "trial"
     acronym: str | None = None
@@ -194,7 +193,7 @@ class Trial(Fields, frozen=True):
     phases: list[str] = Field(default_factory=none_reported)
     study_type: str | None = None
     enrollment: int | None = None
-    """Participants."""
+    """Number of participants."""
     start_date: str | None = None
     completion_date: str | None = None
     sponsor: str | None = None
@@ -209,7 +208,7 @@ class Trial(Fields, frozen=True):
     primary_purpose: str | None = None
     results: PostedResults | None = None
     result_pmids: list[str] = Field(default_factory=none_reported)
-    """PMIDs of papers on its own results."""
+    """PMIDs of papers on the trial's own results."""
     has_results: bool | None = None
 
 
@@ -221,10 +220,10 @@ class Drug(Fields, frozen=True):
     """Name in lower case."""
     chembl_id: str | None = None
     chebi_id: str | None = None
-    """`CHEBI:15365`, where ChEMBL names it."""
+    """`CHEBI:15365`, if ChEMBL gives it."""
     molecule_type: str | None = None
     max_phase: int | float | None = None
-    """0.5 (early phase 1) to 4 (marketed), whatever for."""
+    """0.5 (early phase 1) to 4 (marketed), for any indication."""
     first_approval: int | None = None
     """Year."""
     mechanisms: list[Mechanism] = Field(default_factory=none_reported)
@@ -232,11 +231,11 @@ class Drug(Fields, frozen=True):
     pathways: list[Pathway] = Field(default_factory=none_reported)
     warnings: list[DrugWarning] = Field(default_factory=none_reported)
     signals: list[Signal] = Field(default_factory=none_reported)
-    """Those above the critical value, the strongest first."""
+    """Signals above the critical value, strongest first."""
     contraindications: list[str] = Field(default_factory=none_reported)
-    """Conditions in which DrugCentral lists it as contraindicated, as DrugCentral names them."""
+    """Conditions in which the drug is contraindicated, in DrugCentral's words."""
     routes: list[str] = Field(default_factory=none_reported)
-    """All ways in which it is given, in the source's words."""
+    """All routes of administration, in the source's words."""
 
 
 class Disease(Fields, frozen=True):
@@ -250,23 +249,23 @@ class Disease(Fields, frozen=True):
 
 
 class Protein(Fields, frozen=True):
-    """A protein in a protein database; human where `organism` does not say otherwise."""
+    """A protein in a protein database; human unless `organism` says otherwise."""
 
     kind: Literal["protein"] = "protein"
     uniprot_id: str | None = None
     gene_symbol: str | None = None
     protein_name: str | None = None
     other_names: list[str] = Field(default_factory=none_reported)
-    """Further names of gene and protein."""
+    """Other names of the gene and protein."""
     organism: str | None = None
     function: str | None = None
     processes: list[Pathway] = Field(default_factory=none_reported)
-    """Of the Gene Ontology."""
+    """Gene Ontology processes."""
     pathways: list[Pathway] = Field(default_factory=none_reported)
-    """Of Reactome."""
+    """Reactome pathways."""
     diseases: list[Involvement] = Field(default_factory=none_reported)
     string_id: str | None = None
-    """STRING's number, such as 9606.ENSP00000288602."""
+    """STRING identifier, such as 9606.ENSP00000288602."""
     partners: list[Partner] = Field(default_factory=none_reported)
 
 
@@ -280,19 +279,19 @@ class Process(Fields, frozen=True):
 
 
 class Approval(Fields, frozen=True):
-    """What an agency approved of a drug."""
+    """A drug's approvals by an agency."""
 
     kind: Literal["approval"] = "approval"
     drug: str | None = None
     """Generic name in lower case."""
     agency: str | None = None
     first_approved: str | None = None
-    """The earliest day among the applications that are listed."""
+    """Earliest date among the listed applications."""
     applications: list[Application] = Field(default_factory=none_reported)
     is_sold: bool | None = None
-    """Whether any of its products is not discontinued."""
+    """Whether any product is still on sale."""
     routes: list[str] = Field(default_factory=none_reported)
-    """Ways in which those of its products are given that are not discontinued, in the agency's words."""
+    """Routes of administration of the products still on sale, in the agency's words."""
 
 
 class Label(Fields, frozen=True):
@@ -300,27 +299,27 @@ class Label(Fields, frozen=True):
 
     kind: Literal["label"] = "label"
     drug: str | None = None
-    """Generic name; None where the label names none."""
+    """Generic name; None if the label gives none."""
     generic_names: list[str] = Field(default_factory=none_reported)
     brand_names: list[str] = Field(default_factory=none_reported)
     manufacturers: list[str] = Field(default_factory=none_reported)
     set_id: str | None = None
-    """DailyMed's number."""
+    """DailyMed's set id."""
     sections: list[str] = Field(default_factory=none_reported)
-    """Headings of what is quoted."""
+    """Headings of the quoted sections."""
     has_boxed_warning: bool | None = None
     named_drugs: list[NamedDrug] = Field(default_factory=none_reported)
-    """Other drugs that its interactions and contraindications name, read from the whole sections."""
+    """Other drugs named in the full interactions and contraindications sections."""
 
 
 Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | Label | Notice | Page
 Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "approval", "label", "notice", "page"]
-"""What a record is."""
+"""Kind of a record."""
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}
 
 
 def read(kind: Kind, said: Mapping[str, Any]) -> Record:
-    """Read reported fields as a record; what the kind does not declare, or not in that form, goes to `extra`.
+    """Build a record from its fields; what the kind does not declare, or in another type, goes to `extra`.
 
     >>> read("trial", {"nct_id": "nct00000102", "phases": "3", "mine": 1}).reported()
     {'phases': '3', 'mine': 1, 'nct_id': 'NCT00000102'}
@@ -338,10 +337,10 @@ def read(kind: Kind, said: Mapping[str, Any]) -> Record:
 
 
 def unite(records: Sequence[Record]) -> Record:
-    """What records that are one report together; of several, the first one's kind, or a notice where any is one.
+    """Merge records; the result has the first one's kind, or is a notice if any record is one.
 
-    Of an identifier, a text or a number the first counts, of a count the largest; lists are joined, each entry once;
-    a flag holds where any record raises it.
+    The first identifier, text or number counts, and the largest count; lists are joined without duplicates; a flag is
+    set if any record sets it.
     """
     first, *others = records
     changed: dict[str, Any] = {}
@@ -354,7 +353,7 @@ def unite(records: Sequence[Record]) -> Record:
         for name, value in record.extra.items():
             extra[name] = _united(name, extra.get(name), value)
     if not extra and all(type(record) is type(first) for record in others):
-        return first.model_copy(update=changed) if changed else first  # what was read need not be read again
+        return first.model_copy(update=changed) if changed else first  # these values were validated before
     is_notice = isinstance(first, Paper) and any(isinstance(record, Notice) for record in records)
     return read("notice" if is_notice else first.kind, {**extra, **first.declared(), **changed})
 
@@ -374,6 +373,6 @@ def _united(name: str, kept: Any, other: Any) -> Any:
 
 @cache
 def _unsaid(form: type[Fields]) -> Mapping[str, Any]:
-    """What stands in the declared fields of a kind where nothing is reported."""
+    """Return the defaults of a kind's declared fields, which mean "not reported"."""
     declared = {name: field for name, field in form.model_fields.items() if name not in ("kind", "extra")}
     return {name: field.get_default(call_default_factory=True) for name, field in declared.items()}

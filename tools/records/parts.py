@@ -1,6 +1,6 @@
-"""What records are made of: identifiers in their one written form, and the entries of lists.
+"""Parts of records: identifiers in canonical form, and the entries of lists.
 
-Entries are dictionaries that hold what was reported, and may hold more than is declared here.
+Entries are dictionaries, which may hold more keys than are declared here.
 """
 
 from functools import lru_cache
@@ -13,21 +13,21 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 _NUMBERED = {"pmid": ("", 9), "pmcid": ("PMC", 9), "nct_id": ("NCT", 8), "chembl_id": ("CHEMBL", 10)}
-"""What stands before the digits, and how many these are at most; NLM's are 1 to 8 today, one spare."""
-# Crossref's recommended expression, any suffix; in those made of SICIs, one pair of angle brackets
+"""Prefix, and most digits allowed; NLM's have 1 to 8 today, one is spare."""
+# Crossref's recommended expression, any suffix; suffixes made from SICIs have one pair of angle brackets
 _DOI = pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)")
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
 Flag = Literal["retracted", "expression_of_concern", "corrected"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
-"""What may be said against a publication, worst first."""
+"""Flags that can be raised on a publication, worst first."""
 
 
 def checked_identifier(kind: str, value: object) -> str | None:
-    """Give an identifier in its one written form, or None when it is not one.
+    """Return an identifier in canonical form, or None if it is invalid.
 
     Args:
         kind: `pmid`, `pmcid`, `doi`, `nct_id` or `chembl_id`.
-        value: what a source or a model wrote.
+        value: text written by a source or a model.
 
     >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")
     '10.1000/abc'
@@ -41,7 +41,7 @@ def checked_identifier(kind: str, value: object) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _checked(kind: str, text: str) -> str | None:
-    """Remembered: merging asks after the same identifiers over and over."""
+    """Cached, since merging checks the same identifiers over and over."""
     if kind == "doi":
         text = unescape(_DOI_PREFIX.sub("", text)).lower()
         return text if _DOI.fullmatch(text) else None
@@ -55,31 +55,31 @@ def _checked(kind: str, text: str) -> str | None:
 
 @with_config(ConfigDict(extra="allow"))
 class _Open(TypedDict):
-    """An entry that may hold more than is declared."""
+    """An entry that may hold more keys than are declared."""
 
 
 class Reference(_Open, total=False):
-    """Another version of a record, or the notice that speaks of it."""
+    """Another version of a record, or a notice on it."""
 
     key: str
     title: str
     url: str
     date: str
     flag: str
-    """Of a notice: one of `FLAGS`."""
+    """For a notice, one of `FLAGS`."""
 
 
 class NoticeOn(_Open):
-    """An article that a notice is on."""
+    """An article that a notice concerns."""
 
     flag: str
-    """One of `FLAGS`: what the notice makes of it."""
+    """One of `FLAGS`, raised on that article."""
     name: str
     """`pmid:…`, `doi:…` or `ppr:…`."""
 
 
 class SaidNotice(_Open, total=False):
-    """A notice as a look-up told it."""
+    """A notice as returned by a look-up."""
 
     kind: str
     doi: str
@@ -97,25 +97,25 @@ class Section(_Open, total=False):
 
 
 class FullText(_Open, total=False):
-    """What was read of an open full text."""
+    """The parts read from an open full text."""
 
     source: str
     pmcid: str
     licence: str
     sections: list[Section]
     addressed_to_machines: bool
-    """True where sentences that speak to machines were left out."""
+    """True if sentences addressed to machines were removed."""
 
 
 class Intervention(_Open, total=False):
-    """What a trial gives: type (`DRUG`), name."""
+    """An intervention of a trial: type (`DRUG`), name."""
 
     type: str
     name: str
 
 
 class Arm(_Open, total=False):
-    """An arm of a trial, with the names of what it is given."""
+    """An arm of a trial, with the names of its interventions."""
 
     label: str
     type: str
@@ -123,7 +123,7 @@ class Arm(_Open, total=False):
 
 
 class PlannedOutcome(_Open, total=False):
-    """A primary outcome as it was registered."""
+    """A registered primary outcome."""
 
     measure: str
     time_frame: str
@@ -143,16 +143,16 @@ class PostedResults(_Open, total=False):
     primary_outcomes: list[dict[str, Any]]
     """title, description, time_frame, unit, statistic, dispersion, groups, values, analyses."""
     secondary_outcomes: list[dict[str, Any]]
-    """Likewise."""
+    """Same keys as in `primary_outcomes`."""
     serious_adverse_events: list[SeriousEvent]
     serious_event_terms: list[dict[str, Any]]
-    """term, groups: those that befell most people."""
+    """term, groups: the events that affected most people."""
     deaths: list[SeriousEvent]
-    """From any cause, by group."""
+    """Deaths from any cause, by group."""
 
 
 class Mechanism(_Open, total=False):
-    """How a drug acts, and on what."""
+    """A drug's mechanism of action and its target."""
 
     mechanism_of_action: str
     action_type: str
@@ -161,13 +161,13 @@ class Mechanism(_Open, total=False):
     gene_symbols: list[str]
     uniprot_ids: list[str]
     organism: str
-    """Of the target, where it is not human."""
+    """Organism of the target, if not human."""
     pathways: "list[Pathway]"
-    """Reactome's, of this target."""
+    """Reactome pathways of this target."""
 
 
 class Development(_Open, total=False):
-    """A drug or a condition with the stage that development reached."""
+    """A drug or a condition with the highest stage of development."""
 
     name: str
     id: str
@@ -178,26 +178,26 @@ class Development(_Open, total=False):
 
 
 class DrugWarning(_Open, total=False):
-    """That a drug was withdrawn, or bears a boxed warning, as a database says."""
+    """Withdrawal or boxed warning of a drug, according to a database."""
 
     kind: str
-    """`withdrawn` or `boxed warning`; others as the database writes them, in lower case."""
+    """`withdrawn` or `boxed warning`; others in the database's words, in lower case."""
     about: str
-    """The kind of harm, such as hepatotoxicity."""
+    """Kind of harm, such as hepatotoxicity."""
     country: str
     year: int
     description: str
-    """In the database's own words."""
+    """Description in the database's words."""
 
 
 class Signal(_Open, total=False):
-    """An adverse event that is reported after a drug more often than after others; that shows no cause."""
+    """An adverse event reported more often for a drug than for others; this does not prove causation."""
 
     term: str
     count: int
-    """Reports."""
+    """Number of reports."""
     log_likelihood: float
-    """Ratio of log-likelihoods; the larger, the less by chance."""
+    """Log-likelihood ratio; the larger, the less likely by chance."""
 
 
 class Pathway(_Open, total=False):
@@ -208,27 +208,27 @@ class Pathway(_Open, total=False):
 
 
 class Involvement(_Open, total=False):
-    """A disease that a protein has a part in, with the sentence that says so."""
+    """A disease in which a protein is involved, with the sentence that says so."""
 
     name: str
     id: str
-    """MIM's number, where there is one."""
+    """MIM number, if any."""
     note: str
 
 
 class Partner(_Open, total=False):
-    """A protein that works together with another one, by its gene symbol and STRING's number."""
+    """A protein that interacts with another one, by gene symbol and STRING identifier."""
 
     symbol: str
     id: str
     score: float
-    """How likely they do, 0 to 1."""
+    """Probability of the interaction, 0 to 1."""
     parts: dict[str, float]
-    """What the score is made of: experiments, databases, texts."""
+    """Components of the score: experiments, databases, texts."""
 
 
 class NamedDrug(TypedDict):
-    """Another drug that a label names: in which section, and in which sentence."""
+    """Another drug that a label names, with the section and the sentence."""
 
     drug: str
     heading: str
@@ -236,22 +236,22 @@ class NamedDrug(TypedDict):
 
 
 class Application(_Open, total=False):
-    """An application for approval, by its number; `approved` is the day of the first approval."""
+    """An application for approval, by its number; `approved` is the date of first approval."""
 
     number: str
     sponsor: str
     brand: str
     approved: str
     status: str
-    """How its products are sold, in the agency's words."""
+    """Marketing status of its products, in the agency's words."""
 
 
 class AssociatedTarget(_Open, total=False):
-    """A target by its gene symbol, with its score, 0 to 1."""
+    """A target by gene symbol, with its score, 0 to 1."""
 
     symbol: str
     score: int | float | None
     genetic: int | float
-    """By genetic associations alone, likewise; absent where the source has none."""
+    """Score from genetic associations only, 0 to 1; absent if the source has none."""
     pathway: int | float
-    """By affected pathways alone, likewise."""
+    """Score from affected pathways only, 0 to 1; absent if the source has none."""
