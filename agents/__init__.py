@@ -1,1 +1,1 @@
-"""Who thinks: specialists, the judge, the report agent and the analyst that needs no language model."""
+"""The agents: specialists, the judge, the report agent and the analyst that needs no language model."""

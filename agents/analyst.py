@@ -1,4 +1,4 @@
-"""What judge, approver and report agent share: a memory that can be saved; two of them also a model that proposes."""
+"""Base classes of judge, approver and report agent: a memory that can be saved and, for two of them, a model."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from .findings import Dossier
 
 
 class AnalystConfig(BaseModel):
-    """What such an agent is made of."""
+    """Configuration of a judge or report agent."""
 
     name: str
     description: str = ""
@@ -32,11 +32,11 @@ class AnalystConfig(BaseModel):
     fallback: ComponentModel | None = None
     system_message: str | None = None
     include_rag: bool = False
-    """Whether its model may ask the collected records before it answers."""
+    """Whether its model may search the collected records before it answers."""
 
 
 class Memory(BaseModel):
-    """What such an agent remembers of one question; saved and loaded as it is."""
+    """State of an agent for one question, saved and loaded as JSON."""
 
     dossier: Dossier = Field(default_factory=Dossier)
 
@@ -45,20 +45,20 @@ M = TypeVar("M", bound=Memory)
 
 
 class Participant(Generic[M]):
-    """Takes part in runs, and remembers a question and what was found on it."""
+    """Takes part in runs and remembers the current question with its findings."""
 
     _memory: M
     _run: RunContext
 
     def join(self, run: RunContext) -> None:
-        """Take part in a run: its budgets count beside the agent's own limits, look-ups go through its transport."""
+        """Join a run: its budgets apply besides the agent's own limits, and look-ups use its transport."""
         self._run = run
 
     def _hear(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> None:
-        """Take messages in; another question is begun with an empty memory.
+        """Add messages to the memory, which a new question empties first.
 
         Raises:
-            CancelledError: the run was stopped, and AutoGen hands out turns that were due.
+            CancelledError: the run was stopped, but AutoGen still delivers pending turns.
         """
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError
@@ -73,11 +73,11 @@ class Participant(Generic[M]):
         self._memory = type(self._memory)()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Everything the agent remembers, JSON-safe."""
+        """Return the memory as JSON-safe data."""
         return self._memory.model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what `save_state` gave."""
+        """Restore the memory from `save_state`."""
         self._memory = type(self._memory).model_validate(state)
 
 
@@ -85,18 +85,18 @@ class Analyst(Participant[M], BaseChatAgent):
     """An agent that asks a model for a typed proposal.
 
     Args:
-        name: as the team and its messages show it.
-        model_client: proposes.
+        name: shown by the team and in its messages.
+        model_client: makes the proposal.
         memory: an empty one.
-        fallback: proposes in the model's place when that fails; None leaves nothing.
-        description: one sentence for whoever chooses speakers; None takes the agent's own.
-        system_message: another prompt than the agent's own.
-        include_rag: whether a language model may ask the collected records before it answers.
+        fallback: used when the model fails; None for no fallback.
+        description: one sentence for the selector of speakers; None for the agent's own.
+        system_message: replaces the agent's own prompt.
+        include_rag: whether a language model may search the collected records before it answers.
     """
 
     DESCRIPTION: ClassVar[str]
     PROMPT: ClassVar[str]
-    """The file of its prompt."""
+    """File name of its prompt."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Analyst(Participant[M], BaseChatAgent):
         self._run = RunContext()
 
     async def on_messages(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> Response:
-        """Answer the messages; the last item of `on_messages_stream`."""
+        """Return the response that ends `on_messages_stream`."""
         async for event in self.on_messages_stream(messages, cancellation_token):
             if isinstance(event, Response):
                 return event
@@ -126,11 +126,11 @@ class Analyst(Participant[M], BaseChatAgent):
 
     @property
     def _clients(self) -> list[ChatCompletionClient]:
-        """Who is asked, in turn until one answers."""
+        """The clients to try in order until one answers."""
         return [client for client in (self._model_client, self._fallback) if client is not None]
 
     def _aids(self, run: RunContext, pool: Sequence[Evidence]) -> Aids | None:
-        """The tool that asks a pool; its records are taken in when it is first used. None where it is not wanted."""
+        """Build the tool that searches a pool, indexed on first use; None if the agent has none."""
         if not self._include_rag:
             return None
         collected = CollectedEvidence()
@@ -141,8 +141,8 @@ class Analyst(Participant[M], BaseChatAgent):
 
         return Aids([AskRecords(collected, marker=run.marker, before=before)], self.name)
 
-    def _configured(self) -> dict[str, Any]:
-        """The fields of an `AnalystConfig`."""
+    def _dump_config(self) -> dict[str, Any]:
+        """Return the fields of an `AnalystConfig`."""
         return {
             "name": self.name,
             "description": self.description,
@@ -153,8 +153,8 @@ class Analyst(Participant[M], BaseChatAgent):
         }
 
     @classmethod
-    def _made_of(cls, config: AnalystConfig) -> Self:
-        """The agent that a configuration stands for."""
+    def _build_from(cls, config: AnalystConfig) -> Self:
+        """Build the agent from its configuration."""
         arguments = dict(config)
         for name in ("model_client", "fallback"):
             arguments[name] = arguments[name] and ChatCompletionClient.load_component(arguments[name])

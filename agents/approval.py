@@ -1,7 +1,7 @@
-"""The say of a person before the report is written: what they are shown, what they answer, what came of it.
+"""A person's approval of the candidates before the report is written: request, answer and decision.
 
-The agent that asks is in `approver.py`. Its decision travels as a message like everything else, so a saved, resumed or
-replayed run knows it and asks nobody again.
+The agent that asks is in `approver.py`. Its decision is a message, so a saved, resumed or replayed run does not ask
+again.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,17 +14,17 @@ from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.errors import WillowbarkError
 
-MAX_REASON_CHARACTERS = 300  # of what a person says; it goes into the report
+MAX_REASON_CHARACTERS = 300  # of a person's reason, which the report quotes
 Default = Literal["all", "none"]
-"""What holds where nobody decides: every candidate, or none."""
+"""Candidates accepted if nobody decides."""
 
 
 class NobodyToAsk(WillowbarkError):
-    """No person can be asked; the message says why, in a few words for the report."""
+    """No person can be asked; the message gives the reason in a few words for the report."""
 
 
 class Proposal(BaseModel, frozen=True, extra="forbid"):
-    """A candidate as it is put before a person."""
+    """A candidate as shown to the person who decides."""
 
     name: str
     supporting: int = Field(ge=0)
@@ -40,11 +40,11 @@ class SetAside(Proposal, frozen=True):
     """A candidate that the report does not deal with, by decision."""
 
     reason: str = ""
-    """In the words of who decided; empty where none was given."""
+    """In the decider's words; empty if none was given."""
 
 
 class ApprovalAnswer(BaseModel, frozen=True, extra="forbid"):
-    """What a person, or whoever stands for one, answers."""
+    """The answer of a person, or of the function that answers for one."""
 
     accepted: tuple[str, ...] = ()
     """Names of candidates; all others are set aside."""
@@ -53,13 +53,13 @@ class ApprovalAnswer(BaseModel, frozen=True, extra="forbid"):
 
 
 class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
-    """What a person is asked."""
+    """The request for a person's decision."""
 
     question: str
     candidates: tuple[Proposal, ...]
-    """Those with evidence for or against them, best first."""
+    """Candidates with supporting or contradicting evidence, best first."""
     timeout_s: float
-    """Seconds until the default holds."""
+    """Seconds until the default applies."""
     default: Default
 
     def all(self) -> ApprovalAnswer:
@@ -71,7 +71,7 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
         return ApprovalAnswer(reason=reason)
 
     def only(self, *names: str, reason: str = "") -> ApprovalAnswer:
-        """Accept some of them.
+        """Accept the named candidates.
 
         Raises:
             ValueError: a name that was not proposed.
@@ -100,10 +100,10 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
         ]
 
     def read(self, text: str) -> ApprovalAnswer:
-        """Understand a typed answer: `all`, `none`, `1,3`, `2; too little evidence`, or names.
+        """Parse a typed answer: `all`, `none`, `1,3`, `2; too little evidence`, or names.
 
         Raises:
-            ValueError: it cannot be understood; the message says what can be.
+            ValueError: not a valid answer; the message lists the valid ones.
         """
         choice, _, reason = (part.strip() for part in text.partition(";"))
         reason = reason[:MAX_REASON_CHARACTERS]
@@ -125,11 +125,11 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
 
 
 Approve = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
-"""Asks somebody; raises `NobodyToAsk` where there is nobody."""
+"""Asks for approval; raises `NobodyToAsk` if nobody can be asked."""
 
 
 def nobody_to_ask(because: str) -> Approve:
-    """Stands for somebody who is not there; `because` says why."""
+    """Return an `Approve` function that always raises `NobodyToAsk` with this reason."""
 
     async def refuse(_: ApprovalRequest) -> ApprovalAnswer:
         raise NobodyToAsk(because)
@@ -138,22 +138,22 @@ def nobody_to_ask(because: str) -> Approve:
 
 
 class Approval(BaseModel, frozen=True, extra="forbid"):
-    """What was decided on the candidates, and by whom."""
+    """The decision on the candidates, and who made it."""
 
     decided_by: Literal["person", "program", "default", "nobody"]
-    """person: asked and answered; program: a function answered; default: nobody answered, so what is configured holds;
-    nobody: the run was not to ask."""
+    """person: a person answered; program: a function answered; default: nobody answered, so the default applies;
+    nobody: the run was configured not to ask."""
     via: str = ""
-    """How they were asked: terminal, notebook, …; empty where nobody was."""
+    """How the person was asked: terminal, notebook, …; empty if nobody was."""
     because: str = ""
-    """Why the default holds; empty otherwise."""
+    """Why the default applies; empty otherwise."""
     accepted: list[str] = []
-    """Names of the candidates accepted; empty too where nobody was to be asked, and all are in the report."""
+    """Names of accepted candidates; also empty if nobody was to be asked, when the report has all."""
     set_aside: list[SetAside] = []
 
     @classmethod
     def not_asked(cls) -> Self:
-        """Of a run that was to ask nobody."""
+        """Return the decision of a run configured not to ask."""
         return cls(decided_by="nobody")
 
     @classmethod
@@ -165,7 +165,7 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
         answer: ApprovalAnswer,
         because: str = "",
     ) -> Self:
-        """As somebody answered, or as configured where nobody did; `because` says why."""
+        """Build the decision from an answer, or from the default for the reason in `because`."""
         wanted = {name.casefold() for name in answer.accepted}
         accepted = [one.name for one in proposals if one.name.casefold() in wanted]
         aside = [
@@ -175,7 +175,7 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def who(self) -> str:
-        """Who decided, in a few words."""
+        """Describe who decided in a few words."""
         match self.decided_by:
             case "person":
                 return f"a person ({self.via})"
@@ -187,14 +187,14 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def sentence(self) -> str:
-        """What the report's methodology says of it."""
+        """The sentence on the decision in the report's methodology."""
         if self.decided_by == "nobody":
             return "Nobody was asked to approve the candidates."
         kept, aside = len(self.accepted), len(self.set_aside)
         return f"Who decided on the candidates before the report: {self.who}; {kept} of {kept + aside} accepted."
 
     def lets(self, candidate: str) -> bool:
-        """Whether the report may deal with a candidate; one that nobody was shown may not, once somebody was asked."""
+        """Whether the report may include a candidate; once somebody was asked, only those they accepted."""
         return self.decided_by == "nobody" or candidate in self.accepted
 
     def holds_back(self, drug: str) -> bool:
@@ -212,7 +212,7 @@ class ApprovalMessage(ModelTextMessage[Approval]):
 
 
 def proposals_of(candidates: Sequence[Candidate]) -> tuple[Proposal, ...]:
-    """The candidates that a report could deal with: those that studies support or contradict."""
+    """Return the candidates to decide on: those that studies support or contradict."""
     return tuple(
         Proposal(
             name=c.drug,

@@ -1,7 +1,7 @@
 """Asks a person about the candidates before the report is written: AutoGen's `UserProxyAgent` with a typed answer.
 
-Put it into a research team and it speaks between the judge's last word and the report. AutoGen Studio hands it its own
-input box, a terminal or notebook an input function, a program a function that takes the typed request.
+In a research team it speaks after the judge's last turn, before the report. It asks through AutoGen Studio's input
+box, an input function in a terminal or notebook, or a program's function that takes the typed request.
 """
 
 import asyncio
@@ -43,13 +43,13 @@ from .approval import (
 from .autogen import InputFuncType, UserProxyAgentConfig, typed_by
 from .context import RunContext
 
-TIMEOUT_S = 300.0  # five minutes to read a dozen lines; a run must end even where nobody is there
-MAX_ATTEMPTS = 3  # answers that a person may mistype before nobody counts as having answered
+TIMEOUT_S = 300.0  # five minutes to read a dozen lines; a run must end even if nobody is there
+MAX_ATTEMPTS = 3  # invalid answers before the default applies
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class ApproverAgentConfig(UserProxyAgentConfig):
-    """A user proxy's configuration, and what an approver adds; functions are not part of it."""
+    """A user proxy's configuration with an approver's own fields; functions are not saved."""
 
     default: Default = "all"
     timeout_s: float = Field(default=TIMEOUT_S, gt=0)
@@ -59,17 +59,17 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
     """Asks about the candidates and answers with `ApprovalMessage`.
 
     Args:
-        name: as the team and its messages show it.
-        description: one sentence for whoever chooses speakers.
+        name: shown by the team and in its messages.
+        description: one sentence for the selector of speakers.
         input_func: as `UserProxyAgent` takes it; None asks in the terminal.
-        approve: gets the typed request and decides; None asks by `input_func`.
-        decided_by: who answers through `approve`: a program, or a person at a face that shows the request its own way.
-        via: how the report calls the way by which they were asked; None goes by who is asked.
-        default: what holds where nobody answers.
+        approve: gets the typed request and decides; None asks through `input_func`.
+        decided_by: who answers through `approve`: a program, or a person at an interface of its own.
+        via: name of the interface for the report; None derives it from who is asked.
+        default: applies if nobody answers.
         timeout_s: seconds for an answer.
 
-    Attributes:
-        default: what holds where nobody answers.
+        Attributes:
+        default: applies if nobody answers.
         timeout_s: seconds for an answer.
     """
 
@@ -99,7 +99,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
 
     @property
     def via(self) -> str:
-        """How the report calls the way by which somebody is asked."""
+        """Name of the interface through which somebody is asked, for the report."""
         if self._via is not None:
             return self._via
         if self._approve is not None:
@@ -108,7 +108,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """Decisions; naming the type lets any AutoGen team take them."""
+        """`ApprovalMessage`; AutoGen teams need the type to accept the decisions."""
         return (ApprovalMessage, TextMessage)
 
     async def on_messages_stream(
@@ -181,11 +181,11 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
 
 
 async def undecided(messages: Sequence[BaseChatMessage], default: Default, because: str) -> ApprovalMessage:
-    """The decision of a run that ended before anybody could be asked.
+    """Return the decision of a run that ended before anybody could be asked.
 
     Args:
         messages: of the run so far, the question first.
-        default: what holds then.
+        default: applies then.
         because: why nobody was asked, in a few words.
     """
     agent = ApproverAgent(approve=nobody_to_ask(because), default=default, via="")
@@ -195,9 +195,9 @@ async def undecided(messages: Sequence[BaseChatMessage], default: Default, becau
 
 
 async def terminal_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
-    """Show a prompt on stderr and wait for a line of stdin; unlike `input()` it can time out and be cancelled.
+    """Prompt on stderr and read a line from stdin; unlike `input()` it can time out and be cancelled.
 
-    A daemon thread reads: unanswered, it is left behind, and ends with the process.
+    A daemon thread reads; if nobody answers, it stays until the process ends.
 
     Args:
         prompt: shown as it is.
@@ -218,15 +218,15 @@ async def terminal_input(prompt: str, cancellation_token: CancellationToken | No
         cancellation_token.link_future(line)
 
     def read() -> None:
-        typed = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")  # a terminal hands over a line at a time
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        typed = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")  # a terminal returns a line at a time
+        with suppress(RuntimeError):  # the loop was closed: nobody is waiting
             loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(typed))
 
     threading.Thread(target=read, daemon=True).start()
     try:
         typed = await line
     except asyncio.CancelledError:
-        print(file=sys.stderr)  # what comes next starts on a line of its own
+        print(file=sys.stderr)  # the next output starts on a new line
         raise
     if not typed:
         raise NobodyToAsk("the input was closed")

@@ -191,7 +191,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         answer = await ask(self._clients, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
         notes = [f"{self.name}: {note}" for note in answer.notes]
         draft = answer.given or _UNASSESSED
-        draft, memory.refused = _sorted_out(draft, request)
+        draft, memory.refused = _sort_searches(draft, request)
         memory.wanted = draft.next_searches
         left = [*not_run, *memory.refused]
         plain = [line for line in left if said_freely(line, [], may_name_drugs=True)]
@@ -203,7 +203,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")
 
         memory.gaps = draft.gaps
-        verdict = self._decided(draft, request, sources_breakdown(pool), run.exhausted(iteration))
+        verdict = self._apply_rules(draft, request, sources_breakdown(pool), run.exhausted(iteration))
         if verdict.recommendation == "continue":
             if reading.has_ended:
                 run.check_ahead(dossier.asked, pool)
@@ -212,7 +212,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdict = verdict.model_copy(update={"notes": notes, "tokens_used": tokens})
         return verdict, answer.usage, aids.events if aids else []
 
-    def _decided(
+    def _apply_rules(
         self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], exhausted: Exhausted | None
     ) -> JudgeAssessment:
         """Put the rules over a draft: known candidates from the records, the decision from thresholds and budgets.
@@ -288,11 +288,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         )
 
     def _to_config(self) -> JudgeAgentConfig:
-        return JudgeAgentConfig(**self._configured(), limits=self.limits)
+        return JudgeAgentConfig(**self._dump_config(), limits=self.limits)
 
     @classmethod
     def _from_config(cls, config: JudgeAgentConfig) -> Self:
-        return cls._made_of(config)
+        return cls._build_from(config)
 
 
 _NOTHING = "Not assessed: no model answered."
@@ -323,7 +323,7 @@ def _answers(reply: SourceReply, search: NextSearch) -> bool:
     )
 
 
-def _sorted_out(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
+def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
     """A draft with the searches that will be made, and the others, each with the reason why not."""
     kept, refused, length = list[NextSearch](), list[str](), 0
     names = {each.name for each in request.specialists}

@@ -252,11 +252,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         return f"{stand_in}, since {name} {failed or f'gave no report: {failure}'}"
 
     def _to_config(self) -> ReportAgentConfig:
-        return ReportAgentConfig(**self._configured())
+        return ReportAgentConfig(**self._dump_config())
 
     @classmethod
     def _from_config(cls, config: ReportAgentConfig) -> Self:
-        return cls._made_of(config)
+        return cls._build_from(config)
 
 
 def _about(question: Question, pool: Sequence[Evidence]) -> tuple[object, ...]:

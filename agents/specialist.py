@@ -160,7 +160,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
-            async for event in self._attempts([_addressed(m, self.name) for m in messages], cancellation_token, turn):
+            async for event in self._attempts([_narrow(m, self.name) for m in messages], cancellation_token, turn):
                 turn.note(event)
                 if not isinstance(event, Response):
                     yield in_short(event)
@@ -408,7 +408,7 @@ class _Turn:
         return "\n".join([*head, *searches, *notes, "", told, *thoughts]).strip()
 
 
-def _addressed(message: BaseChatMessage, name: str) -> BaseChatMessage:
+def _narrow(message: BaseChatMessage, name: str) -> BaseChatMessage:
     """A judge's message with the queries for one specialist alone; others as they are."""
     if not isinstance(message, AssessmentMessage) or not message.content.next_searches:
         return message

@@ -1,8 +1,8 @@
-"""Asking a model for a typed answer, whatever the model can do: one way for all who ask.
+"""Asks a model for a typed answer, whatever schema support its provider has.
 
-OpenAI's client takes a schema, Anthropic's refuses one, small local models write JSON inside prose. So: hand over the
-schema where it is taken, write it into the prompt otherwise or where it is refused, and validate in both cases. What is
-wrong with an answer is sent back once; after that the next one is asked, at last the baseline analyst.
+OpenAI's client takes a schema, Anthropic's refuses one, small local models write JSON inside prose. So: pass the
+schema if the client takes one, put it into the prompt if not or if it is refused, and always validate. An invalid
+answer is returned once with its error; then the next client is asked, finally the baseline analyst.
 """
 
 import json
@@ -39,17 +39,17 @@ from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
 
-ATTEMPTS = 2  # answers of one model: the second with what is wrong with the first
-MAX_LOOKUPS = 2  # times that a model may use tools before it answers
-MAX_CALLS = 4  # of one time
-MAX_ANSWER = 400_000  # characters; the longest draft that its bounds allow has fewer, what is longer ran away
-MAX_SHOWN_BACK = 20_000  # characters of an answer that its model sees again when it mends it
+ATTEMPTS = 2  # per model: the second with the error of the first
+MAX_LOOKUPS = 2  # rounds of tool calls before a model answers
+MAX_CALLS = 4  # in one round
+MAX_ANSWER = 400_000  # characters; more than any draft within its bounds, so a longer answer is runaway output
+MAX_SHOWN_BACK = 20_000  # characters of an answer returned to its model for correction
 REQUEST = "request"
-"""Names a request as data among a client's `extra_create_args`."""
+"""Key of a request as data in a client's `extra_create_args`."""
 PROMPTS_VERSION = "2026.11.8"
-"""Of the prompts beside the agents; raised whenever one of them changes what is asked."""
-_MAX_STARTS = 40  # braces at which an answer's JSON may begin: a reader from each of thousands would take minutes
-_MAX_TOLD = 200  # characters of a provider's own words in a report
+"""Version of the agents' prompts; raise it when a change to one alters the request."""
+_MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
+_MAX_TOLD = 200  # characters of a provider's error message in a report
 _TOO_LONG = (
     "context length",
     "context window",
@@ -62,46 +62,46 @@ _TOO_LONG = (
     "exceeds the available context",
     "413 ",
 )
-"""What servers say of a prompt that does not fit."""
+"""Phrases in servers' errors on prompts that are too long."""
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class ModelUnavailable(Exception):
-    """A model that gave no answer, or is not asked: the run is replayed, and the ledger does not hold its answer."""
+    """A model gave no answer, or a replayed run's ledger holds none from it."""
 
 
 @dataclass
 class Answer(Generic[T]):
-    """What came of asking."""
+    """A typed answer, or why there is none, with the tokens used."""
 
     given: T | None = None
-    """None where nobody gave an answer that will do."""
+    """None if no client gave a valid answer."""
     by: ChatCompletionClient | None = None
-    """Who gave it."""
+    """The client that gave it."""
     failures: list[str] = field(default_factory=list)
-    """Why those who were asked before gave none, in turn."""
+    """Why each earlier client gave none, in order."""
     was_too_long: bool = False
-    """Whether the last of them might have answered less of it."""
+    """Whether the last of them failed on length, so that a shorter request may succeed."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     """Tokens of all attempts."""
 
     @property
     def notes(self) -> list[str]:
-        """The failures for a report, with the name of who answered instead."""
+        """The failures for a report, with the name of the client that answered instead."""
         instead = f"; {analyst_name(self.by)} answered instead" if self.by is not None else ""
         return [f"{failure}{instead}" for failure in self.failures]
 
 
 class Aids:
-    """Tools that a model may use before it answers, and what came of it.
+    """Tools that a model may use before it answers, with their calls and results.
 
     Args:
-        tools: that are offered.
-        agent: whose they are; events name it.
+        tools: offered to the model.
+        agent: name of their agent, for the events.
 
     Attributes:
-        events: the calls and their results, in order, as AutoGen tells them.
+        events: the calls and their results as AutoGen's events, in order.
     """
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]], agent: str) -> None:
@@ -109,7 +109,7 @@ class Aids:
         self.events: list[BaseAgentEvent] = []
 
     async def use(self, calls: list[FunctionCall], token: CancellationToken | None) -> list[LLMMessage]:
-        """Make the calls of a model, `MAX_CALLS` at most, and give them with what came; what fails is told."""
+        """Run a model's tool calls, `MAX_CALLS` at most; return them with their results or errors."""
         results = []
         for number, call in enumerate(calls, 1):
             tool = next((each for each in self.tools if each.name == call.name), None)
@@ -142,16 +142,16 @@ async def ask(  # noqa: PLR0915
     check: Callable[[T], str | None] = lambda _: None,
     aids: Aids | None = None,
 ) -> Answer[T]:
-    """Ask for an answer of a type: one client after another until one gives it.
+    """Ask one client after another until one gives an answer of this type.
 
     Args:
-        clients: who is asked, in turn; at last the baseline analyst, where there should be an answer in any case.
-        messages: the request in words.
-        answer_type: what an answer must hold.
-        cancellation_token: as the client takes it.
-        request: the same as data, for a client that reads data instead of words (`reads_requests`); None: words alone.
-        check: what else is wrong with an answer; None where it will do.
-        aids: tools that a language model may use first, `MAX_LOOKUPS` times; None offers none.
+        clients: asked in this order; put the baseline analyst last to be sure of an answer.
+        messages: the request as text.
+        answer_type: the model that an answer must validate as.
+        cancellation_token: passed to the client.
+        request: the same as data, for clients that read data (`reads_requests`); None for text only.
+        check: returns a further error in an answer, or None if it is valid.
+        aids: tools that a language model may use first, `MAX_LOOKUPS` times; None for no tools.
     """
     answer = Answer[T]()
 
@@ -220,17 +220,17 @@ async def ask(  # noqa: PLR0915
 
 
 def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]], agent: str) -> UserMessage:
-    """What an agent adds to a request where parts of the answer don't stand: each with the reason."""
+    """Build the message that returns refused parts of an answer, each with the reason."""
     lines = [f"- {reason}: {each.model_dump_json()}" for reason, each in refused]
     asked = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
     return UserMessage(content="\n".join([asked, *lines]), source=agent)
 
 
 def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:
-    """How a client is handed a schema; None where it takes none.
+    """Return the arguments that pass a schema to a client; None if it takes no schema.
 
-    OpenAI's own gets it ready made: what AutoGen would make of the type keeps the bounds, and an answer that does not
-    hold to it raises within the client, where its tokens are lost.
+    OpenAI's own servers get a finished schema: AutoGen's would keep the bounds, and an answer that violates it raises
+    inside the client, which loses its token count.
     """
     if not client.model_info.get("structured_output"):
         return None
@@ -243,7 +243,7 @@ def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> di
 
 
 def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -> list[LLMMessage]:
-    """The messages with a schema in words: in the system prompt, which providers keep, and named again at the end."""
+    """Add a schema to the system prompt, which providers cache, with a reminder at the end."""
     schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
     words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
     first, *rest = messages
@@ -254,7 +254,7 @@ def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -
 
 
 def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
-    """The first JSON in an answer that is of the type, or what is wrong with the last."""
+    """Return the first JSON in an answer that validates as the type, or the last one's error."""
     problem = "no JSON object"
     if len(said) > MAX_ANSWER:
         return None, f"longer than {MAX_ANSWER:,} characters"
@@ -270,7 +270,7 @@ def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
 
 
 def _objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a text, whatever prose and braces stand around them."""
+    """Yield the JSON objects in a text, ignoring prose and braces around them."""
     decoder, at = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MAX_STARTS):
         if at < 0:
@@ -285,7 +285,7 @@ def _objects_in(text: str) -> Iterator[dict[str, Any]]:
 
 
 def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
-    """The calls of tools that a model wrote down instead of making them; empty where it wrote none.
+    """Parse tool calls that a model wrote as text instead of making them; empty if there are none.
 
     >>> written_calls('<tool_call>{"name": "get_label", "arguments": {"drugs": []}}</tool_call>', ["get_label"])
     [FunctionCall(id='written_0', arguments='{"drugs": []}', name='get_label')]
@@ -301,7 +301,7 @@ def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
 
 
 def without_thoughts(text: str) -> str:
-    """A model's answer without what it thought aloud before; also where the server took the opening tag away.
+    """Remove a model's thinking before its answer, even if the server dropped the opening tag.
 
     >>> without_thoughts("<think>{ not yet }</think> Propranolol.")
     'Propranolol.'
@@ -312,7 +312,7 @@ def without_thoughts(text: str) -> str:
 
 
 def provider_error_line(error: BaseException) -> str:
-    """Why a model did not answer, in a line: the provider's own words without keys, else the kind of failure.
+    """Describe in a line why a model did not answer: the provider's message without keys, else the error's type.
 
     >>> provider_error_line(TimeoutError())
     'TimeoutError'
@@ -323,7 +323,7 @@ def provider_error_line(error: BaseException) -> str:
     if not isinstance(status, int):
         return type(error).__name__
     body = getattr(error, "body", None)
-    for _ in range(2):  # Anthropic wraps the error once more than OpenAI
+    for _ in range(2):  # Anthropic nests the error one level deeper than OpenAI
         body = body.get("error", body) if isinstance(body, dict) else body
     said = body.get("message") if isinstance(body, dict) else None
     said = said or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
@@ -331,13 +331,13 @@ def provider_error_line(error: BaseException) -> str:
 
 
 def in_a_line(said: str) -> str:
-    """A stranger's words in a line of a report, without keys."""
+    """Shorten third-party text to one line for a report, without keys."""
     shown = _KEY.sub("[key]", " ".join(visible(said).split()))
     return f"{shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
 
 
 def refusal_in(result: CreateResult) -> str | None:
-    """Why a model or its provider held an answer back, in their own words; None where they did not."""
+    """Return the message with which a model or its provider refused; None if neither did."""
     said = result.content if isinstance(result.content, str) else ""
     if said.startswith(REFUSED):
         return in_a_line(said)
@@ -346,7 +346,7 @@ def refusal_in(result: CreateResult) -> str | None:
 
 
 def reads_requests(client: Any) -> bool:
-    """Whether a client takes requests as data, as the baseline analyst does; language models take the words."""
+    """Whether a client takes requests as data, like the baseline analyst; language models take text."""
     return bool(getattr(client, "reads_requests", False))
 
 
@@ -357,10 +357,10 @@ def add_usage(total: RequestUsage, more: RequestUsage) -> None:
 
 
 def analyst_name(client: Any) -> str:
-    """What reports call a model."""
+    """Return a model's name for reports."""
     return str(getattr(client, "display_name", None) or model_name(client) or type(client).__name__)
 
 
 def prompt(file: str) -> str:
-    """The text of a prompt, such as `judge.md`: prompts stand as Markdown files beside the agents that use them."""
+    """Read a prompt such as `judge.md`; prompts are Markdown files next to the agents that use them."""
     return resources.files("willowbark.agents").joinpath(file).read_text(encoding="utf-8").strip()

@@ -1,8 +1,8 @@
-"""Reading through the batch interfaces of OpenAI and Anthropic: half the price, answers within a day.
+"""Reads records through the batch APIs of OpenAI and Anthropic: half the price, answers within a day.
 
-A reading stage opens a `Gathered`, and in it a place for each of its prompts. What AutoGen's client hands on to its
-provider's library is kept back there until every place has its prompt or does without one; then all go off as one
-batch, and each is answered as though it had been asked alone. What the batch does not answer is asked alone.
+A reading stage opens a `Gathered` with one place for each prompt. Calls from AutoGen's client to its provider's library
+wait there until every place has its prompt or is closed; then all are sent as one batch, and each call returns its own
+answer. Prompts that the batch does not answer are asked one by one.
 
 https://developers.openai.com/api/docs/guides/batch
 https://platform.claude.com/docs/en/build-with-claude/batch-processing
@@ -27,21 +27,21 @@ from willowbark.tools.wording import listed
 
 from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
 
-AT_ONCE = 4  # prompts that are asked alone, side by side
-FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between two looks at a batch, which grow
+AT_ONCE = 4  # concurrent prompts outside the batch
+FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
 PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
-REPLY_S = 300.0  # for one reply of a batch interface, to its last byte
-MOST_FAILURES = 30  # looks that fail in a row, half an hour of them
-STATE_BYTES = 1 << 20  # of what is said of a batch
-ANSWER_BYTES = 4 << 20  # of a prompt's answer in a batch's results: its characters may be escaped
+REPLY_S = 300.0  # for one complete reply of a batch API
+MOST_FAILURES = 30  # failed polls in a row, about half an hour
+STATE_BYTES = 1 << 20  # of a batch's status
+ANSWER_BYTES = 4 << 20  # of one answer in a batch's results, whose characters may be escaped
 _ID = re.compile(r"[\w-]{1,200}")
-_PASSING = (408, 409, 429)  # statuses that another look may not meet, among those that blame who asks
-_RAW = {"X-Stainless-Raw-Response": "stream"}  # has either library hand over a reply unread
+_PASSING = (408, 409, 429)  # client errors that may pass on another try
+_RAW = {"X-Stainless-Raw-Response": "stream"}  # makes either library return the reply unread
 Create = Callable[..., Awaitable[Any]]
 
 
 class _Batches:
-    """A provider's batches, by its library's client."""
+    """A provider's batch API, called through its library's client."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
@@ -53,7 +53,7 @@ class _Batches:
         return said
 
     async def _read(self, path: str, most: int, posted: Mapping[str, Any] | None = None, **more: Any) -> bytes:
-        """A reply, unpacked, as far as it keeps to its bounds in bytes and time."""
+        """Read a reply, decompressed, within limits on bytes and time."""
         asked, said = {"cast_to": object, "options": {"headers": _RAW}, **more}, bytearray()
         call = self._library.get if posted is None else partial(self._library.post, body=posted)
         try:
@@ -71,7 +71,7 @@ class _Batches:
         return bytes(said)
 
     async def _lines(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Results by key, a line each; what is none is passed over."""
+        """Yield results by key, one per line; invalid lines are skipped."""
         lines = map(_object, (await self._read(path, prompts * ANSWER_BYTES)).splitlines())
         return ((str(line["custom_id"]), line) for line in lines if line and "custom_id" in line)
 
@@ -80,7 +80,7 @@ class OpenAIBatches(_Batches):
     """Batches of chat completions, as files of JSON lines."""
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
-        """Send prompts, by their keys; gives the batch's name."""
+        """Send prompts by key and return the batch's ID."""
         to = "/v1/chat/completions"
         lines = [
             json.dumps({"custom_id": key, "method": "POST", "url": to, "body": body}) for key, body in prompts.items()
@@ -92,7 +92,7 @@ class OpenAIBatches(_Batches):
         return _name(await self._state("/batches", begun), "id")
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
-        """What came of a batch, None while it works: by key an answer of the library's type, or why there is none."""
+        """Poll a batch: None while it runs, then by key an answer of the library's type or the error."""
         state, found = await self._state(f"/batches/{batch}"), dict[str, Any]()
         if state.get("status") not in ("completed", "failed", "expired", "cancelled"):
             return None
@@ -101,14 +101,14 @@ class OpenAIBatches(_Batches):
         for name in ("output_file_id", "error_file_id"):
             if state.get(name) is not None:
                 for key, line in await self._lines(f"/files/{_name(state, name)}/content", prompts):
-                    answer = _typed("openai.types.chat", "ChatCompletion", said := _within(line, "response", "body"))
+                    answer = _parse("openai.types.chat", "ChatCompletion", said := _within(line, "response", "body"))
                     why = _why(_within(line, "error", "message"), _within(said, "error", "message"))
                     found.setdefault(key, answer or why)
         return found
 
 
 class AnthropicBatches(_Batches):
-    """Batches of messages."""
+    """Batches of Anthropic messages."""
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
         """As `OpenAIBatches`."""
@@ -121,7 +121,7 @@ class AnthropicBatches(_Batches):
         if state.get("processing_status") != "ended":
             return None
         for key, line in await self._lines(f"/v1/messages/batches/{batch}/results", prompts):
-            answer = _typed("anthropic.types", "Message", _within(line, "result", "message"))
+            answer = _parse("anthropic.types", "Message", _within(line, "result", "message"))
             why = _why(_within(line, "result", "error", "error", "message"), _within(line, "result", "type"))
             found.setdefault(key, answer or why)
         return found
@@ -132,38 +132,38 @@ Interface = OpenAIBatches | AnthropicBatches
 
 @dataclass
 class Place:
-    """One prompt's place in a batch; it holds the first that is asked, what is asked after that goes alone."""
+    """One prompt's place in a batch, for its first request; later requests are sent on their own."""
 
     gathered: "Gathered"
     key: str = field(default_factory=lambda: uuid4().hex)
-    """The prompt's, the same in every life of a run."""
+    """Key of the prompt, the same when a run is resumed."""
     batch: str | None = None
-    """In which an earlier life of the run sent it; None sends it."""
+    """Batch in which it was sent before the run was resumed; None if not sent yet."""
     keep: Callable[[str], None] = lambda _: None
-    """Told the batch in which it was sent."""
+    """Called with the batch in which it was sent."""
     is_open: bool = True
     was_answered: bool = False
     """Whether the batch answered it."""
     unanswered: str = ""
-    """Why the batch did not answer it; empty where it did, and of what did not go into one."""
+    """Why the batch did not answer it; empty if it did, or if it was in no batch."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     """Tokens at a batch's price."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def settle(self, usage: RequestUsage, unanswered: str) -> None:
-        """Note whether the batch answered, and count the tokens where it did."""
+        """Record whether the batch answered and, if so, its tokens."""
         self.was_answered, self.unanswered = not unanswered, unanswered
         if self.was_answered:
             add_usage(self.usage, usage)
 
 
 present_place: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
-"""For which a prompt is asked just now; None outside of batches."""
+"""Place of the prompt being asked; None outside batches."""
 
 
 def through_batches(provider: str, library: Any, create: Create) -> Create:
-    """A provider's call as it is, but in a place of a batch: there it waits for the batch."""
+    """Wrap a provider's call so that it waits for the batch when made in a batch's place."""
     interface: Interface = OpenAIBatches(library) if provider == "openai" else AnthropicBatches(library)
 
     async def asked(**arguments: Any) -> Any:
@@ -182,13 +182,13 @@ def through_batches(provider: str, library: Any, create: Create) -> Create:
 
 
 class Gathered:
-    """The prompts of a reading stage on their way into a batch.
+    """Collects the prompts of a reading stage into a batch.
 
     Args:
-        prompts: for how many a place is opened.
+        prompts: number of places to be opened.
 
     Attributes:
-        alone: how many are asked alone side by side.
+        alone: limits concurrent prompts outside the batch.
     """
 
     def __init__(self, prompts: int) -> None:
@@ -200,7 +200,7 @@ class Gathered:
 
     @contextmanager
     def place(self) -> Iterator[Place]:
-        """Open the place of a prompt; whoever asks within waits for the others."""
+        """Open a prompt's place; a request made within waits for the others."""
         place = Place(self)
         self._places.append(place)
         before = present_place.set(place)
@@ -212,7 +212,7 @@ class Gathered:
 
     @property
     def notes(self) -> list[str]:
-        """What the report should say of it."""
+        """Notes on the batch for the report."""
         reasons = Counter(each.unanswered for each in self._places if each.unanswered)
         if not reasons:
             return []
@@ -221,7 +221,7 @@ class Gathered:
         return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
     async def answer(self, place: Place, interface: Interface) -> Any:
-        """Wait for a prompt's answer from the batch; None where that gives none."""
+        """Wait for a prompt's answer from the batch; None if there is none."""
         self._waiting.append((place, interface))
         self._close(place)
         try:
@@ -234,7 +234,7 @@ class Gathered:
         return answer
 
     def _close(self, place: Place) -> None:
-        """A place is taken or left; with the last of them the batches go off, those of an earlier life apart."""
+        """Mark a place as filled or left; the last one sends the batch and resumes those sent earlier."""
         if not place.is_open:
             return
         place.is_open = False
@@ -246,7 +246,7 @@ class Gathered:
             self._work = [asyncio.create_task(self._through(interface, *each)) for each in groups]
 
     async def _through(self, interface: Interface, batch: str | None, places: Sequence[Place]) -> None:
-        """Have a batch answer what waits for it; None is one that is not sent yet."""
+        """Answer the waiting places from a batch; None sends a new one."""
         found: Mapping[str, Any] = {}
         why = "it ended without them"
         try:
@@ -255,7 +255,7 @@ class Gathered:
                 for each in places:
                     each.keep(batch)
             found = await _end_of(interface, batch, len(places))
-        except Exception as error:  # noqa: BLE001  libraries raise whatever they raise: it becomes a note
+        except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
             why = provider_error_line(error)
         for each in places:
             given = found.get(each.key, why)
@@ -265,7 +265,7 @@ class Gathered:
 
 
 async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
-    """What came of a batch, once it has ended."""
+    """Wait until a batch ends and return its results."""
     wait, failures, since = FIRST_WAIT_S, 0, time.monotonic()
     while time.monotonic() - since < PATIENCE_S:
         try:
@@ -296,8 +296,8 @@ def _name(said: Mapping[str, Any], place: str) -> str:
     return name
 
 
-def _typed(module: str, name: str, said: Any) -> Any:
-    """An answer as the provider's library gives it; None where it is none."""
+def _parse(module: str, name: str, said: Any) -> Any:
+    """Parse an answer into the provider library's type; None if invalid."""
     try:
         return getattr(importlib.import_module(module), name).model_validate(said)
     except ValueError:
@@ -305,7 +305,7 @@ def _typed(module: str, name: str, said: Any) -> Any:
 
 
 def _within(said: Any, *steps: str) -> Any:
-    """What stands at a place of JSON, the first of each list; None where nothing does."""
+    """Return the value at a JSON path, taking the first item of each list; None if absent."""
     for step in steps:
         said = said[0] if isinstance(said, list) and said else said
         said = said.get(step) if isinstance(said, dict) else None
@@ -313,5 +313,5 @@ def _within(said: Any, *steps: str) -> Any:
 
 
 def _why(*told: Any) -> str:
-    """Why there is no answer: the first of what the provider may have said."""
+    """Return the first of a provider's possible messages on a missing answer."""
     return in_a_line(next((each for each in told if isinstance(each, str) and each), "no usable answer"))

@@ -1,9 +1,9 @@
-"""Claims and their verification: what a model says stands only where a record says it.
+"""Claims and their verification: a model's statement is kept only if a record supports it.
 
-The record's own sentences come first. A claim is dropped unless its record is in the pool, its quote stands there in
-whole sentences that are no aim and no order, and they are on its drug. Which way it points is for the readings to say:
-a stance that they don't share becomes none. A model's wording stands beside the quote where it is whole sentences of
-it; otherwise the quote stands alone, and the report counts it. What a model says freely stands by the same rule.
+A claim is dropped unless its record is in the pool and its quote consists of whole sentences of that record that are on
+the drug and are neither an aim nor an instruction. If the readings disagree with its stance, the stance is dropped. The
+model's wording is kept if it consists of whole sentences of the quote; otherwise only the quote is shown, and the
+report counts it. A model's free text follows the same rule.
 """
 
 import html
@@ -28,58 +28,58 @@ from willowbark.tools.works.sections import TITLE, places, section_of
 
 from .drafts import ClaimDraft
 
-MAX_HEADING_CHARACTERS = 50  # of a structured abstract's part, which a quote may leave out
-MIN_QUOTE_CHARACTERS = 20  # shorter quotes stand almost anywhere
-MAX_SHORT_NAME = 8  # letters of a short name that a record gives to a drug
+MAX_HEADING_CHARACTERS = 50  # of a section of a structured abstract; a quote may omit it
+MIN_QUOTE_CHARACTERS = 20  # shorter quotes match almost anywhere
+MAX_SHORT_NAME = 8  # letters of a record's abbreviation for a drug
 
 Stance = Literal["supports", "contradicts", "neutral"]
 Topic = Literal["clinical", "mechanism"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
-"""Dashes, quotes, and the raised points by which some journals write decimals."""
+"""Dashes, quotation marks, and the raised decimal points of some journals."""
 _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
 _NO_RESULT = frozenset("AB")  # zones of a page: aim, background
 _ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
 
 
 class Claim(ClaimDraft, extra="forbid"):
-    """One sentence on one drug, and the passage it rests on."""
+    """One sentence on one drug, with the passage that supports it."""
 
     topic: Topic = "clinical"
     stance: Stance = "neutral"
     section: str | None = None
-    """Where the quote stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text such as `Results`.
-    Set by code; None before the claim was verified."""
+    """Location of the quote: `Abstract`, `Title`, `Registry entry`, or a heading of the full text such as `Results`.
+    Set by code; None before verification."""
 
 
 class DroppedClaim(BaseModel):
-    """A claim that did not stand, and why."""
+    """A rejected claim, with the reason."""
 
     claim: Claim
     reason: str
 
 
 class Verdicts(BaseModel):
-    """What stands and what does not."""
+    """Results of verifying claims."""
 
     kept: list[Claim] = []
-    """As they stand: with the quote as text where the wording went beyond it."""
+    """Accepted claims, with the quote as text if the wording went beyond it."""
     dropped: list[DroppedClaim] = []
     unworded: list[DroppedClaim] = []
-    """As they were made: those whose quote stands without their wording."""
+    """Original claims of which only the quote was kept."""
     turned: list[DroppedClaim] = []
-    """As they were made: those whose stance the readings of their record don't share."""
+    """Original claims whose stance disagrees with the readings of their record."""
 
 
 class Heard(Protocol):
-    """What readings say, record by record."""
+    """Looks up the direction of a record for a drug in the readings."""
 
     def __call__(self, key: str, drug: str) -> Direction | None:
-        """Where a record stands on a drug; None where it was not read for it."""
+        """Return a record's direction for a drug; None if it was not read for it."""
 
 
 def heard_from(candidates: Sequence[Candidate]) -> Heard:
-    """What the records of candidates say of them."""
+    """Build the look-up of directions from the candidates' records."""
     known = {(each.key, candidate.drug): each for candidate in candidates for each in candidate.records}
 
     def heard(key: str, drug: str) -> Direction | None:
@@ -90,7 +90,7 @@ def heard_from(candidates: Sequence[Candidate]) -> Heard:
 
 
 def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard) -> Verdicts:
-    """Sort claims into those that their records carry and those that they don't; repeats are left out."""
+    """Sort claims into those that their records support and the rest; repeats are left out."""
     records: Mapping[str, Evidence] = {record.key: record for record in pool}
     verdicts = Verdicts()
     for draft in claims:
@@ -118,17 +118,17 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
 
 
 def quoted(claim: Claim) -> Claim:
-    """A claim without a wording of its own."""
+    """Return a claim with its quote as text."""
     return claim.model_copy(update={"text": " ".join(claim.quote.split())})
 
 
 def objection(claim: Claim, record: Evidence | None, direction: Direction | None) -> str | None:
-    """Why a claim's quote does not stand for its drug; None where it does.
+    """Return why a claim's quote is not valid for its drug; None if it is.
 
     Args:
-        claim: as it was made.
-        record: the one it cites; None where there is none.
-        direction: where the readings of the record stand on the drug; None where it was not read for it.
+        claim: as the model made it.
+        record: the cited record; None if there is none.
+        direction: the record's direction for the drug in the readings; None if it was not read for it.
     """
     if record is None:
         return "cites a record that is not in the pool"
@@ -144,11 +144,11 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
-    # Whole sentences of title or text, and neither the record's aim nor its background.
+    # Only whole sentences of title or text, and neither the record's aim nor its background.
     title = record.citation.title
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
-    whole, zones = _cut("" if text == title else title, text)
+    whole, zones = _split_record("" if text == title else title, text)
     quoted = quoted_sentences(quote, whole)
     if quoted is None:
         return "quotes a part of a sentence"
@@ -158,7 +158,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
-    """Whether a quote names the drug; one that names none of the title's is on that of the title."""
+    """Whether a quote names the drug, or no drug of a title that names it, or no drug in a record read for it."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
     known = {**_short_names(record.content), claim.drug.casefold(): drug}
     in_quote, in_title = (_drugs_in(text, known) for text in (claim.quote, record.citation.title))
@@ -168,7 +168,7 @@ def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
 
 
 def _drugs_in(text: str, known: Mapping[str, str]) -> set[str]:
-    """The drugs that a text names, also by the names that a record gives them."""
+    """Find the drugs named in a text, also by the record's abbreviations."""
     words = set(re.findall(r"[\w-]+", text.casefold()))
     return {each.name for each in find_drugs(text)} | {
         drug for name, drug in known.items() if name in words or (" " in name and name in plain(text))
@@ -177,7 +177,7 @@ def _drugs_in(text: str, known: Mapping[str, str]) -> set[str]:
 
 @lru_cache(maxsize=512)
 def _short_names(content: str) -> Mapping[str, str]:
-    """What a record calls drugs for short, in small letters."""
+    """Find a record's abbreviations for drugs, in lower case."""
     return {
         each.text.casefold(): each.name
         for each in find_drugs(content)
@@ -186,13 +186,13 @@ def _short_names(content: str) -> Mapping[str, str]:
 
 
 def wording_objection(text: str, quote: str) -> str | None:
-    """Why a model's words don't stand for a quote; None where they are whole sentences of it."""
+    """Return why a model's wording cannot replace a quote; None if it is whole sentences of it."""
     return None if plain(text).rstrip(".") in _wordings(quote) else "is no whole sentence of its quote"
 
 
 @lru_cache(maxsize=512)
 def _wordings(quote: str) -> frozenset[str]:
-    """A quote and each run of its sentences, for comparison: many sentences are held against one quote."""
+    """Return a quote and each run of its sentences, for comparison; cached, as many sentences share a quote."""
     given = sentences(quote)
     runs = [" ".join(given[at:end]) for at in range(len(given)) for end in range(at + 1, len(given) + 1)]
     plainly = [plain(run) for run in runs]
@@ -200,9 +200,9 @@ def _wordings(quote: str) -> frozenset[str]:
 
 
 def said_freely(sentence: str, claims: Sequence[Claim], *, may_name_drugs: bool = False) -> Claim | bool:
-    """Whether a report may show a sentence of a model's own: with the claim whose quote says it, without one, or not.
+    """Whether a report may show a model's own sentence: the claim whose quote contains it, else True or False.
 
-    What names a drug, holds a figure or an address, or is addressed to machines is for claims alone to say.
+    Only a claim may name a drug, hold a figure or an address, or address a machine.
     """
     bearing = next((claim for claim in claims if wording_objection(sentence, claim.quote) is None), None)
     if bearing is not None:
@@ -218,14 +218,14 @@ def said_freely(sentence: str, claims: Sequence[Claim], *, may_name_drugs: bool 
 
 
 @lru_cache(maxsize=512)
-def _cut(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
-    """The sentences of a record for comparison, and what each is for; several claims quote one record."""
+def _split_record(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
+    """Split a record into sentences for comparison, with their zones; cached, as claims share records."""
     document = Document.cut(title, text)
     return tuple(plain(document.whole[each.start : each.end]) for each in document.sentences), document.zones
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
-    """Which sentences a quote is made of; None where it is not made of whole ones."""
+    """Return which sentences form a quote; None if it is not made of whole ones."""
     for first in range(len(whole)):
         for last in range(first + 1, len(whole) + 1):
             joined = " ".join(whole[first:last])
@@ -237,8 +237,8 @@ def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
 
 
 def plain(text: str) -> str:
-    """A text for comparison: compatibility forms united, white space folded, quotes and dashes alike, lower
-    case, nothing invisible.
+    """Normalise a text for comparison: NFKC, single spaces, plain quotes and dashes, lower case, nothing
+    invisible.
 
     >>> plain("TNF\u2011alpha  \u201cfell\u201d")
     'tnf-alpha "fell"'

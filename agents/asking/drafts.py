@@ -1,9 +1,9 @@
-"""What models are asked for: answers with bounds, whose schemas every provider takes.
+"""Types of models' answers, with bounds and with schemas that every provider accepts.
 
-A draft holds what a model decides and nothing that rules set; reasons stand before the scores they lead to, quotes
-before what they are taken for. Its schema demands all fields and allows no others. Bounds stand in it too, since a
-small model that is held to a grammar would write for ever without them; `strict` leaves them out for those who refuse
-them. What comes back is cut to the bounds, whoever held the model to them.
+A draft holds only what a model decides, nothing that rules set; reasons come before scores, and quotes before their
+interpretation. Its schema requires all fields and allows no others. It has bounds, since a small model constrained by a
+grammar might never stop without them; `strict` removes them for providers that refuse them. Answers are cut to the
+bounds in either case.
 """
 
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from pydantic_core import CoreSchema, core_schema
 
 from willowbark.tools.reading.reading import Comparator, Effect, Indication, Match, OutcomeKind, Primary, Role
 
-MAX_QUERY = 1900  # characters; llama.cpp refuses grammars that repeat anything 2,000 times, and sources take no more
+MAX_QUERY = 1900  # characters; llama.cpp refuses grammars with 2,000 repetitions, and sources accept no more
 MAX_QUERIES = 16_000  # characters of all queries of a round; a dozen long ones
-MAX_PASSAGE = 1900  # characters of a quote; three sentences have a third of that
+MAX_PASSAGE = 1900  # characters of a quote, three times the length of three sentences
 MAX_READINGS = 120  # of a batch: ten drugs in each of its records
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
-"""What OpenAI's strict mode does not take in all of its models:
+"""Keywords that some OpenAI models refuse in strict mode:
 https://platform.openai.com/docs/guides/structured-outputs"""
 
 
 @dataclass(frozen=True, slots=True)
 class UpTo:
-    """Bounds of a text in characters, or of a list in items: what is longer is cut, what is shorter refused."""
+    """Length of a text in characters or a list in items: longer values are cut, shorter ones refused."""
 
     most: int
     least: int = 0
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The type with both bounds in its schema."""
+        """Return the type's schema with both bounds."""
         bounded = {**handler(source), "max_length": self.most, "min_length": self.least}
-        return core_schema.no_info_before_validator_function(self._cut, bounded)
+        return core_schema.no_info_before_validator_function(self._cut_to_bounds, bounded)
 
-    def _cut(self, given: Any) -> Any:
+    def _cut_to_bounds(self, given: Any) -> Any:
         return given[: self.most] if isinstance(given, str | list) else given
 
 
@@ -47,13 +47,13 @@ Score = Annotated[int, Field(ge=0, le=10)]
 
 
 class Draft(BaseModel):
-    """Base of what models answer with: every field is demanded, what stands beside them is passed over."""
+    """Base class of models' answers: all fields are required, extra ones are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The schema as it goes to a model: all fields demanded, no others, no titles."""
+        """Return the schema for a model: all fields required, no others, no titles."""
         schema = handler.resolve_ref_schema(handler(core))
         for about in ("title", "description"):
             schema.pop(about, None)
@@ -66,7 +66,7 @@ class Draft(BaseModel):
 
 
 def strict(schema: Any) -> Any:
-    """A schema without its bounds, for providers whose strict mode refuses them."""
+    """Remove the bounds from a schema, for providers whose strict mode refuses them."""
     if isinstance(schema, dict):
         fields = schema.get("properties")
         kept = {name: strict(value) for name, value in schema.items() if name not in _BOUNDS}
@@ -83,7 +83,7 @@ class NextSearch(Draft):
 
 
 class JudgeDraft(Draft):
-    """What a model says of a round; counts, known candidates and the decision are set by rule."""
+    """A model's assessment of a round; counts, known candidates and the decision are set by rule."""
 
     mechanism_reasoning: Annotated[str, UpTo(800, least=10)]
     mechanism_score: Score
@@ -104,12 +104,12 @@ class JudgeDraft(Draft):
 
     @property
     def next_specialists(self) -> list[str]:
-        """Who should search, each once."""
+        """Specialists that should search, each once."""
         return list(dict.fromkeys(search.specialist for search in self.next_searches))
 
 
 class ReadingDraft(Draft):
-    """What a model reads in one record of one drug; which way that points follows by rule."""
+    """A model's reading of one record on one drug; its direction follows by rule."""
 
     evidence_key: Annotated[str, UpTo(300)]
     drug: Name = Field(description="Generic name.")
@@ -130,13 +130,13 @@ class ReadingDraft(Draft):
 
 
 class ReadingsDraft(Draft):
-    """What a model reads in a batch of records."""
+    """A model's readings of a batch of records."""
 
     readings: Annotated[list[ReadingDraft], UpTo(MAX_READINGS)]
 
 
 class ClaimDraft(Draft):
-    """One sentence on one drug, and the passage it rests on."""
+    """One sentence on one drug, with the passage that supports it."""
 
     evidence_key: Annotated[str, UpTo(300)]
     quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(description="A passage of the record, to the letter.")
@@ -149,6 +149,6 @@ class ClaimDraft(Draft):
 
 
 class ReportDraft(Draft):
-    """What a model writes; everything else in the report is computed."""
+    """A model's part of a report; everything else in it is computed."""
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]

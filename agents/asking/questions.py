@@ -1,4 +1,4 @@
-"""A question that the rules do not understand, put into their words by the run's model."""
+"""Rephrases a question that the rules cannot parse, using the run's model."""
 
 import asyncio
 from typing import Literal
@@ -28,16 +28,16 @@ class QuestionDraft(BaseModel, extra="forbid"):
 
     kind: Literal["treat", "prevent", "harm", "avoid", "safety", "mechanism", "status", "negative", "uses", "none"]
     condition: str
-    """To be helped or prevented, or the harm."""
+    """Condition to treat or prevent, or the harm."""
     people: str
-    """Who is asked about: children, pregnancy, people with another condition."""
+    """People asked about: children, pregnancy, people with another condition."""
     drug: str
     without: str
-    """Drugs or a class to be left out."""
+    """Drugs or a class to exclude."""
 
     @property
     def in_words(self) -> str:
-        """The question in words that the rules read."""
+        """The question in words that the rules can parse."""
         template = ("" if self.kind == "none" else QUESTIONS[self.kind]).rstrip("?")
         if self.drug and self.kind in ("treat", "prevent"):
             template = "Does {drug} " + ("help in {condition}" if self.kind == "treat" else "prevent {condition}")
@@ -52,16 +52,16 @@ async def understand(
     cancellation_token: CancellationToken | None = None,
     timeout_s: float | None = None,
 ) -> tuple[str, RequestUsage | None]:
-    """The question itself where the rules understand it, else as the model reads it, with the tokens of that.
+    """Return a question that the rules can parse, as it is or rephrased by the model, with tokens used.
 
     Args:
         question: as it was asked.
         client: the run's model.
-        cancellation_token: leaves the question as it is.
-        timeout_s: seconds for the model's answer; None waits for it.
+        cancellation_token: cancels the model's call; the question then stays as it is.
+        timeout_s: seconds for the model's answer; None for no limit.
 
     Raises:
-        QuestionError: neither understands it; says what must be asked back, and why the model did not answer.
+        QuestionError: neither can parse it; gives the question to ask back, and why the model did not answer.
     """
     if (objection := parse_question(question).objection) is None:
         return question, None

@@ -1,9 +1,9 @@
-"""The model's reader: records in small batches side by side, each read once, each quote looked up in its record.
+"""Has a model read records in small concurrent batches, each once, and checks each quote in its record.
 
-A model says what a drug is in a record and how it did, and quotes the sentences that say so; which way that points
-follows by the table that holds for every reader. What it quotes must stand in the record; what does not is
-sent back once with the reason; what then does not stand is told, and the learned reader's word stands there alone.
-Where a model read a record, its verdict is the verdict, and its `match` says whether the record is on the condition.
+For each drug a model gives its role and result in the record with quoted sentences; the direction follows from the
+table that all readers share. Quotes that are not in the record are returned once with the reason; if that fails, it is
+noted, and the learned reader's reading counts. Otherwise the model's verdict counts, and its `match` tells whether
+the record is on the condition.
 """
 
 import asyncio
@@ -40,35 +40,35 @@ from .batches import Gathered
 from .claims import Claim, objection, plain, quoted_sentences
 from .drafts import ReadingDraft, ReadingsDraft
 
-BATCH = 12  # most records of one prompt: a cut answer costs no more, and the instructions are said once for all of them
-AT_ONCE = 4  # prompts side by side; providers refuse floods
-BATCH_CHARACTERS = 40_000  # of the records of one prompt on the average
-MAX_DRUGS = 10  # of one record that are asked about by name, of those that are shown; a model may add others
+BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
+AT_ONCE = 4  # concurrent prompts; providers limit rates
+BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
+MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 
 
 @dataclass(frozen=True)
 class ToRead:
-    """A record as it is put before a model, and the drugs it is asked about."""
+    """A record to be read by a model, with the drugs to ask about."""
 
     record: Evidence
-    """As `readable` gives it."""
+    """Record as returned by `readable`."""
     drugs: tuple[str, ...]
-    """Generic names that the lexicon finds in it; may be empty."""
+    """Generic names found in it by the lexicon; may be empty."""
     condition: str
 
     @cached_property
     def page(self) -> Document:
-        """The record, cut as every reader cuts it."""
+        """The record split into sentences as all readers do."""
         return Document.of(self.record)
 
     @property
     def fingerprint(self) -> str:
-        """Hash of what is read: the same text is not read twice for a condition."""
+        """Hash of the text, so that none is read twice for a condition."""
         return hashlib.sha256(f"{self.condition}\n{plain(self.page.whole)}".encode()).hexdigest()[:32]
 
     @property
     def line(self) -> dict[str, Any]:
-        """The record as a model gets it: key, title, the whole abstract, drugs."""
+        """The record for a model: key, title, the whole abstract, drugs."""
         parts = {True: list[str](), False: list[str]()}
         for each in self.page.sentences:
             parts[each.headed == "title"].append(each.quote)
@@ -78,24 +78,24 @@ class ToRead:
 
 @dataclass
 class Read:
-    """What came of reading."""
+    """Results of reading records."""
 
     readings: list[Reading] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     """Fingerprints of the records that were read."""
     refused: dict[str, list[str]] = field(default_factory=dict)
-    """By reason: the readings that don't stand, as `key (drug)`."""
+    """Rejected readings as `key (drug)`, by reason."""
     failures: Counter[str] = field(default_factory=Counter)
-    """By reason: how many records a model did not read."""
+    """Number of records a model did not read, by reason."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     batched: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
-    """What of `usage` has a batch's price."""
+    """Part of `usage` at a batch's price."""
     batch_notes: list[str] = field(default_factory=list)
 
     def take(
         self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str
     ) -> list[tuple[ReadingDraft, str]]:
-        """Take in what stands of an answer; gives what does not, with the reasons."""
+        """Add the valid readings of an answer; return the others with reasons."""
         by_key = {each.record.key: each for each in batch}
         refused = list[tuple[ReadingDraft, str]]()
         for draft in drafts:
@@ -117,7 +117,7 @@ class Read:
 
     @property
     def notes(self) -> list[str]:
-        """What the report should say of it, a line for each reason."""
+        """Notes on the reading for the report, a line for each reason."""
         refused = (
             f"Of the model's readings {len(which)} were rejected and replaced by the trained reader's ({reason}): "
             f"{listed(which, most=5)}"
@@ -134,9 +134,9 @@ class Read:
 
 
 def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
-    """The publications of a pool that may tell of drugs in the condition, as they are put before a model.
+    """Select a pool's publications that may report on drugs in the condition, for a model to read.
 
-    Whether one is on the condition the model says; that is called as the question calls it.
+    The model decides whether one is on the condition, named as in the question.
     """
     known = condition_of(asked)
     condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
@@ -149,10 +149,10 @@ def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
 
 
 def prompts_for(records: int) -> int:
-    """In how many prompts records are read: where one wave of `AT_ONCE` is too few, in full waves.
+    """Return the number of prompts for these records: full waves of `AT_ONCE` if one wave is not enough.
 
-    A wave that is half empty takes as long as a full one, whose answers are shorter; what prompts begin with is the
-    same in all of them, and cheap where a provider keeps it.
+    A half-empty wave takes as long as a full one, whose answers are shorter; all prompts share their beginning,
+    which is cheap if the provider caches it.
 
     >>> [prompts_for(records) for records in (1, 30, 60)]
     [1, 3, 8]
@@ -171,21 +171,21 @@ async def read(
     *,
     in_batch: bool = False,
 ) -> Read:
-    """Have a model read records, in batches side by side.
+    """Have a model read records in concurrent batches.
 
     Args:
         client: the model.
         question: as it was asked.
-        records: what is to be read; none of it twice.
-        marker: of the blocks of records.
-        cancellation_token: ends it.
-        timeout_s: seconds for all of them; what was not read then is counted. None waits for all.
-        in_batch: whether the prompts go through the provider's batch interface, however long that takes.
+        records: to be read, without duplicates.
+        marker: marks the blocks of records.
+        cancellation_token: stops the reading.
+        timeout_s: seconds for all of them; unread records are counted. None for no limit.
+        in_batch: whether to use the provider's batch API, however long that takes.
     """
     found, free = Read(), asyncio.Semaphore(AT_ONCE)
     size = sum(len(each.page.whole) for each in records)
     number = max(prompts_for(len(records)), min(len(records), -(-size // BATCH_CHARACTERS)))
-    batches = [records[at::number] for at in range(number)]  # none is left with a record or two
+    batches = [records[at::number] for at in range(number)]  # no batch has just a record or two
 
     gathered = Gathered(len(batches)) if in_batch else None
 
@@ -240,9 +240,9 @@ async def read(
 
 
 def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
-    """A model's reading with its quote looked up, or why it does not stand.
+    """Check a model's reading and locate its quote; return the reading or why it is rejected.
 
-    A verdict needs whole sentences of the record that report it; what says nothing for or against may go without.
+    A verdict needs whole sentences of the record as its quote; an inconclusive reading may lack one.
     """
     drug = canonical_drug(draft.drug) or draft.drug.strip().casefold()
     whole = given.page.whole
@@ -285,7 +285,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
 
 
 def _passages(quote: str, page: Document) -> tuple[Passage, ...]:
-    """Where a quote stands: title or text, in whole sentences; empty where it runs from one into the other."""
+    """Locate a quote as whole sentences of title or text; empty if it runs from one into the other."""
     every = page.sentences
     found = quoted_sentences(plain(quote), [plain(page.whole[each.start : each.end]) for each in every])
     if found is None:

@@ -72,7 +72,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     listed = [drug for drug in known_drugs(asked, request.records) if drug not in read]
     if asked.drug_classes:
         listed = [drug for drug in listed if belongs_to_class(drug, (), asked.drug_classes)]
-    untried = _unasked(listed, {search.query for search in request.searches})
+    untried = _find_unasked(listed, {search.query for search in request.searches})
 
     known = sum(bool(candidate.mechanisms) for candidate in leading)
     mechanism = round(10 * known / len(leading)) if leading else 0
@@ -122,7 +122,7 @@ def _plan(
             members = _new(_together(class_members(name), condition), searched)
             plan.ask(f"Records that name {name} by their own names alone.", members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        wanted = _unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
+        wanted = _find_unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
         plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), "queries")
 
         leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
@@ -145,7 +145,7 @@ def _plan(
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         plan.ask(f"Drugs that databases list for {about}.", whole, "conditions")
-    unknown = _unasked(decided[:MAX_DRUGS], {search.query for search in entries})
+    unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
     ):  # beside the reading
@@ -164,7 +164,7 @@ def _hangs_on(candidate: Candidate) -> list[str]:
     return [key for key, other in without if (other.quality, other.certainty.level) != stands]
 
 
-def _unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
+def _find_unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
     """The drugs that none of the queries names."""
     named = {name for query in queries for name in _names_in(query)}
     return [drug for drug in dict.fromkeys(drugs) if drug not in named]
@@ -179,8 +179,8 @@ def _together(drugs: Sequence[str], condition: str) -> list[str]:
     """One query for all of the drugs in the condition, by all its names; none where there are no drugs."""
     names = list(drugs)[:MAX_NAMED]
     known = canonical_condition(condition) is not None  # what is quoted is searched for by no other name
-    beside = f" AND {condition if known else _quoted(condition)}" if condition else ""
-    return [preprocess_query(f"({' OR '.join(map(_quoted, names))}){beside}")] if names else []
+    beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
+    return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
 
 
 def _new(queries: Sequence[str], searched: Collection[str]) -> list[str]:
@@ -188,7 +188,7 @@ def _new(queries: Sequence[str], searched: Collection[str]) -> list[str]:
     return [query for query in queries if query not in searched and preprocess_query(query) not in searched]
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return f'"{name}"' if " " in name else name
 
 

@@ -215,7 +215,7 @@ class Writing:
         part = _Part(request, answer.by, answer.failures)
         if answer.given is None or answer.by is None:
             return part
-        part.verdicts = verify(self._wanted(answer.given), self.pool, self._heard)
+        part.verdicts = verify(self._select_claims(answer.given), self.pool, self._heard)
         if part.verdicts.dropped:
             await self._mend(part, answer.by, messages, token)
         if part.verdicts.dropped and not part.verdicts.kept:
@@ -226,7 +226,7 @@ class Writing:
             return later
         return part
 
-    def _wanted(self, draft: ReportDraft) -> list[ClaimDraft]:
+    def _select_claims(self, draft: ReportDraft) -> list[ClaimDraft]:
         """The claims that are on nothing set aside; one without a wording is worded by its quote."""
         claims = (each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug))
         return [each if each.text.strip() else each.model_copy(update={"text": each.quote}) for each in claims]
@@ -240,7 +240,7 @@ class Writing:
         answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
         add_usage(self.usage, answer.usage)
         self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
-        mended = self._wanted(answer.given) if answer.given is not None else []
+        mended = self._select_claims(answer.given) if answer.given is not None else []
         again = verify(mended[: len(dropped)], self.pool, self._heard)
         new = [claim for claim in again.kept if claim not in part.verdicts.kept]
         part.repaired = len(new)

@@ -30,7 +30,7 @@ _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 def as_markdown(document: Document) -> str:
     """The report, with a line on what its appendix holds."""
-    appended = [section.title[:1].lower() + section.title[1:] for section in _appended(document)]
+    appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
         f"# {escape(document.title)}",
         *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
@@ -44,11 +44,11 @@ def as_markdown(document: Document) -> str:
 
 def appendix_in_markdown(document: Document) -> str:
     """The appendix by itself; numbers of references go on from those of the report."""
-    parts = [f"# Appendix: {escape(document.title)}", *_blocks(_appended(document), 2)]
+    parts = [f"# Appendix: {escape(document.title)}", *_blocks(_list_appendix(document), 2)]
     return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
 
 
-def _appended(document: Document) -> list[Section]:
+def _list_appendix(document: Document) -> list[Section]:
     return [each for each in document.appendix.blocks if isinstance(each, Section)] if document.appendix else []
 
 
