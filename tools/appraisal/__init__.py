@@ -1,4 +1,4 @@
-"""Appraisal: what readings of records amount to, by arithmetic alone, and how sure one can be of a candidate."""
+"""Appraisal: combine readings of records and rate the certainty of evidence for each candidate."""
 
 from .certainty import CandidateAppraisal, Certainty, CertaintyLevel, Level, Quality, appraise_candidate
 from .posted import PostedFinding, SeriousEvents, posted_finding

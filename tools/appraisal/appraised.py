@@ -1,7 +1,7 @@
-"""What one record says of one drug: readings in their order of precedence, and the item that follows by arithmetic.
+"""Appraise one record for one drug: its readings in order of precedence, and the item derived from them.
 
-The registry's posted results come first, then what a model read, then the learned reader. The first reading is the
-verdict; what a second reader says is shown beside it and takes nothing from it.
+Posted registry results take precedence over a language model's reading, and that over the learned reader's. The first
+reading gives the verdict; a second reader's is shown beside it and does not change it.
 """
 
 import threading
@@ -33,7 +33,7 @@ from ..works.sections import places
 from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 
-if TYPE_CHECKING:  # the learned readers bring numpy: a run is begun before anything is read
+if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
 _TOLD = (Direction.supports, Direction.contradicts)
@@ -45,7 +45,7 @@ _OF_ONE_STUDY = RANDOMISED | {StudyDesign.controlled_cohort, StudyDesign.cohort,
 
 
 class DocumentReader(Protocol):
-    """A reader that needs nothing but the text: it answers at once."""
+    """A reader that needs only the text and answers synchronously."""
 
     name: str
     version: str
@@ -55,17 +55,17 @@ class DocumentReader(Protocol):
 
 
 class Readings:
-    """What readers say in one run; each record is read once for a drug and a condition, while its text stays the same.
+    """Readings of one run, cached: each text is read once per drug and condition.
 
-    Threads may ask at once.
+    Thread-safe.
 
     Args:
-        reader: reads what no model has read; None takes the one that came with the package, loaded when it is needed.
-        given: readings of a model, which go before it.
+        reader: reads what no model has read; None uses the bundled one, loaded when first needed.
+        given: readings of a model, which take precedence.
 
     Attributes:
-        found: publications and trials that are to be read, as far as they are known.
-        done: of those, how many were read.
+        found: number of publications and trials to read, as far as known.
+        done: number of those already read.
     """
 
     def __init__(self, reader: DocumentReader | None = None, given: Iterable[Reading] = ()) -> None:
@@ -80,28 +80,28 @@ class Readings:
         self.take(given)
 
     def stop(self) -> None:
-        """Read nothing more: whoever asks for a record that was not read yet gets `ReadingStopped`."""
+        """Stop reading; from now on, requests for unread records raise `ReadingStopped`."""
         self._stopped.set()
 
     @property
     def was_stopped(self) -> bool:
-        """Whether somebody ended the reading, and records may be left unread."""
+        """Whether reading was stopped, so that records may be unread."""
         return self._stopped.is_set()
 
     def begin(self, pool: Iterable[Evidence]) -> None:
-        """Count the studies that are to be read, of all that a run has, and those of them that were read before."""
+        """Count the studies in a run's records, and those already read."""
         studies = [record for record in pool if kind_of(record) in STUDIES]
         self.found, self.done = len(studies), sum(not self._done.isdisjoint(names_of(each)) for each in studies)
 
     def note_read(self, record: Evidence) -> None:
-        """Count a record as read, whatever it said."""
+        """Count a record as read."""
         names = names_of(record)
         if self._done.isdisjoint(names):
             self.done += 1
         self._done.update(names)
 
     def is_new(self, record: Evidence) -> bool:
-        """Whether a record was never asked about here, under any of its names."""
+        """Whether a record is asked about for the first time, under any of its names."""
         names = names_of(record)
         seen = not self._ahead.isdisjoint(names)
         self._ahead.update(names)
@@ -110,7 +110,7 @@ class Readings:
     def once(
         self, record: Evidence, asked: Question, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
     ) -> Mapping[str, "AppraisedRecord"]:
-        """What a record says of each drug: appraised anew where it, or the question, is another than before."""
+        """Return a record's appraisals by drug, redone only if the record or the question changed."""
         key = record.key
         if key in self._appraised:
             former, question, said = self._appraised[key]
@@ -122,7 +122,7 @@ class Readings:
         return said
 
     def take(self, given: Iterable[Reading]) -> None:
-        """Take in what a model read, by record and drug; what it read last counts."""
+        """Add a model's readings by record and drug; the latest one counts."""
         for reading in given:
             known = self._given.setdefault(reading.key, {})
             if known.get(reading.drug) != reading:
@@ -130,17 +130,17 @@ class Readings:
                 self._appraised.clear()
 
     def given_for(self, record: Evidence) -> dict[str, Reading]:
-        """What a model read in a record, by drug; empty where it read nothing there."""
+        """Return a model's readings of a record by drug; empty if there are none."""
         return {drug: said for name in names_of(record) for drug, said in self._given.get(name, {}).items()}
 
     def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
-        """All readings of a record for a drug, the one that counts first.
+        """Return all readings of a record for a drug, the one that counts first.
 
         Args:
             record: as a source gave it.
             drug: generic name.
-            condition: asked about.
-            document: another text of the record than its own; a model's reading of that one alone does not count.
+            condition: the one asked about.
+            document: a text to read instead of the record's own; a model's reading counts only if its quotes are in it.
         """
         own = self.read(record, drug, condition, document)
         names = [record.key] if document else names_of(record)
@@ -158,10 +158,10 @@ class Readings:
         return given.model_copy(update=told), own
 
     def read(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> Reading:
-        """What the reader itself says; asked once for the same text.
+        """Return the reader's own reading, cached by text.
 
         Raises:
-            ReadingStopped: it was not asked before, and nothing more is read.
+            ReadingStopped: the text was not read before reading was stopped.
         """
         text = document or Document.of(record)
         asked = (record.key, text.whole, *text.types, drug, condition)
@@ -175,28 +175,28 @@ class Readings:
 
 
 def names_of(record: Evidence) -> list[str]:
-    """All names of a record, its key first: it may have been read under another, before it was united with a copy."""
+    """List all identifiers of a record, its key first; it may have been read before it was merged with a copy."""
     return list(dict.fromkeys((record.key, *sorted({*record.identifiers, *record.record.same_as}))))
 
 
 @cache
 def load_reader() -> "LearnedReader":
-    """The reader that came with the package; its weights are loaded once, at the first reading."""
+    """Load the bundled reader; its weights are loaded once, at the first reading."""
     from ..reading.learned import LearnedReader  # noqa: PLC0415
 
     return LearnedReader()
 
 
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
-    """What one record says of one drug."""
+    """The appraisal of one record for one drug."""
 
     item: AppraisedItem
     sentence: str
-    """What the direction rests on, to the letter: whole sentences; empty where there are none."""
+    """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
-    """What a trial's posted results say, serious adverse events among it; None where none are posted."""
+    """A trial's posted results, including serious adverse events; None if none are posted."""
     readings: tuple[Reading, ...] = ()
-    """What each reader says of it, the one that counts first."""
+    """The readings by each reader, the one that counts first."""
 
     @property
     def key(self) -> str:
@@ -205,13 +205,13 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
 
 
 def condition_names(asked: Question) -> tuple[str, ...]:
-    """The conditions of a question with their synonyms, without repeats."""
+    """List the conditions of a question with their synonyms, without duplicates."""
     names = [name for condition in asked.conditions for name in (condition, *condition_synonyms(condition))]
     return tuple(dict.fromkeys(names))
 
 
 def condition_of(asked: Question) -> str:
-    """The condition that records are read for; the question's words where none is known."""
+    """Return the condition that records are read for; the question's words if none is recognised."""
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
@@ -219,10 +219,10 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     """Appraise one record for one drug.
 
     Args:
-        record: as a source gave it.
+        record: as a source returned it.
         drug: generic name in lower case.
         asked: the question.
-        readings: of this run.
+        readings: the readings of this run.
     """
     condition, document = condition_of(asked), Document.of(record)
     found: tuple[Reading, ...]
@@ -241,7 +241,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
     is_other_use = asked.is_acute or (asked.intent == "prevention")
-    by_words = len(found) == 1  # what a model read stands as it read it
+    by_words = len(found) == 1  # a model's reading is not changed
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
     rests_on = " ".join(passage.text for passage in found[0].passages)
@@ -255,11 +255,11 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
 def _item(
     record: Evidence, readings: Sequence[Reading], posted: PostedFinding | None, names: Sequence[str]
 ) -> AppraisedItem:
-    """What a record says of a drug as its row: all fields are those of the first reading.
+    """Build the appraised item of a record; its fields come from the first reading.
 
-    A study says what its main comparison says, on its own outcome, in its own patients: a reading that is not sure, a
-    success beside a primary outcome that was missed, a use for something else, and a combination whose parts were not
-    compared are inconclusive. A trial stopped for futility or harm contradicts where it tested the drug alone.
+    A study's direction is that of its main comparison. It is inconclusive if the reading is low-confidence, the study
+    supports but missed its primary outcome, the use is another one, or it tested a combination whose parts were not
+    compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
     reading, data, trial = readings[0], record.metadata, record.trial
     stop = why_stopped_kind(data.get("why_stopped"))
@@ -308,11 +308,11 @@ def _item(
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title names a condition, and not just as what people have who are treated for another one named there.
+    """Whether a title names a condition, and not just as a background of people treated for another one named there.
 
     Args:
         record: a publication, or a trial, whose listed conditions count as its title.
-        names: of the condition.
+        names: the names of the condition.
     """
     document, listed = Document.of(record), record.trial.conditions if record.trial else ()
     wanted = [frozenset(stems(name)) for name in names]
@@ -330,7 +330,7 @@ def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
 
 
 def _prevents(document: Document, reading: Reading) -> bool:
-    """Whether a record uses the drug to prevent something, and is speaking of that where its result stands."""
+    """Whether a record uses the drug for prevention, both overall and where it reports the result."""
     names = (reading.drug, *drug_synonyms(reading.drug))
     quotes = [passage.text for passage in reading.passages] or [""]
     preventing = any(purpose_at(document, quote) == "prevention" for quote in quotes)
@@ -338,11 +338,11 @@ def _prevents(document: Document, reading: Reading) -> bool:
 
 
 def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:
-    """The trials that a record reports, several of a pooled analysis; none for reviews, and where they can't be told.
+    """List the trials that a record reports, several for a pooled analysis; none for reviews or if unidentifiable.
 
-    They are told by NCT numbers, else by acronyms, written out, else, of randomised trials, by first author and
-    participants: of 13 pairs of labelled trials that had these in common, and `_TELLING_SIZE` participants or more, 12
-    were one trial, and the other pair was on two conditions.
+    Trials are identified by NCT number, else by spelt-out acronym, else, if randomised, by first author and number of
+    participants: of 13 pairs of labelled trials that share these, with at least `_TELLING_SIZE` participants, 12
+    were one trial and one pair was on two conditions.
     """
     if own := trial_number(record):
         return (own,)

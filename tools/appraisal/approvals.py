@@ -1,6 +1,6 @@
-"""Whether a drug is approved for the condition already, and what speaks against giving it there.
+"""Check whether a drug is already approved for the condition, and which warnings apply to it there.
 
-From approval data alone: ChEMBL's and Open Targets' phases, labels. A candidate without any is said not to be checked.
+Uses approval data only: phases from ChEMBL and Open Targets, labels. A candidate without any is "not checked".
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,14 +22,14 @@ APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitb
 
 
 def drug_of(record: Evidence) -> str | None:
-    """The generic name of the drug that a drug entry, an approval or a label is on; None for other records."""
+    """Return the generic name of the drug of a drug entry, approval or label; None for other records."""
     said = record.record
     name = said.drug if isinstance(said, Drug | Label | Approval) else None
     return (canonical_drug(name) or name.lower()) if name else None
 
 
 def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float]:
-    """The drugs that databases list for the condition asked about, with the highest phase that each reached for it."""
+    """List the drugs that databases give for the condition asked about, with each one's highest phase for it."""
     phases: dict[str, float] = {}
     for record in pool:
         said, listed = record.record, list[tuple[str | None, float | None]]()
@@ -45,15 +45,15 @@ def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float
 
 
 def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) -> Group:
-    """Tell a repurposing candidate from a drug that is approved for what is asked.
+    """Classify a drug as repurposing candidate or approved for the condition asked about.
 
-    Databases name a disease alone; a label says whether a drug ends attacks or prevents them, and where people ask for
-    prevention, one that is for acute treatment alone is not approved for that.
+    Databases only name a disease. Labels also say whether a drug ends or prevents attacks; in questions on prevention,
+    a drug labelled only for acute treatment does not count as approved.
 
     Args:
         asked: the question.
-        phase: the highest that it reached for its conditions; None where no database lists it for them.
-        records: entries and labels on the drug.
+        phase: highest phase for the conditions asked about; None if no database lists it for them.
+        records: database entries and labels for the drug.
     """
     is_checked, is_for_relief, names_it = False, False, find_namer(asked.conditions)
     for record in records:
@@ -71,14 +71,14 @@ def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) 
 
 
 def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence]) -> tuple[str, ...]:
-    """What everybody should see beside a drug: its withdrawal, and warnings that meet the condition.
+    """List a drug's withdrawal and its warnings for the condition.
 
-    Warnings are those of its label that name the condition, and those of the curated table.
+    Warnings come from label sentences that name the condition, and from the curated table.
 
     Args:
         drug: generic name in lower case.
-        conditions: asked about; people asked about (pregnancy) may stand among them.
-        records: entries and labels on the drug.
+        conditions: those asked about; may include a population (pregnancy).
+        records: database entries and labels for the drug.
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
     is_gone, names_it = bool(found), find_namer(conditions)
@@ -102,30 +102,30 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
 
 
 def routes_of(records: Iterable[Evidence]) -> frozenset[str]:
-    """All ways in which a drug is given, by ChEMBL and Drugs@FDA; empty where neither says.
+    """Collect a drug's routes of administration from ChEMBL and Drugs@FDA; empty if neither gives any.
 
-    A label is of one product, and tells nothing of the others.
+    Labels are not used, since each covers only one product.
     """
     told = (said.routes for each in records if isinstance(said := each.record, Drug | Approval))
     return frozenset(name for routes in told for route in routes for name in routes_in(route))
 
 
 def label_sections(record: Evidence) -> dict[str, str]:
-    """The text of a label's sections by heading."""
+    """Map each heading of a label to its section's text."""
     return dict(part.split(": ", 1) for part in record.content.split("\n\n")[1:] if ": " in part)
 
 
 def is_condition(name: str, asked: Question) -> bool:
-    """Whether an indication is one of the conditions asked about: its name holds all words of one of theirs.
+    """Whether an indication matches a condition asked about: it contains all words of one of its names.
 
-    A wider indication does not count: a drug for hypertension is not thereby one for portal hypertension.
+    A broader indication does not count: a drug for hypertension is not one for portal hypertension.
     """
     words = frozenset(stems(name))
     return any(wanted and wanted <= words for wanted in (frozenset(stems(n)) for n in condition_names(asked)))
 
 
 def find_namer(conditions: Sequence[str]) -> Callable[[Sentence], bool]:
-    """What tells whether a sentence names one of the conditions, under any of its names."""
+    """Return a test for whether a sentence names one of the conditions, under any name."""
     known = {each for each in conditions if canonical_condition(each)}
     others = [frozenset(stems(each)) for each in conditions if each not in known]
 

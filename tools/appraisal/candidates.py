@@ -1,7 +1,7 @@
-"""Which drugs the collected records speak of, what each record says of them, and what that amounts to.
+"""Find the candidate drugs in the collected records and appraise the evidence for each.
 
-Pure functions over the question and the pool: the judge scores with them, the baseline analyst writes from them, the
-report grades with them.
+Pure functions of the question and the pool, shared by the judge, the baseline analyst and the
+report.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,45 +34,45 @@ _TESTED = frozenset({"tested", "combined", "comparator"})
 
 
 class Indication(BaseModel, frozen=True, extra="forbid"):
-    """What a drug is or was developed for."""
+    """A condition that a drug is or was developed for."""
 
     name: str
     max_phase: float | None = None
-    """4 is marketed; None is not reported."""
+    """4: marketed; None: not reported."""
 
 
 class Candidate(BaseModel, frozen=True, extra="forbid"):
-    """A drug that the records speak of, with all that they say."""
+    """A drug found in the records, with its evidence."""
 
     drug: str
     """Generic name in lower case."""
     records: list[AppraisedRecord] = []
-    """Studies on the condition: those that contradict first, then those that support, then the others; of each the
-    strongest first."""
+    """Studies on the condition: contradicting first, then supporting, then the others; the strongest first within
+    each."""
     appraisal: CandidateAppraisal
     drug_records: list[str] = []
-    """Keys of the records that give its mechanism and indications."""
+    """Keys of the records with its mechanism and indications."""
     mechanisms: list[str] = []
     targets: list[str] = []
     """Gene symbols."""
     pathways: list[str] = []
     indications: list[Indication] = []
     max_phase: float | None = None
-    """Highest phase for anything, 4 for marketed; None is not reported."""
+    """Highest phase for any condition, 4: marketed; None: not reported."""
     phase_for_condition: float | None = None
-    """Highest phase for the condition asked about; None is not reported."""
+    """Highest phase for the condition asked about; None: not reported."""
     in_asked_class: bool | None = None
-    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
+    """Whether it is known to belong to a drug class named in the question; None if the question names none."""
     group: Group = "not_checked"
-    """Whether it is approved or standard for the condition already; `not_checked` without approval data on it."""
+    """Whether it is already approved for the condition; `not_checked` without approval data."""
     cautions: tuple[str, ...] = ()
-    """Whether it was withdrawn from a market, or a label contraindicates it in the condition; each with its source."""
+    """Market withdrawals, contraindications and warnings in the condition, each with its source."""
     combination: tuple[str, ...] = ()
-    """Drugs with which it was studied as a combination whose parts were not compared: such studies credit none."""
+    """Drugs combined with it in studies that did not compare the parts; such studies count for none of them."""
 
     @property
     def line(self) -> str:
-        """The candidate in a line: its studies by direction, certainty, mechanism."""
+        """The candidate on one line: studies by direction, certainty, mechanism."""
         found = self.appraisal
         how = "; ".join(self.mechanisms) or "mechanism not found"
         sure = "refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty"
@@ -88,12 +88,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def does_not_lead(self) -> bool:
-        """Whether it was refuted, or withdrawn from a market: shown, and marked, but never as a leading candidate."""
+        """Whether it was refuted or withdrawn from a market: shown and marked, but never as a leading candidate."""
         return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None
 
     @property
     def helps_complications_alone(self) -> bool:
-        """Whether all that supports it is on complications of the condition, and nothing contradicts it."""
+        """Whether all supporting studies are on complications of the condition, and none contradicts."""
         uses = {each.item.indication for each in self.records if each.key in self.appraisal.supporting}
         return uses == {"complication"} and not self.appraisal.contradicting
 
@@ -101,20 +101,20 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 def appraise_candidates(
     asked: Question, pool: Sequence[Evidence], readings: Readings | None = None, *, leaves_unread: bool = False
 ) -> list[Candidate]:
-    """Find the drugs that the pool speaks of and appraise each; those asked about first, then by support.
+    """Find the drugs in the pool and appraise each; those asked about first, then by support.
 
-    A drug is a candidate when a publication or trial on the condition names it, by a name that is known or that a model
-    read there; drugs that are known from drug databases alone are none, and neither are those that records have mostly
-    as a cause of the condition, as what is measured, or as no drug.
+    A drug is a candidate if a publication or trial on the condition names it, by a known name or one that a model
+    read there. Drugs found only in drug databases are not candidates, nor are those that are mostly reported as a
+    cause of the condition, as a measurement, or not as a drug.
 
     Args:
         asked: the question.
         pool: all records found.
-        readings: of the run; None reads anew.
-        leaves_unread: leave out what was not read before the reading was stopped.
+        readings: the readings of the run; None starts anew.
+        leaves_unread: skip records not read before reading was stopped.
 
     Raises:
-        ReadingStopped: the reading was stopped, and nothing is to be left out.
+        ReadingStopped: reading was stopped, and `leaves_unread` is False.
     """
     readings = readings or Readings()
     entries: dict[str | None, list[Evidence]] = {}
@@ -124,7 +124,7 @@ def appraise_candidates(
             entries.setdefault(drug_of(record), []).append(record)
             continue
         try:
-            told = readings.once(record, asked, partial(_appraised, record, asked, readings))
+            told = readings.once(record, asked, partial(_appraise_study, record, asked, readings))
         except ReadingStopped:
             if leaves_unread:
                 continue
@@ -157,18 +157,18 @@ def appraise_candidates(
 
 
 def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """The first candidates with a verdict, and beyond them all that failed or do harm: these are never cut off.
+    """Select the first candidates with a verdict, plus all refuted, withdrawn or unsupported ones.
 
     Args:
         candidates: best first.
-        most: how many of them are shown beside those that failed.
+        most: number to show, not counting the refuted, withdrawn or unsupported ones beyond it.
     """
     judged = [each for each in candidates if each.has_verdict]
     return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or not each.appraisal.supporting]
 
 
 def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:
-    """Drugs that do better than placebo or nothing with moderate or high certainty: as comparators they tell."""
+    """Find drugs that beat placebo or nothing with moderate or high certainty, valid as active comparators."""
     working = set[str]()
     for drug, records in known.items():
         items = tuple(each.item for each in records)
@@ -181,16 +181,16 @@ def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]
 def read_ahead(
     asked: Question, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
 ) -> None:
-    """Read publications before they are appraised, in a thread of one's own.
+    """Read publications ahead of their appraisal; meant for a separate thread.
 
-    What comes of them is what would come of them later; those that were read under another of their names wait, since
-    they may be united with that record.
+    Results are the same as when read later. Records already read under another identifier are skipped, since they may
+    be merged with that record.
 
     Args:
         asked: the question.
-        records: as a source gave them.
-        readings: of the run; what is read stays there.
-        is_over: whether nobody needs it any more; asked before each record.
+        records: as a source returned them.
+        readings: the readings of the run, where results are cached.
+        is_over: whether to stop; called before each record.
     """
     new = [record for record in records if kind_of(record) == "publication" and readings.is_new(record)]
     readings.found += len(new)
@@ -204,17 +204,17 @@ def read_ahead(
 
 
 def list_readings(record: Evidence, asked: Question) -> list[tuple[Evidence, str]]:
-    """What is read in a record: it, as it is fit to be read, for each drug; nothing but in publications on the
+    """List what to read in a record: its screened form with each drug; empty unless it is a publication on the
     condition."""
     shown = readable(record)
     is_read = kind_of(record) == "publication" and on_condition(shown, asked)
     return [(shown, drug) for drug in wanted_drugs(shown, asked)] if is_read else []
 
 
-def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
-    """What a study says of each drug that it names or a model read in it; nothing where it is off the condition.
+def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> dict[str, AppraisedRecord]:
+    """Appraise a study for each drug that it names or a model read in it; empty if it is not on the condition.
 
-    Where a model read it, that says whether it is on the condition, drug by drug; words say so of all others.
+    For drugs read by a model, its reading decides whether the study is on the condition; for others, the words do.
     """
     shown = readable(record)
     given = readings.given_for(shown) if has_background(shown, asked) else {}
@@ -227,19 +227,19 @@ def _appraised(record: Evidence, asked: Question, readings: Readings) -> dict[st
 
 
 def wanted_drugs(record: Evidence, asked: Question) -> list[str]:
-    """The drugs that a record names and that the question does not leave out."""
+    """List the drugs that a record names and the question does not exclude."""
     return [drug for drug in named_drugs(record) if not is_left_out(drug, asked)]
 
 
 def is_asked_about(drug: str, asked: Question) -> bool:
-    """Whether a question names a drug, or a class that it belongs to."""
+    """Whether a question names a drug or one of its classes."""
     return drug in asked.drugs or belongs_to_class(drug, (), asked.drug_classes)
 
 
 def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) -> bool:
-    """Whether a question asks for others than this drug: "without triptans", or for those alone that it names.
+    """Whether a question excludes this drug ("without triptans") or only asks about others that it names.
 
-    Entries of databases on the drug tell whether it is given in no other way than those that are left out.
+    Database entries show whether the drug is given only by excluded routes.
     """
     routes = routes_of(entries)
     if (asked.names_all and not is_asked_about(drug, asked)) or (routes and routes <= set(asked.excluded_routes)):
@@ -248,7 +248,7 @@ def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) ->
 
 
 def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
-    """Drugs that the drug databases list for the condition asked about, furthest developed first; generic names."""
+    """List the drugs that databases give for the condition, by generic name, highest phase first."""
     phases = list_developed(asked, pool)
     given: dict[str | None, list[Evidence]] = {}
     for record in pool if asked.excluded_routes else ():
@@ -258,23 +258,23 @@ def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
 
 
 def on_condition(record: Evidence, asked: Question) -> bool:
-    """Whether a record speaks of a condition asked about, and of each that the people asked about have.
+    """Whether a record mentions a condition asked about, and each one that the people asked about have.
 
-    Every record does where the question names none.
+    True for every record if the question names none.
     """
     names = condition_names(asked)
     return (not names or _names_any(record, names)) and has_background(record, asked)
 
 
 def has_background(record: Evidence, asked: Question) -> bool:
-    """Whether a record speaks of each condition that the people asked about have beside the one to be treated."""
+    """Whether a record mentions each comorbidity of the people asked about."""
     return all(_names_any(record, (name, *condition_synonyms(name))) for name in asked.background)
 
 
 def _names_any(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a record says any of the names, their words in any order and form.
+    """Whether a record has all words of any of the names, in any order and form.
 
-    A name of one word is not said by the word that it is made from: alcohol is no alcoholism.
+    A one-word name is not matched by the word it derives from: alcohol is not alcoholism.
     """
     document = Document.of(record)
     words = document.once(content_words, document.whole)
@@ -293,7 +293,7 @@ def _names_any(record: Evidence, names: Sequence[str]) -> bool:
 
 
 def named_drugs(record: Evidence) -> list[str]:
-    """The drugs that a record names, each once; of a trial those that it gives, where it lists them."""
+    """List the drugs that a record names, each once; for a trial, its listed interventions if any."""
     document = Document.of(record)
     if record.trial and record.trial.interventions:
         document = Document.cut("", " ; ".join(entry.get("name", "") for entry in record.trial.interventions))
@@ -308,15 +308,15 @@ def _candidate(
     asked: Question,
     combined: Sequence[Collection[str]],
 ) -> Candidate:
-    """A candidate with what databases and labels say of it.
+    """Build a candidate from its studies, database entries and labels.
 
     Args:
         drug: generic name.
-        records: what studies say of it.
-        entries: of databases and labels on the drug.
-        phase: the highest that it reached for the condition; None where no database lists it.
+        records: appraised studies of the drug.
+        entries: database entries and labels for the drug.
+        phase: highest phase for the condition; None if no database lists it.
         asked: the question.
-        combined: the drugs of each study that gave it with others, its own part untold.
+        combined: the drugs of each combination study that did not separate its own effect.
     """
     own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
@@ -349,7 +349,7 @@ def _candidate(
 
 @lru_cache(maxsize=1024)
 def _appraisal_of(items: tuple[AppraisedItem, ...]) -> CandidateAppraisal:
-    """Remembered, since most candidates gain no record in a round."""
+    """Cached, since most candidates gain no record in a round."""
     return appraise_candidate(items)
 
 
@@ -370,9 +370,9 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: certainty, then directness, then contradicting less supporting studies, then participants.
+    """Sort key: certainty, directness, contradicting minus supporting studies, participants.
 
-    Drugs that were refuted or withdrawn come after all that have support, those without a verdict last.
+    Refuted or withdrawn drugs come after all with support; those without a verdict come last.
     """
     found = candidate.appraisal
     behind = [record.item for record in candidate.records if record.key in found.supporting]

@@ -1,29 +1,29 @@
-"""How sure one can be that a drug helps a condition: GRADE's domains, by rules that a reader redoes from the table.
+"""Rate the certainty of evidence that a drug helps a condition: GRADE's domains, by rules a reader can reproduce.
 
-GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html). It rates confidence in an estimate;
-here it is confidence in one claim, "the drug helps", so studies that contradict it can only lower it. Randomised trials
-with reviews of them, observational studies and other evidence are rated apart, and the best rating stands. Counted is
-each trial once, on the drug alone, not retracted, as its row says. "Enough" are two studies in support, or such as hold
-most participants of those in support.
+GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html). GRADE rates confidence in an estimate;
+here it is confidence in one claim, "the drug helps", so contradicting studies can only lower it. Randomised trials with
+reviews of them, observational studies and other evidence are rated separately, and the best rating applies. Each trial
+counts once, on the drug alone, if not retracted. "Enough" means two supporting studies, or studies with most of the
+participants in supporting studies.
 
 | domain | rule |
 |---|---|
 | start | high: randomised trials or reviews of them that test the drug; low: observational; very low: anything else |
 | risk of bias | -1 unless enough trials are blinded or placebo-controlled, peer-reviewed and under no concern |
-| inconsistency | -1 where a quarter of all participants are in contradicting studies, -2 where half are |
+| inconsistency | -1 if a quarter of all participants are in contradicting studies, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
-| indirectness | -1 unless enough are on the condition itself and name it in the title; -2 where none is on it |
+| indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
 | imprecision | -1 below 400 participants in support, -2 below 100 |
 | publication bias | -1 unless there are two trials, a review and a trial, or one trial of 1,000 participants |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
-Participants are those of all distinct trials or of the largest review, whichever is more, since reviews hold trials. A
-study of unreported size weighs as 100 participants.
+Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
+A study of unreported size counts as 100 participants.
 
-Where this is more than GRADE's domains say, it was measured by `benchmarks/conditions.py` on conditions outside the
-library, 19 of which the reader did not learn from: of the leading drugs there that are rated high 14 of 14 are really
-used, of moderate ones 9 of 9, of low ones 12 of 16. With -2 for titles and -1 for a single trial of any size they were
-12 of 12, 8 of 8 and 7 of 10, and more of the drugs that two readers rated by hand were rated too low.
+Rules beyond GRADE's domains were measured by `benchmarks/conditions.py` on conditions outside the library, 19 of which
+the reader was not trained on: of the leading drugs there, 14 of 14 rated high are really used, 9 of 9 rated moderate,
+and 12 of 16 rated low. With -2 for titles and -1 for a single trial of any size they were 12 of 12, 8 of 8 and 7 of 10,
+and more of the drugs that two readers rated by hand were rated too low.
 """
 
 from collections.abc import Sequence
@@ -53,9 +53,9 @@ class CertaintyLevel(StrEnum):
 
 
 LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, CertaintyLevel.high)
-"""The levels from the lowest."""
+"""The levels, lowest first."""
 OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
-LARGE = 1000  # participants; a trial so large need not be repeated
+LARGE = 1000  # participants; a trial this large needs no replication
 FAR_TOO_FEW = 100  # participants; a quarter of it
 _SAID: dict[CertaintyLevel, Level] = dict(zip(LEVELS, get_args(Level)[::-1], strict=True))
 _QUALITIES: dict[CertaintyLevel, Quality] = dict(zip(LEVELS, ("weak", "weak", "moderate", "strong"), strict=True))
@@ -68,27 +68,27 @@ class Certainty(BaseModel, frozen=True, extra="forbid"):
 
     level: CertaintyLevel
     steps: list[str] = []
-    """The start, then each domain that says something; where it took levels, their number stands at its end."""
+    """The start, then each domain that applies, ending with the number of levels it lowered, if any."""
     lowered: list[str] = []
-    """Those of the steps that lowered the level."""
+    """The steps that lowered the level."""
 
 
 class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
-    """What the evidence on a candidate amounts to: where each study stands, its certainty and its quality."""
+    """Appraisal of a candidate: the direction of each study, the certainty and the quality of the evidence."""
 
     certainty: Certainty
     quality: Quality
     supporting: list[str] = []
-    """Keys of the studies that count, each trial once; so with the next three."""
+    """Keys of the studies that count, each trial once; also in the next three."""
     contradicting: list[str] = []
     inconclusive: list[str] = []
     not_assessed: list[str] = []
     excluded: list[str] = []
     """Keys of retracted records."""
     same_trial: list[str] = []
-    """Keys of records that report a trial for which another record counts."""
+    """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
-    """What took no step but should be said: stopped trials and why, records not checked for retraction."""
+    """Remarks that did not change the level: stopped trials and why, records not checked for retraction."""
 
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
@@ -126,16 +126,16 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
 
 
 def count_participants(items: Sequence[AppraisedItem]) -> int:
-    """Participants of distinct trials together, or of the largest review where it has more."""
+    """Count the participants of distinct trials together, or of the largest review if it has more."""
     trials = sum(i.weight for i in items if not i.is_review)
     return max([trials, *(i.weight for i in items if i.is_review)])
 
 
 def is_refuted(items: Sequence[AppraisedItem]) -> bool:
-    """Whether trials show that the drug does not help, by the rule of the table above.
+    """Whether trials show that the drug does not help, by the rule in the table above.
 
-    A trial against another drug shows which is better, not that the loser does nothing; one that was stopped for
-    futility or harm counts whatever it compared.
+    A trial against another drug shows which is better, not that the loser has no effect; one stopped for futility or
+    harm counts whatever its comparator.
 
     Args:
         items: each trial once, none retracted.
@@ -169,14 +169,14 @@ def rate_certainty(items: Sequence[AppraisedItem]) -> Certainty:
 
 
 def _are_enough(good: Sequence[AppraisedItem], of: Sequence[AppraisedItem]) -> bool:
-    """Whether studies without a fault carry a body of evidence: they are two, or hold most of its participants."""
+    """Whether the studies that meet a criterion are enough: at least two, or most of the participants."""
     return len(good) > 1 or 2 * sum(i.weight for i in good) > sum(i.weight for i in of)
 
 
 def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
-    """Rate the evidence of a tier; None where none of it supports the drug.
+    """Rate the evidence in a tier; None if no study in it supports the drug.
 
-    Studies of a better tier that contradict count too.
+    Contradicting studies in better tiers count too.
     """
     supporting = [i for i in items if i.tier == tier and i.direction is Direction.supports]
     if not supporting:

@@ -1,6 +1,6 @@
-"""What records say of harm: who reports it, what is told of it, and what labels warn of.
+"""Collect harms from records: reported adverse effects, warnings on labels, contraindications.
 
-Questions on harm, on safety and on what to avoid are answered from these, never from what speaks for a drug's effect.
+Questions on harm, safety and drugs to avoid are answered from these, never from evidence of efficacy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,9 +34,9 @@ from .candidates import is_asked_about, named_drugs
 from .posted import SeriousEvents, read_events
 
 Stance = Literal["reports", "undecided", "silent"]
-"""`reports`: it has the drug as a cause, or as worse than without. `silent`: beyond its title and its aim no sentence
-of its names the drug and bears on what is asked. That it did no more harm is not told: of what was
-read so on records not learnt from, a quarter was right."""
+"""`reports`: the drug is a cause, or worse than no drug. `silent`: apart from title and aim, no sentence names the drug
+and is relevant to the question. "No more harm" is not reported: on records that the reader was not
+trained on, a quarter of such readings were right."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Drug interactions", "Warnings"),
@@ -46,38 +46,38 @@ _WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
 
 
 _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
-"""Signs of a sentence, of those that `Sentence.signs` tells."""
+"""Cues from `Sentence.signs` for harm, and for its denial."""
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
-"""Designs that report nothing of patients."""
+"""Designs without results in patients."""
 
 
 class Harm(NamedTuple):
-    """What one record says of one drug and the harm, or the people, asked about."""
+    """A record's finding on one drug and the harm or population asked about."""
 
     key: str
     drug: str
     stance: Stance
     sentence: str
-    """Of the record, whole: it names the harm or the people, and the drug where any sentence names both, or tells how
-    these bore the drug; empty of a silent one."""
+    """A whole sentence of the record that names the harm or population (and the drug, if one does), or reports
+    tolerability; empty if silent."""
     of: str
-    """The harm or the people."""
+    """The harm or population."""
 
 
 class Warning(NamedTuple):
-    """What a drug's label, or a curated table, says of the harm, or the people, asked about."""
+    """A warning from a drug's label or a curated table about the harm or population asked about."""
 
     key: str
-    """Of the record; empty of a curated table."""
+    """The record's key; empty for a curated table."""
     drug: str
     heading: str
-    """Of the label's section; else `Withdrawn`, `Contraindicated`, `Boxed warning` or `Avoid`."""
+    """The label section's heading, or `Withdrawn`, `Contraindicated`, `Boxed warning` or `Avoid`."""
     sentence: str
-    """Of the label, whole; what the table holds, with its source."""
+    """A whole sentence of the label, or the table's entry with its source."""
 
 
 def subject(asked: Question) -> str:
-    """The harm or the people that a question is about; empty where it names neither.
+    """Return the harm or population that a question is about; empty if it names neither.
 
     >>> from willowbark.tools.questions import parse_question
     >>> subject(parse_question("Is valproate safe in pregnancy for migraine prevention?"))
@@ -89,29 +89,29 @@ def subject(asked: Question) -> str:
 
 
 def _subjects(asked: Question) -> Sequence[str]:
-    """The conditions asked about; else what a question such as "does it slow the heart?" says beside its drug."""
+    """List the conditions asked about, else the words beside the drug, as in "does it slow the heart?"."""
     is_closed = bool(asked.unread) and (asked.kind == "safety" or asks_yes_or_no(asked.text))
     return asked.conditions or ((" ".join(asked.unread),) if is_closed else ())
 
 
 def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list[Harm]:
-    """What publications say, in the order of the pool; only those count that name the subject.
+    """Find harms in publications that name the subject, in the order of the pool.
 
     Args:
         pool: all records found.
-        asked: the question; one that names no drug asks about all, and gets those alone that harm is reported of. One
-            that names drugs and no harm asks what they cause.
-        readings: of the run.
+        asked: the question; without a drug, all drugs with reported harm are found; with drugs and no harm, all that
+            they cause.
+        readings: the readings of the run.
     """
-    find, found = _said_of_subject if subject(asked) else _caused, list[Harm]()
+    find, found = _find_on_subject if subject(asked) else _find_caused, list[Harm]()
     for record in pool:
         if kind_of(record) == "publication":
-            with suppress(ReadingStopped):  # left unread: nothing is known of its harms
+            with suppress(ReadingStopped):  # unread: its harms are unknown
                 found.extend(find(record, asked, readings))
     return found
 
 
-def _said_of_subject(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
+def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
     names_it, condition, document = _namer(asked), subject(asked), Document.of(record)
     said = [sentence for sentence in document.sentences if names_it(sentence)]
     results = [each for each in said if each.zone not in "TA"]
@@ -134,8 +134,8 @@ def _said_of_subject(record: Evidence, asked: Question, readings: Readings) -> I
             yield Harm(record.key, drug, stance if shown else "silent", shown, condition)
 
 
-def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
-    """What a publication has a drug as a cause of in patients, where a sentence names both and speaks of harm."""
+def _find_caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
+    """Yield the conditions that a publication reports a drug to cause in patients, with a sentence on both."""
     told: dict[tuple[str, str], str] = {}
     for sentence in Document.of(record).sentences if asked.drugs or asked.drug_classes else ():
         drugs = [drug for drug in sorted(sentence.drugs) if is_asked_about(drug, asked)]
@@ -152,15 +152,15 @@ def _caused(record: Evidence, asked: Question, readings: Readings) -> Iterator[H
 
 
 def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
-    """What is known against the drugs asked about, whatever was read: withdrawals, then contraindications by the table.
+    """List known cautions on the drugs asked about, independent of readings: withdrawals, then contraindications.
 
-    A question on what to avoid is answered by all drugs that the table holds for the condition, of the classes that it
-    names; one on a class that the table lacks, by those within it.
+    A question on what to avoid gets all drugs in the table for the condition, within the classes it names; one on a
+    class missing from the table gets the drugs in that class.
     """
     people = [*asked.conditions, *filter(None, [asked.population])]
     tabled = [Warning("", drug, each.kind.capitalize(), str(each)) for drug, each in contraindicated_in(people)]
     if not (asked.names_all or asked.drugs):
-        wanted, is_any = asked.drug_classes, asked.kind != "harm"  # what it should not be given in, it need not cause
+        wanted, is_any = asked.drug_classes, asked.kind != "harm"  # a contraindication is not an effect
         listed = [each for each in tabled if is_any or each.heading == "Boxed warning"]
         return [each for each in listed if not wanted or any(is_within(each.drug, name) for name in wanted)]
     found, names_it, is_alone = list[Warning](), _namer(asked), len(asked.drugs) + len(asked.drug_classes) == 1
@@ -169,7 +169,7 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
         entries = [record for record in pool if isinstance(record.record, Drug) and drug_of(record) == drug]
         parts = (caution.partition(": ") for caution in cautions_of(drug, people, entries))
         own = [Warning("", drug, heading, text) for heading, _, text in parts]
-        if not own and is_alone and not people and drug not in labelled and asked.kind in ON_HARM:  # whatever it does
+        if not own and is_alone and not people and drug not in labelled and asked.kind in ON_HARM:  # all its warnings
             kept = [c for c in contraindications_of(drug, None) if asked.kind != "harm" or c.kind == "boxed warning"]
             told = [c for c in kept if any(map(names_it, Document.cut("", c.told).sentences)) or not subject(asked)]
             own = [Warning("", drug, each.kind.capitalize(), str(each)) for each in told]
@@ -178,16 +178,16 @@ def cautions(pool: Sequence[Evidence], asked: Question) -> list[Warning]:
 
 
 def harm_sentences(record: Evidence, drug: str) -> list[str]:
-    """The results and conclusions of a record that name a drug and speak of adverse events or of how it was tolerated.
+    """List a record's results and conclusions that name a drug and mention adverse events or tolerability.
 
-    Those that name the fewest drugs come first, and of these those with figures.
+    Sentences with the fewest drugs come first, then those with figures.
     """
     said = [each for each in Document.of(record).part("RC") if "harm" in each.signs and drug in each.drugs]
     return [each.text for each in sorted(said, key=lambda each: (len(each.drugs), not figures(each.text)))]
 
 
 def _denies(sentence: Sentence) -> bool:
-    """Whether a sentence says that something became less or did not happen; heart failure is no failure of a drug."""
+    """Whether a sentence says that something decreased or did not happen, ignoring names such as "heart failure"."""
     if sentence.signs.isdisjoint(_DENIED):
         return False
     text = sentence.text
@@ -197,16 +197,16 @@ def _denies(sentence: Sentence) -> bool:
 
 
 def _is_harm(reading: Reading, kind: str) -> bool:
-    """Whether patients did worse with a drug than without; a cause of what is asked about counts where causes are."""
+    """Whether patients did worse with a drug than without; in questions on harm, also if it is a cause."""
     worse = reading.verdict == "contradicts" and reading.effect == "worse" and reading.comparator in ("placebo", "none")
     causes = kind == "harm" and reading.role == "cause" and reading.kind == "harm"
     return reading.design not in NOT_PATIENTS and (worse or causes)
 
 
 def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
-    """What labels say of the subject, or of what is asked about beside their drug; each one's weightiest section first.
+    """List label warnings on the subject, or on the other drugs asked about; the weightiest section first.
 
-    Of one drug and no subject, all that they say.
+    For one drug and no subject, all warnings on its label.
     """
     names_it, named = _label_namer(asked), (*asked.drugs, *asked.drug_classes)
     found, is_all = list[Warning](), not subject(asked) and len(named) < 2
@@ -235,14 +235,14 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
 
 
 def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
-    """The first sentence of the boxed warning of each drug whose label is at hand and has one, whatever it is of."""
+    """List the first sentence of the boxed warning of each drug whose retrieved label has one."""
     labels = [(record, drug) for record in pool if isinstance(record.record, Label) and (drug := drug_of(record))]
     told = [(record, drug, label_sections(record).get("Boxed warning", "")) for record, drug in labels if drug in drugs]
     return [Warning(record.key, drug, "Boxed warning", sentences(text)[0]) for record, drug, text in told if text]
 
 
 def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:
-    """By drug asked about, events that Open Targets has as reported more often than expected; of a harm, its own."""
+    """List by drug the events that Open Targets gives as over-reported; for a question on one harm, only that."""
     is_any, found = asked.kind != "harm" or not asked.conditions, []
     for record in pool:
         entry, drug = record.record, drug_of(record)
@@ -253,12 +253,12 @@ def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[s
 
 
 def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warning]) -> str:
-    """Yes or no, where what is known decides; empty where it does not, and where no single drug or harm is asked about.
+    """Answer yes, no or with caution if warnings decide; empty if not, or if no single drug or harm is asked about.
 
     Args:
         asked: the question.
-        known: by `cautions`.
-        label: by `warnings`, the weightiest of each drug.
+        known: the result of `cautions`.
+        label: the result of `warnings`, the weightiest for each drug.
     """
     names_it, is_on_all = _label_namer(asked), not subject(asked) and len(asked.drugs) + len(asked.drug_classes) < 2
     headings = {each.heading for each in (*known, *(() if is_on_all else label))}
@@ -276,10 +276,10 @@ def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warnin
 
 
 def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, str, list[SeriousEvents]]]:
-    """Serious adverse events by group, as trials of a drug asked about posted them, the largest trials first.
+    """List serious adverse events by group, as posted by trials of a drug asked about, largest trials first.
 
-    Each with the record's key and what is counted: events of the very harm where one is asked about and the trial
-    posted them, else all serious events.
+    Each has the record's key and what is counted: events of the harm asked about if the trial posted them, else all
+    serious events.
     """
     names_it, found = _namer(asked), list[tuple[int, str, str, list[SeriousEvents]]]()
     for record in pool:
@@ -296,9 +296,9 @@ def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str,
 
 
 def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> Iterator[tuple[str, Sentence]]:
-    """Drugs asked about, each with the sentence to show; where none is named, those that such a sentence names."""
+    """Yield the drugs asked about with the sentence to show; if the question names none, those in the sentences."""
     if not (asked.drugs or asked.drug_classes):
-        only = {name for name, _, _ in document.drugs}  # a sentence that names none is on the one drug of its record
+        only = {name for name, _, _ in document.drugs}  # a sentence without a drug is on the record's only drug
         yield from {
             drug: each for each in reversed(said) for drug in sorted(each.drugs or (only if len(only) == 1 else ()))
         }.items()
@@ -309,7 +309,7 @@ def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> 
 
 
 def _namer(asked: Question) -> Callable[[Sentence], bool]:
-    """What tells whether a sentence names the subject under any of its names."""
+    """Return a test for whether a sentence names the subject, under any name."""
     population = asked.population if asked.kind != "harm" else None
     if population:
         return lambda sentence: speaks_of(sentence.text, population)
@@ -317,6 +317,6 @@ def _namer(asked: Question) -> Callable[[Sentence], bool]:
 
 
 def _label_namer(asked: Question) -> Callable[[Sentence], bool]:
-    """Likewise of a label, which says "high potassium" where publications name the condition."""
+    """Return the same test for labels, which use phrases ("high potassium") for conditions."""
     names_it, wanted = _namer(asked), set(_subjects(asked))
     return lambda each: names_it(each) or not wanted.isdisjoint(deed.name for deed in find_deeds(each.text))

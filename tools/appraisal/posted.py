@@ -1,13 +1,13 @@
-"""What the results that a registry posts say of a drug: its primary outcomes, their analyses, serious adverse events.
+"""Interpret a trial's posted registry results for a drug: primary outcomes, analyses, serious adverse events.
 
 The registered primary outcome decides, since it was chosen before the results were known (Cochrane Handbook, chapter 8,
 on selective reporting). The rule, for randomised trials of treatment or prevention:
 
 * significant in the drug's favour, against placebo, no treatment, or the same treatment without it: supports; against
-  another drug too, and it is said;
+  another drug too, stated as such;
 * significant in the other group's favour: contradicts against nothing; against another drug inconclusive, since the
   other may simply be better;
-* not significant: contradicts only where every interval excludes an appreciable difference (see `posted_analysis`),
+* not significant: contradicts only if every interval excludes an appreciable difference (see `posted_analysis`),
   else inconclusive: absence of evidence is not evidence of absence;
 * several doses: one must hold after Bonferroni's correction; several primary outcomes: all must agree, else
   inconclusive;
@@ -36,26 +36,26 @@ _OTHER_PURPOSES = frozenset(
 
 
 class SeriousEvents(BaseModel, frozen=True, extra="forbid"):
-    """Participants of a group with serious adverse events: numbers alone, no claim that the drug caused them."""
+    """Number of participants with serious adverse events in a group, without claiming that the drug caused them."""
 
     group: str
     affected: int
     at_risk: int | None = None
-    """None is not reported."""
+    """None: not reported."""
 
 
 class PostedFinding(BaseModel, frozen=True, extra="forbid"):
-    """What a trial's posted results say of a drug."""
+    """Finding on a drug from a trial's posted results."""
 
     direction: Direction
     reason: str
-    """How the direction came about, for a reader."""
+    """Reason for the direction, in words for the report."""
     sentence: str = ""
-    """The posted analysis it was read from, as the record's text has it; empty where none could be read."""
+    """The posted analysis it is based on, as in the record's text; empty if none could be read."""
     outcome: str | None = None
-    """Title of that analysis' outcome; None where none could be read."""
+    """Title of that analysis' outcome; None if none could be read."""
     against_nothing: bool | None = None
-    """Whether the comparator was placebo or no treatment; None where no analysis could be read."""
+    """Whether the comparator was placebo or no treatment; None if no analysis could be read."""
     serious_events: list[SeriousEvents] = []
 
 
@@ -63,10 +63,10 @@ Decided = tuple[Direction, str, ReadAnalysis | None]
 
 
 def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) -> PostedFinding | None:
-    """Read a trial's posted results for a drug; None where none are posted.
+    """Read a trial's posted results for a drug; None if none are posted.
 
     Args:
-        record: of ClinicalTrials.gov, as `clinicaltrials_record.parse_study` gives it.
+        record: a ClinicalTrials.gov record from `clinicaltrials_record.parse_study`.
         drug: the drug asked about.
         synonyms: its other names.
     """
@@ -92,7 +92,7 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
 
 
 def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
-    """Adverse events by group as a record posts them; a group whose number cannot be read is left out."""
+    """Parse posted adverse events by group; groups without a readable number are left out."""
     counts = ((each.get("group"), each.get("affected"), each.get("at_risk")) for each in groups)
     return [
         SeriousEvents(group=str(name or "group not named"), affected=affected, at_risk=size)
@@ -102,7 +102,7 @@ def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
 
 
 def registered_design(trial: Trial) -> StudyDesign:
-    """How the registry says that a trial was done: randomised and blinded, open, or not told; else a mere entry."""
+    """Return a trial's registered design: randomised with its blinding if reported, else a registry entry."""
     if trial.allocation != "RANDOMIZED":
         return StudyDesign.registry_entry
     if not trial.masking:
@@ -111,10 +111,10 @@ def registered_design(trial: Trial) -> StudyDesign:
 
 
 def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
-    """What a drug is in a registered trial by its arms, and whether its own part can be told.
+    """Derive a drug's role from the arms of a registered trial, and whether its own effect is separable.
 
-    It is background where every arm has it beside different drugs, a comparator where it is in no experimental arm and
-    others are; its part can be told where it is given by itself, or another arm has all that is given with it.
+    It is background if every arm combines it with different drugs, a comparator if only other drugs are in experimental
+    arms. Its effect is separable if it is given alone, or another arm has all the drugs given with it.
     """
     given = list[tuple[str, frozenset[str]]]()
     for arm in trial.arms:
@@ -132,7 +132,7 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
 
 
 def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
-    """What all primary outcomes say together: the same, or nothing for or against; else why nothing can be said."""
+    """Combine all primary outcomes: their shared direction, else inconclusive; or why they cannot be assessed."""
     obstacle = ""
     if not outcomes:
         obstacle = "no result of a primary outcome is posted"
@@ -177,7 +177,7 @@ def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]],
 
 
 def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
-    """What the comparisons of an outcome say together; of each the first analysis counts, the main one by custom."""
+    """Combine the comparisons of an outcome; the first analysis of each counts, usually the main one."""
     readings = [analyses[0] for analyses in pairs]
     tests, first = len(readings), readings[0]
     if any(len({each.verdict for each in analyses}) > 1 for analyses in pairs):
@@ -212,7 +212,7 @@ _EFFECTS: Mapping[Direction, Effect] = {
     Direction.not_assessed: "not_reported",
 }
 _COMPARATORS: Mapping[bool | None, Comparator] = {True: "none", False: "active", None: "not_reported"}
-"""By whether the trial was against placebo or no treatment."""
+"""Comparator by whether the trial was against placebo or no treatment."""
 
 
 def registered_reading(
@@ -221,13 +221,13 @@ def registered_reading(
     """Make the reading of a registered trial.
 
     Args:
-        record: of ClinicalTrials.gov.
+        record: a ClinicalTrials.gov record.
         drug: the drug asked about.
         condition: the condition asked about.
         synonyms: the drug's other names.
 
     Returns:
-        The reading, and the posted results it was made from: None where none are posted.
+        The reading, and the posted results it is based on; None if none are posted.
     """
     posted = posted_finding(record, drug, synonyms)
     told = posted is not None and posted.direction is not Direction.not_assessed

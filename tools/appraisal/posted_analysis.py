@@ -1,11 +1,11 @@
-"""What a posted statistical analysis says: significant or not, in whose favour, and what its interval leaves open.
+"""Interpret a posted statistical analysis: significance, direction, and whether its interval excludes an effect.
 
 A p value above the threshold is no proof of no effect (Cochrane Handbook, chapter 15,
-https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-15). An analysis speaks for "no effect
-worth having" only where its confidence interval excludes an appreciable one and the estimate does not lean the drug's
-way. Appreciable is a quarter more or less for ratios, as GRADE draws the line
+https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-15). An analysis shows "no
+appreciable effect" only if its confidence interval excludes one and the estimate does not lean in the drug's favour.
+Appreciable is a quarter more or less for ratios, as in GRADE
 (https://doi.org/10.1016/j.jclinepi.2011.01.012), and a fifth of a standard deviation for means, Cohen's small effect
-(same chapter), since drugs in use seldom do much better.
+(same chapter), since drugs in use are seldom much better.
 """
 
 import math
@@ -20,10 +20,10 @@ from ..reading.text import says
 Verdict = Literal["better", "worse", "no appreciable difference", "not shown", "not inferior"]
 
 ALPHA = 0.05  # two-sided, as in ICH E9 (https://www.ich.org/page/efficacy-guidelines); half of it one-sided
-FULL_LEVEL = 95.0  # percent, of an interval that says what a two-sided p of 0.05 says
+FULL_LEVEL = 95.0  # percent; interval level equivalent to two-sided p of 0.05
 RATIO_BOUNDS = (0.75, 1.25)  # GRADE: a quarter less or more
 STANDARD_BOUND = 0.2  # standard deviations; a small effect, Cochrane Handbook 15.5.3
-LEANING = 0.5  # p below which an estimate in the drug's favour leans its way: less likely than not by chance alone
+LEANING = 0.5  # below this p, a favourable estimate counts as leaning in the drug's favour
 
 _COUNTED = frozenset(
     "participant participants patient patients subject subjects people persons individuals event events attack "
@@ -36,35 +36,35 @@ _P = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReadAnalysis:
-    """What one analysis says of the drug."""
+    """Result of one analysis for the drug."""
 
     verdict: Verdict
     p: float | None
-    """The p value, or its bound; None where none is posted."""
+    """The p value, or its bound; None if none is posted."""
     alpha: float
-    """What p had to be below."""
+    """Significance threshold for p."""
     sentence: str
     against: str
     reason: str
 
 
 def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> ReadAnalysis | str:
-    """Read an analysis of a drug beside its comparator.
+    """Read an analysis of a drug against its comparator.
 
     Args:
-        analysis: as `clinicaltrials_record.parse_results` gives it.
-        outcome: the posted outcome that it belongs to.
+        analysis: as returned by `clinicaltrials_record.parse_results`.
+        outcome: the posted outcome it belongs to.
         pair: which of its groups had the drug.
 
     Returns:
-        The reading, or why it can't be read.
+        The reading, or the reason why it cannot be read.
     """
     p, alpha = _p_value(analysis), _alpha(analysis)
     low, high, level = (posted_number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
     interval = (min(low, high), max(low, high)) if low is not None and high is not None else None
     measured = str(analysis.get("effect") or "")
     null = 1.0 if says("ratio", measured) else 0.0 if says("difference", measured) else None  # the value of no effect
-    outside = None  # whether the interval excludes it; open too where one of less than 95 % does
+    outside = None  # whether the interval excludes it; None also if one below 95 % does
     if interval and null is not None:
         within = interval[0] <= null <= interval[1]
         outside = False if within else True if level is not None and level >= FULL_LEVEL else None
@@ -76,7 +76,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
         return ReadAnalysis(verdict, p[1] if p else None, alpha, told, pair.against, reason)
 
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
-        significant, p = outside, None  # its p value tests another question
+        significant, p = outside, None  # its p value tests another hypothesis
         if not outside:
             return found("not inferior", "a test of non-inferiority or equivalence")
     if significant is None:
@@ -96,7 +96,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
 
 
 def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
-    """Whether p is significant (None: left open) and its value or bound; None where none can be read."""
+    """Return whether p is significant (None: undecided) and its value or bound; None if unreadable."""
     match = _P.match(str(analysis.get("p_value") or "").replace(" ", ""))
     if not match:
         return None
@@ -111,7 +111,7 @@ def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
 
 
 def _alpha(analysis: Mapping[str, Any]) -> float:
-    """The threshold: 0.05, half for one-sided tests, or less where the record names its own."""
+    """Return the threshold: 0.05, half for one-sided tests, or less if the record states its own."""
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
     one_sided = bool(says("one-sided", told)) or bool(analysis.get("one_sided"))
     named = (each for each in named_thresholds(str(analysis.get("p_comment") or "")) if each >= 0.0001)
@@ -121,7 +121,7 @@ def _alpha(analysis: Mapping[str, Any]) -> float:
 def _narrow(
     interval: tuple[float, float] | None, null: float | None, outcome: Mapping[str, Any], pair: Comparison
 ) -> bool:
-    """Whether an interval excludes an appreciable effect: of means by the comparator's standard deviation."""
+    """Whether an interval excludes an appreciable effect; for means, relative to the comparator's SD."""
     if interval is None or null is None:
         return False
     if null == 1.0:
@@ -136,7 +136,7 @@ def _narrow(
 def _favours(
     analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison, null: float | None
 ) -> bool | str:
-    """Whether a difference is good for those who had the drug: by the groups' own values, else by a ratio of events."""
+    """Whether a difference favours the drug, by the groups' values or a ratio of events; else why it is unclear."""
     better = more_is_better(outcome)
     effect, value = str(analysis.get("effect") or ""), posted_number(analysis.get("effect_value"))
     by_values = _larger(outcome, pair)
@@ -157,14 +157,14 @@ def _favours(
 
 
 def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
-    """Whether the drug's group has the larger value, at every time that is posted; None where that is not so clear."""
+    """Whether the drug's group has the larger value in every category posted; None if they differ."""
     ours, theirs = (_comparable(outcome, group) for group in (pair.drug, pair.other))
     signs = {ours[key] > theirs[key] for key in ours if key in theirs and ours[key] != theirs[key]}
     return signs.pop() if len(signs) == 1 and ours.keys() == theirs.keys() else None
 
 
 def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
-    """A group's values by category, counts as shares; baseline values are left out."""
+    """Return a group's values by category, counts as proportions, without baseline values."""
     size = _size(outcome, group)
     counted = str(outcome.get("unit") or "").strip(" ()").lower() in _COUNTED
     found = {

@@ -1,10 +1,10 @@
-"""One study as the appraisal sees it, and one trial once, however many records report it.
+"""The appraised item of one study, and de-duplication so that each trial counts once.
 
 The unit of evidence is the study, not its reports (Cochrane Handbook, chapter 4,
 https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-04). Records of one trial share its NCT
-number or acronym, or its participants where it names neither; one of them stands for all, with its own row. Where they
-disagree, the results that the registry posts for the registered primary outcome decide, and with them a stop for harm
-or futility; where papers alone disagree, the trial is inconclusive.
+number or acronym, or its number of participants if it names neither; one of them represents the trial. If they
+disagree, a stop for harm or futility decides, else the results posted for the registered primary outcome;
+if only papers disagree, the trial is inconclusive.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,24 +19,24 @@ from ..reading.reading import Comparator, Indication, Primary, Verdict
 from ..reading.registry_entries import StoppingKind
 
 BY_SIZE = " participants"
-"""How the name of a trial ends that is told by its participants, with its first author or without."""
-UNREPORTED_SIZE = 100  # participants that a study of unreported size weighs as
+"""Suffix of a trial label built from its size, with or without its first author."""
+UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
 _SAME_SIZE = 500
 _PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
 
 
 class Direction(StrEnum):
-    """What a study's main comparison says of a drug in a condition."""
+    """Direction of a study's main comparison for a drug in a condition."""
 
     supports = "supports"
     contradicts = "contradicts"
     inconclusive = "inconclusive"
     not_assessed = "not assessed"
-    """It says nothing of the drug's efficacy in the condition, or nothing that could be read."""
+    """Efficacy in the condition is not reported, or could not be read."""
 
 
 def direction_of(verdict: Verdict) -> Direction:
-    """The direction that a reader's verdict stands for."""
+    """Convert a reader's verdict to a direction."""
     return {
         "supports": Direction.supports,
         "contradicts": Direction.contradicts,
@@ -50,50 +50,50 @@ Tier = Literal["randomised", "observational", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppraisedItem:
-    """What one record says of one drug: all that its certainty is rated from, and a row of the report shows."""
+    """Appraisal of one record for one drug: the fields that certainty is rated from and the report shows."""
 
     key: str
     design: StudyDesign
     direction: Direction
     sample_size: int | None = None
-    """Participants of the drug's own comparison; None means that they are not reported."""
+    """Participants in the drug's own comparison; None: not reported."""
     tested: bool = True
-    """Whether the study tests the drug: it is not the comparator of another one, and not named in passing."""
+    """Whether the study tests the drug, rather than using it as comparator or mentioning it in passing."""
     alone: bool = True
-    """Whether the drug's own part can be told; False in a combination whose parts were not compared."""
+    """Whether the drug's own effect is separable; False in a combination whose parts were not compared."""
     comparator: Comparator = "not_reported"
     against: str | None = None
-    """The active comparator by name; None where there is none or it is not named."""
+    """The active comparator by name; None if there is none or it is not named."""
     comparator_works: bool = False
-    """Whether other studies of the same report show with moderate or high certainty that this comparator works."""
+    """Whether other studies in the report show with moderate or high certainty that the comparator works."""
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
-    """Whether the title names the condition asked about, and not just as that of people treated for another one."""
+    """Whether the title names the condition asked about, not just as a background of people treated for another."""
     surrogate: bool = False
-    """Whether the outcome is a mere marker of the condition."""
+    """Whether the outcome is only a marker of the condition."""
     unnamed: str | None = None
-    """Men, children, … who are asked about and of whom the record does not speak; None where there are none."""
+    """Population asked about (men, children, …) that the record does not mention; None if there is none."""
     is_preprint: bool = False
     retracted: bool | None = None
-    """None means that it could not be checked."""
+    """None: could not be checked."""
     concern: bool | None = None
-    """Whether an expression of concern stands; None means that it could not be checked."""
+    """Whether there is an expression of concern; None: could not be checked."""
     trial_status: str | None = None
-    """`TERMINATED` and the like; None means that the record is no registered trial or does not say."""
+    """`TERMINATED` and the like; None if the record is not a registered trial or does not say."""
     why_stopped_kind: StoppingKind | None = None
-    """None means that the trial was not stopped or no reason is reported."""
+    """None if the trial was not stopped or no reason is reported."""
     second_reader: str | None = None
-    """The direction that the rules' reader takes where a model read the record; it counts nowhere. None without one."""
+    """Direction by the learned reader if a model also read the record; for display only. None without a model."""
     trial: str | None = None
-    """NCT number or acronym of the trial that it reports, or first author and participants of one that has neither;
-    None where it reports none, several, or does not say."""
+    """NCT number or acronym of the trial it reports, or first author and participants if there is neither;
+    None if it reports none or several, or does not say."""
     pools: tuple[str, ...] = ()
-    """NCT numbers or acronyms of the trials that a pooled analysis names; empty for others."""
+    """NCT numbers or acronyms of the trials in a pooled analysis; empty for others."""
 
     @property
     def tier(self) -> Tier:
-        """The body of evidence that it is rated with: whatever does not test the drug is other evidence."""
+        """The body of evidence it is rated with; studies that do not test the drug are other evidence."""
         if self.tested and (self.design in RANDOMISED or self.is_review):
             return "randomised"
         return "observational" if self.tested and self.design.tier in (3, 4) else "other"
@@ -105,7 +105,7 @@ class AppraisedItem:
 
     @property
     def weight(self) -> int:
-        """Participants; one of unreported size weighs `UNREPORTED_SIZE`."""
+        """Number of participants; `UNREPORTED_SIZE` if not reported."""
         return UNREPORTED_SIZE if self.sample_size is None else self.sample_size
 
     @property
@@ -115,46 +115,46 @@ class AppraisedItem:
 
     @property
     def is_sound(self) -> bool:
-        """Whether it is blinded or placebo-controlled, reviewed by peers, and under no expression of concern."""
+        """Whether it is blinded or placebo-controlled, peer-reviewed, and without an expression of concern."""
         blinded = self.design is StudyDesign.rct_blinded or self.comparator == "placebo"
         return blinded and not self.is_preprint and not self.concern
 
     @property
     def is_on_condition(self) -> bool:
-        """Whether it is on the condition asked about itself, in those asked about, by an outcome that matters."""
+        """Whether it is on the condition itself, in the population asked about, with a clinical outcome."""
         others = self.unnamed or self.surrogate or self.design in _PRECLINICAL
         return self.indication == "condition" and not others
 
     @property
     def is_direct(self) -> bool:
-        """Whether it is on the condition asked about, as its title says too."""
+        """Whether it is on the condition asked about and names it in the title."""
         return self.is_on_condition and self.in_title
 
     @property
     def is_named(self) -> bool:
-        """Whether its trial is known by a name or a number of its own."""
+        """Whether its trial has its own name or number."""
         return self.trial is not None and not self.trial.endswith(BY_SIZE)
 
 
 class OnePerTrial(NamedTuple):
-    """Items of which no two report the same trial."""
+    """Items without duplicates of a trial."""
 
     counted: list[AppraisedItem]
     folded: list[str]
-    """Keys of the records for which another one stands."""
+    """Keys of the records represented by another one."""
     notes: list[str]
-    """What was folded into what, and where records of a trial disagree."""
+    """Notes on which records were merged, and on trials whose records disagree."""
 
 
 def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
-    """Let one item stand for each trial; the order of the items does not matter.
+    """Keep one item per trial; the order of the items does not matter.
 
-    Randomised trials of a drug that name no trial and have as many participants as another one, `_SAME_SIZE` or
-    more, are taken for it: of 23 such sets of labelled records that test one drug, 22 are of one trial. A pooled
-    analysis counts only where no trial that it names counts, and of several that share a trial only the largest does.
+    A randomised trial without a name and with the same number of participants as another, at least `_SAME_SIZE`, is
+    taken to be that trial: of 23 such sets of labelled records that test one drug, 22 are of one trial. A pooled
+    analysis counts only if none of its trials counts, and of several that share a trial only the largest counts.
 
     Args:
-        items: on one drug and condition, none of them retracted.
+        items: items on one drug and condition, none retracted.
     """
     by_size: dict[int, list[AppraisedItem]] = {}
     for item in items:
@@ -163,7 +163,7 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     alike: dict[int, str] = {}
     for size, group in by_size.items():
         names = {item.trial for item in group if item.trial and item.is_named}
-        if len(names) < 2 and len(_decided(group)) < 2:
+        if len(names) < 2 and len(_find_directions(group)) < 2:
             alike[size] = next(iter(names), f"{size:,}{BY_SIZE}")
     by_trial: dict[str | None, list[AppraisedItem]] = {}
     for item in items:
@@ -172,12 +172,12 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
 
     counted, folded, notes = by_trial.pop(None, []), list[str](), list[str]()
     for trial, group in sorted(by_trial.items()):
-        stands = _stands_for(group) if len(group) > 1 else group[0]
+        stands = _select_report(group) if len(group) > 1 else group[0]
         counted.append(stands)
         if others := sorted(each.key for each in group if each.key != stands.key):
             folded += others
             said = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in _DECIDED)
-            disagree = f", although they disagree ({'; '.join(said)})" if len(_decided(group)) > 1 else ""
+            disagree = f", although they disagree ({'; '.join(said)})" if len(_find_directions(group)) > 1 else ""
             notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{disagree}.")
 
     held = {item.trial: item.key for item in counted if item.trial}
@@ -195,14 +195,15 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
 _DECIDED = (Direction.supports, Direction.contradicts)
 
 
-def _decided(group: Iterable[AppraisedItem]) -> set[Direction]:
+def _find_directions(group: Iterable[AppraisedItem]) -> set[Direction]:
     return {item.direction for item in group} & set(_DECIDED)
 
 
-def _stands_for(group: Sequence[AppraisedItem]) -> AppraisedItem:
-    """The report that counts for a trial: of those that say what the trial says the soundest, then the largest."""
-    stopped = _decided(i for i in group if i.why_stopped_kind in ("safety", "futility"))
-    told = stopped or _decided(i for i in group if i.key.startswith("nct:")) or _decided(group)
+def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
+    """Select the report that counts for a trial: of those that agree with it, the soundest, then the largest."""
+    stopped = _find_directions(i for i in group if i.why_stopped_kind in ("safety", "futility"))
+    posted = _find_directions(i for i in group if i.key.startswith("nct:"))
+    told = stopped or posted or _find_directions(group)
     sharing = [i for i in group if i.direction in told] if len(told) == 1 else list(group)
 
     def order(item: AppraisedItem) -> tuple[object, ...]:

@@ -1,1 +1,1 @@
-"""Reading records: what their sentences say of a drug."""
+"""Reading records: extract what each one reports about a drug."""

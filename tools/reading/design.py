@@ -1,11 +1,11 @@
-"""The study designs that the report tells apart, and which a reading's design is; what a record uses a drug for.
+"""Study designs that the report distinguishes, and whether a record uses a drug for prevention or relief.
 
 Tiers follow the Oxford levels of evidence for treatment questions
 (https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence). A preprint is a flag of a record, not
 a design.
 
-A drug that ends an attack is no answer to a question about preventing them, however effective. What counts is said
-where the drug is named: in the title, and in the sentences that name it.
+Purpose matters because a drug that ends attacks does not answer a question about preventing them. It is read from the
+title and from the sentences that name the drug.
 """
 
 import re
@@ -21,7 +21,7 @@ from .text import plain, says
 
 
 class StudyDesign(StrEnum):
-    """How a study came by its result."""
+    """Design of a study."""
 
     systematic_review = "systematic_review"
     """Systematic review or meta-analysis."""
@@ -31,7 +31,7 @@ class StudyDesign(StrEnum):
     """Randomised, blinding not reported."""
     controlled_cohort = "controlled_cohort"
     cohort = "cohort"
-    """Observation or treatment of one group without a comparison group, or of people at one time."""
+    """One group without a comparison group, or a cross-sectional study."""
     case_control = "case_control"
     case_series = "case_series"
     case_report = "case_report"
@@ -95,12 +95,12 @@ _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 def study_design(
     design: Design, text: str = "", mesh_terms: Iterable[str] = (), participants: int | None = None
 ) -> StudyDesign:
-    """The report's design for a reading's; of a randomised trial also whether it was blinded.
+    """Convert a reading's design to the report's; randomised trials also get their blinding.
 
     Args:
-        design: as it was read.
-        text: title and abstract; what is named first, open or blinded, holds.
-        participants: a report of several cases is a series; None for not reported.
+        design: the design in the reading.
+        text: title and abstract; the first mention of open or blinded decides.
+        participants: more than one makes a case report a series; None: not reported.
         mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
 
     >>> study_design("rct", "A randomised, double-blind trial")
@@ -121,17 +121,17 @@ def study_design(
 
 Purpose = Literal["prevention", "relief", "unknown"]
 
-_TITLE_WEIGHT = 3  # a title that names the drug says what it was used for
-_SHORT = 5  # letters: a name so short stands as a whole word only
+_TITLE_WEIGHT = 3  # a title that names the drug counts this often
+_SHORT = 5  # letters: names this short must match as whole words
 _BOTH = 2.0  # how much one purpose must outweigh the other
 
 
 def purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
-    """Tell what a record uses a drug for.
+    """Classify what a record uses a drug for.
 
     Args:
         document: the record.
-        names: the drug's names; where no sentence names it, all are read.
+        names: the drug's names; if no sentence names it, all sentences count.
 
     >>> purpose_of(Document("Sumatriptan in acute migraine", "It gave relief at 2 hours."), ("sumatriptan",))
     'relief'
@@ -158,10 +158,10 @@ def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
 
 
 def purpose_at(document: Document, quote: str) -> Purpose:
-    """Tell what a quoted sentence is about: as it says itself, else as the title, else as the last sentence before it.
+    """Classify the purpose of a quoted sentence from its own words, else the title, else the last sentence before it.
 
-    Reviews tell of treating attacks and then of preventing them: a result is on what was spoken of last. A sentence
-    that says both says neither of itself.
+    Reviews cover treating attacks and then preventing them, so the purpose mentioned last applies. A sentence that
+    mentions both decides nothing on its own.
 
     >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
     >>> purpose_at(review, "Triptans are effective.")
@@ -182,7 +182,7 @@ def _used_for(use: str, text: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the names: whole words, longer names also as the beginning of a word. Without names it finds nothing."""
+    """Pattern for any of the names: whole words, longer names also as word beginnings. No names match nothing."""
     if not names:
         return re.compile("(?!)")
     parts = [re.escape(name) + ("" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]

@@ -1,7 +1,7 @@
-"""A record's text parsed once: sentences and what each is for, drugs, conditions and classes that it names.
+"""A record's text, parsed once: sentences with their roles, and the drugs, conditions and drug classes it names.
 
-Whoever wants to know what a record says asks its `Document`. The text of a source is screened first (`screening`): what
-is addressed to machines is blanked, and nobody reads it.
+All reading goes through `Document`. Text from a source is screened first (`screening`): sentences addressed to machines
+are blanked.
 """
 
 from bisect import bisect_left
@@ -19,7 +19,7 @@ from .text import ZONES, SentenceRole, Token, heading_role, plain, says, sentenc
 
 Made = TypeVar("Made")
 KEPT = 512
-"""Documents that are remembered: more records than most runs appraise in a round, in some 50 MB."""
+"""Size of the document cache: more records than most runs appraise in a round, in about 50 MB."""
 _PEOPLE = frozenset("patient patients people those woman women man men child children adults subjects".split())
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _SIGNS = ("harm", "induced", "causes", "less", "not")
@@ -42,16 +42,16 @@ class Sentence:
     last: int
     """Index after its last token."""
     headed: SentenceRole | None
-    """What the heading above says it is for; None where no heading says."""
+    """Role given by the heading above; None if there is no such heading."""
 
     @property
     def quote(self) -> str:
-        """Its words to the letter; a title without the full stop that was put after it."""
+        """The exact words; a title without the full stop added after it."""
         return self.document.title if self.headed == "title" else self.document.whole[self.start : self.end]
 
     @property
     def text(self) -> str:
-        """Its words with marks and white space written in one way."""
+        """The words with punctuation and white space normalised."""
         return self.document.lines[self.order]
 
     @property
@@ -61,21 +61,21 @@ class Sentence:
 
     @property
     def drugs(self) -> frozenset[str]:
-        """Generic names of the drugs that it names."""
+        """Generic names of the drugs it mentions."""
         return frozenset(name for name, start, _ in self.document.drugs if self.start <= start < self.end)
 
     @property
     def conditions(self) -> list[tuple[str, int, int]]:
-        """Conditions that it names, with their character offsets in the document."""
+        """Conditions it names, with their character offsets in the document."""
         return [each for each in self.document.conditions if self.start <= each[1] < self.end]
 
     @property
     def signs(self) -> frozenset[str]:
-        """Which signs it bears, of those in `_SIGNS`: it speaks of harm, of less, not of it, …"""
+        """Cues found in it, out of `_SIGNS`: harm, induced, causes, less, not."""
         return self.document.once(_signs_in, self.text)
 
     def has_as_population(self, start: int, end: int) -> bool:
-        """Whether it has a condition as what people had before: "in a diabetes patient", "those with it", "treated it".
+        """Whether it gives a condition as what people already had: "diabetes patient", "those with it", "treated it".
 
         Args:
             start: character offset of the condition in the document.
@@ -92,14 +92,14 @@ def _signs_in(sentence: str) -> frozenset[str]:
 
 
 class Document:
-    """A record, parsed and searched for names once, each at first need.
+    """A record, parsed and searched for names once, each step when first needed.
 
     Attributes:
-        title: without white space around it.
-        text: what follows the title.
-        whole: the title, a full stop, a space, the text; all offsets are in it.
+        title: stripped of surrounding white space.
+        text: the text after the title.
+        whole: the title, a full stop, a space, the text; all offsets refer to it.
         offset: where the text begins in `whole`.
-        types: publication types in lower case, but for "journal article".
+        types: publication types in lower case, without "journal article".
     """
 
     def __init__(self, title: str, text: str, types: Sequence[str] = ()) -> None:
@@ -112,7 +112,7 @@ class Document:
 
     @classmethod
     def of(cls, record: Evidence) -> "Document":
-        """The document of a record, screened; the same one as long as the record says the same."""
+        """Return the screened document of a record, cached by its text."""
         title, content = record.citation.title, record.content
         if is_prose(record):
             title, content = screen(title, content)
@@ -122,15 +122,15 @@ class Document:
     @staticmethod
     @lru_cache(maxsize=KEPT)
     def cut(title: str, text: str, types: tuple[str, ...] = ()) -> "Document":
-        """The document of a title and a text that need no screening; the same one for the same."""
+        """Return the document of a title and a text that need no screening, cached."""
         return Document(title, text, types)
 
     def once(self, make: Callable[..., Made], *of: object) -> Made:
-        """What a pure function makes of its arguments, once: most sentences look the same for all drugs.
+        """Cache a pure function's result: most sentences give the same result for all drugs.
 
         Args:
-            make: makes it, and never None.
-            of: its arguments, which can be hashed; what is made must not be changed.
+            make: the function; it never returns None.
+            of: its arguments, hashable; the result must not be changed.
         """
         made: Made | None = self._made.get((make, *of))
         if made is None:
@@ -144,7 +144,7 @@ class Document:
 
     @cached_property
     def sentences(self) -> list[Sentence]:
-        """The sentences in order; the title is the first where there is one."""
+        """The sentences in order, starting with the title if there is one."""
         spans = [(0, len(self._head.rstrip()))] if self._head else []
         spans += sentence_spans(self._plain, self.offset)
         found: list[Sentence] = []
@@ -159,7 +159,7 @@ class Document:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The sentences with marks and white space written in one way."""
+        """The sentences with punctuation and white space normalised."""
         found = [" ".join(self._plain[each.start : each.end].split()) for each in self.sentences]
         return [" ".join(plain(self.title).split()), *found[1:]] if self.title else found
 
@@ -169,17 +169,17 @@ class Document:
         return self.lines[1:] if self.title else self.lines
 
     def part(self, zones: str) -> Iterator[Sentence]:
-        """The sentences of some parts of the record, by their letters."""
+        """Yield the sentences of some parts of the record, given by zone letters."""
         return (sentence for sentence, zone in zip(self.sentences, self.zones, strict=True) if zone in zones)
 
     @cached_property
     def zones(self) -> list[str]:
-        """A letter for each sentence: T, A, B, M, R or C. Where no heading says, a learned head does."""
-        from .heads import heads  # noqa: PLC0415  # a run begins without the weights and their numpy
+        """Zone letter of each sentence: T, A, B, M, R or C. Without a heading, a learned head predicts it."""
+        from .heads import heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
 
         head = heads()["zone"]
         headings = {each.headed for each in self.sentences} - {None, "title"}
-        trusted = {"title", *headings} if len(headings) >= 3 else {"title"}  # fewer are no structured abstract
+        trusted = {"title", *headings} if len(headings) >= 3 else {"title"}  # fewer do not make a structured abstract
         found = [ZONES[each.headed] if each.headed and each.headed in trusted else "" for each in self.sentences]
         for order, sentence in enumerate(self.sentences):
             if not found[order]:
@@ -189,22 +189,22 @@ class Document:
 
     @cached_property
     def drugs(self) -> list[tuple[str, int, int]]:
-        """Drugs named: generic name, first and last character offset."""
+        """Drugs mentioned: generic name, start and end character offset."""
         return [(found.name, found.start, found.end) for found in find_drugs(self.whole)]
 
     @cached_property
     def conditions(self) -> list[tuple[str, int, int]]:
-        """Conditions known by name, with their character offsets."""
+        """Known conditions mentioned, with their character offsets."""
         return [found[:3] for found in find_known_conditions(self.whole)]
 
     @cached_property
     def classes(self) -> list[tuple[str, int, int]]:
-        """Drug classes named, with their character offsets."""
+        """Drug classes mentioned, with their character offsets."""
         return [(found.name, found.start, found.end) for found in find_drug_classes(self.whole)]
 
     @cached_property
     def words(self) -> list[str]:
-        """The tokens as features show them: numbers as `0`, p values by their size, signs dropped as empty words."""
+        """The tokens as used in features: numbers as `0`, p values as `P<` or `P>`, punctuation as empty words."""
         found: list[str] = []
         for at, token in enumerate(self.tokens):
             word = token.text
@@ -220,7 +220,7 @@ class Document:
 
     @cached_property
     def words_without_drugs(self) -> list[str]:
-        """The words with `DRUG` in place of drugs: no name of a drug tells a design."""
+        """The words with `DRUG` for each drug, so that drug names cannot predict a design."""
         words, tokens = list(self.words), self.tokens
         starts = {token.start: at for at, token in enumerate(tokens)}
         for _, start, end in self.drugs:
@@ -244,7 +244,7 @@ class Document:
 
     @cached_property
     def pieces(self) -> list[tuple[str, int, int]]:
-        """The words with their offsets, parted at hyphens: what a drug `-induced` stands beside the drug, not in it."""
+        """The words with their offsets, split at hyphens so that `-induced` is apart from the drug."""
         found: list[tuple[str, int, int]] = []
         for word, token in zip(self.words, self.tokens, strict=True):
             if "-" not in word:
@@ -258,12 +258,12 @@ class Document:
 
     @cached_property
     def starts(self) -> dict[int, int]:
-        """Index of a piece by the character it begins at."""
+        """Index of each piece by its start offset."""
         return {start: at for at, (_, start, _) in enumerate(self.pieces)}
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """The first piece of each sentence and the one after its last."""
+        """Piece range of each sentence: first index, index after the last."""
         found: list[tuple[int, int]] = []
         begins = [start for _, start, _ in self.pieces]
         at = 0

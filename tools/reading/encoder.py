@@ -1,8 +1,8 @@
-"""The encoder: a small pre-trained transformer that turns a record, seen for a drug and a condition, into numbers.
+"""The encoder: a small pre-trained transformer that turns a record, drug and condition into feature vectors.
 
 Six layers (all-MiniLM-L6-v2, Apache-2.0, https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2; Devlin et al.
-2019, https://aclanthology.org/N19-1423), tuned on labels made by reading and stored as whole numbers of a byte in
-`encoder.onnx`; see `weights.md`. onnxruntime runs it, and is imported with this module: at the first reading.
+2019, https://aclanthology.org/N19-1423), fine-tuned on labels made by reading and stored as 8-bit integers in
+`encoder.onnx`; see `weights.md`. onnxruntime runs it and is imported with this module, at the first reading.
 """
 
 import json
@@ -18,42 +18,42 @@ from .heads import Floats
 from .view import SIGNS, Pieces, Shown, View, shown, shown_whole
 
 THREADS = 0
-"""Threads that read one record together; 0 takes as many as there are cores."""
+"""Threads used for one record; 0 means one per core."""
 SENTENCES = ("+", "-", "0", "~")
-"""What a sentence carries: supports, contradicts, no verdict, neutral."""
+"""Verdict carried by a sentence: supports, contradicts, none, neutral."""
 
 
 class States(NamedTuple):
-    """A record as the encoder has it."""
+    """The encoder's output for a record."""
 
     whole: Floats
-    """Its start, and the means over the drug, the condition, all sentences by how much of a verdict they carry, and
-    results with conclusions: one after another."""
+    """Concatenated: the start, then means over the drug, the condition, all sentences weighted by how much of a verdict
+    they carry, and results with conclusions."""
     sentences: dict[int, Floats]
-    """Of each sentence that was looked at, by its order, probabilities in the order of `SENTENCES`."""
+    """Probabilities in the order of `SENTENCES`, by sentence order."""
 
 
 class Encoder:
-    """The transformer. Threads may ask at once; what it says of a record does not depend on what else is read.
+    """The transformer. Thread-safe; its output for a record does not depend on other records.
 
     Args:
         raw: a model as `benchmarks/train_reader.py` writes it, its vocabulary in its metadata.
-        threads: that read one record together; 0 takes as many as there are cores.
+        threads: number used for one record; 0 means one per core.
     """
 
     def __init__(self, raw: bytes, threads: int = THREADS) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the processor
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor
         self._session = onnxruntime.InferenceSession(raw, options, providers=["CPUExecutionProvider"])
         self.pieces = Pieces(json.loads(self._session.get_modelmeta().custom_metadata_map["vocabulary"]))
 
     def of_view(self, view: View) -> States:
-        """A record as seen for one drug and one condition."""
+        """Encode a record for one drug and one condition."""
         return self._states(shown(view, self.pieces))
 
     def of_document(self, document: Document) -> States:
-        """A record as seen for its design."""
+        """Encode a record for predicting its design."""
         return self._states(shown_whole(document, self.pieces))
 
     def _states(self, seen: Shown) -> States:
@@ -62,7 +62,7 @@ class Encoder:
         parts = [np.zeros(1, np.int64), *named, np.array(seen.places, np.int64)]
         picked = np.concatenate(parts)
         ends = np.cumsum([len(part) for part in parts])
-        pooling = np.zeros((5, len(picked)), np.float32)  # each row takes a mean
+        pooling = np.zeros((5, len(picked)), np.float32)  # each row computes a mean
         for row, (part, end) in enumerate(zip(parts, ends, strict=True)):
             pooling[row, end - len(part) : end] = 1 / max(1, len(part))
         telling = np.array([zone in "RC" for zone in seen.zones], bool)
@@ -73,5 +73,5 @@ class Encoder:
 
 @cache
 def encoder() -> Encoder:
-    """The encoder that came with the package, loaded once."""
+    """Load the bundled encoder once."""
     return Encoder(resources.files(__package__).joinpath("encoder.onnx").read_bytes())

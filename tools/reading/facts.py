@@ -1,9 +1,9 @@
-"""How a record was made: its study design and how many took part, told by small learned models.
+"""Predict a record's study design and number of participants with small learned models.
 
-The design is a multinomial regression over words and phrases; publication types are features among them, none of which
-decides alone, since they can be wrong (a review tagged as a trial). Participants are one of the numbers that the text
-holds, or a sum of its arms, picked by a ranker over the words around each; "not reported" stands in the ranking as one
-more candidate. The weights are made by `benchmarks/train_facts.py`.
+The design comes from a multinomial regression over words and phrases. Publication types are features too; none decides
+alone, since they can be wrong (a review tagged as a trial). The number of participants is one of the numbers in the
+text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate.
+The weights are made by `benchmarks/train_facts.py`.
 """
 
 import re
@@ -22,9 +22,9 @@ from .reading import Design
 from .text import Token
 
 SURE_OF_DESIGN = 0.9
-"""The probability of a design from which on no second opinion is asked for."""
+"""Design probability from which no second opinion is needed."""
 NOT_REPORTED = 0
-"""The candidate that stands for "not reported"."""
+"""Candidate value for "not reported"."""
 
 _PEOPLE = frozenset(
     "patient patients participant participants subject subjects adult adults woman women man men child children "
@@ -53,7 +53,7 @@ _EDGES = (1, 2, 4, 8, 15, 30, 60, 120, 250, 600, 1500, 5000, 50_000)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a record says of its own making."""
+    """Design and size of the study a record reports."""
 
     design: Design
     participants: int | None
@@ -61,12 +61,12 @@ class Facts:
 
 
 def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None) -> Facts:
-    """Tell a record's design and its participants.
+    """Predict a record's design and number of participants.
 
     Args:
         document: the record.
-        ask: gives a second opinion on the designs, as probabilities in the order of the alphabet, which is asked where
-            the first is less sure than `SURE_OF_DESIGN`; None leaves it at the first.
+        ask: second opinion on the design, as probabilities in alphabetical order, used if the first prediction is below
+            `SURE_OF_DESIGN`; None uses the first alone.
     """
     known = heads()
     designs = softmax(known["design"].scores(design_features(document)))
@@ -81,12 +81,12 @@ def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None
 
 @lru_cache(maxsize=2)
 def weight_of(head: Head) -> Mapping[str, float]:
-    """The weight of each feature of a head with one class: sums of some forty are quicker so."""
+    """Map each feature of a one-class head to its weight; faster for sums of about forty."""
     return {name: float(head.weights[row, 0]) for name, row in head.rows.items()}
 
 
 def design_features(document: Document) -> list[str]:
-    """Words and pairs of words by the part they stand in, signs of a design and pairs of them, publication types."""
+    """List words and word pairs by part of the record, design cues and pairs of them, and publication types."""
     found: dict[str, None] = {}
     shown = document.words_without_drugs
     cut = document.sentences
@@ -126,7 +126,7 @@ def _sign_words() -> dict[str, str]:
 
 
 def _signs(document: Document) -> Iterator[str]:
-    """Which signs of a design a record bears, in its title and at all, which it lacks, and which stand together."""
+    """Yield the design cues in the title and anywhere, those absent, and pairs that occur together."""
     words, tokens = _sign_words(), document.tokens
     counts: Counter[str] = Counter()
     titled: set[str] = set()
@@ -151,7 +151,7 @@ def _signs(document: Document) -> Iterator[str]:
 
 
 def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
-    """Whether a word of chance says that this study was randomised, or speaks of other trials, effects or samples."""
+    """Classify a "random…" word: this study was randomised, or it refers to other trials, effects or samples."""
     after = [token.text for token in tokens[at + 1 : at + 6]]
     before = {token.text for token in tokens[max(sentence.first, at - 3) : at]}
     elsewhere = (
@@ -162,21 +162,21 @@ def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A whole number of a text."""
+    """A whole number in a text."""
 
     value: int
     first: int
-    """Its first token."""
+    """Index of its first token."""
     last: int
-    """The token after it."""
+    """Index after its last token."""
     people: bool
-    """Whether people or `n =` stand beside it."""
+    """Whether a word for people or `n =` is next to it."""
     arm: bool
-    """Whether `n =` stands before it."""
+    """Whether `n =` precedes it."""
 
 
 def candidates(document: Document, design: str) -> dict[int, list[str]]:
-    """What may be the number of participants, with the features of each; 0 stands for "not reported"."""
+    """List candidate numbers of participants with the features of each; 0 means "not reported"."""
     found: dict[int, dict[str, None]] = {}
     tokens = document.tokens
     cut = document.sentences
@@ -218,7 +218,7 @@ def candidates(document: Document, design: str) -> dict[int, list[str]]:
 
 
 def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
-    """The whole numbers of a sentence that may count something."""
+    """Yield the whole numbers of a sentence that may be counts."""
     tokens, at = document.tokens, sentence.first
     while at < sentence.last:
         first, text = at, tokens[at].text
@@ -246,7 +246,7 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
         near = [token.text for token in tokens[at : min(at + 7, sentence.last)]]
         counted = takewhile(lambda word: word not in _LINKS, near[:3])
         if value == 1 and not any(word.rpartition("-")[2] in _PEOPLE for word in counted):
-            continue  # "one of these drugs", "one or more": no count
+            continue  # not a count: "one of these drugs", "one or more"
         people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
         arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"
         yield Number(value, first, at, people or arm, arm)
@@ -282,7 +282,7 @@ def _around(words: Sequence[str], mention: Number, sentence: Sentence, place: st
 def _sums(
     words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[Number]
 ) -> Iterator[tuple[int, list[str]]]:
-    """Sums and multiples that a sentence offers, each with the features of how it came about."""
+    """Yield sums and multiples of a sentence's numbers, with the features of how each was formed."""
     arms = [mention for mention in mentions if mention.arm]
     if len(arms) > 1:
         yield from _sum("n", words, sentence, arms)
@@ -312,7 +312,7 @@ def _sums(
 def _sum(
     kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]
 ) -> Iterator[tuple[int, list[str]]]:
-    """A sum with the words between its parts, after its last, and around."""
+    """Yield a sum with features from the words between, before and after its parts."""
     first, last = parts[0], parts[-1]
     between = [word for word in words[first.last : parts[1].first] if word]
     before = [word for word in words[max(sentence.first, first.first - 6) : first.first] if word][-3:]

@@ -1,6 +1,6 @@
-"""Linear heads: scores of classes by features that are present or not. Inference is sums of rows.
+"""Linear heads: class scores from binary features. Inference sums rows of weights.
 
-The weights stand in `heads.tsv`: what a sentence is for, a record's design, which number counts its participants; see
+The weights are in `heads.tsv`: a sentence's zone, a record's design, its number of participants; see
 `weights.md`.
 """
 
@@ -16,44 +16,44 @@ Floats = NDArray[np.float32]
 
 
 class Head:
-    """Scores classes by features that are present or not.
+    """Scores classes from binary features.
 
     Attributes:
-        classes: what can be told, in a fixed order.
+        classes: the possible predictions, in a fixed order.
         rows: a feature's row in the weights.
         weights: rows × classes; the scores of features that are present are added.
         bias: one number a class.
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
-        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))  # so that no case is empty
+        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))  # so that no sum is empty
         self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, self._padded[:-1], bias
 
     def scores(self, features: Iterable[str]) -> Floats:
-        """The score of each class by the features of a case; unknown ones count nothing."""
+        """Score each class from the features present; unknown features are ignored."""
         places = [row for row in map(self.rows.get, dict.fromkeys(features)) if row is not None]
         summed = np.add.reduceat(self._padded.take([-1, *places], axis=0), [0], axis=0)[0]
         return np.asarray(summed + self.bias, np.float32)
 
     def best(self, features: Iterable[str]) -> str:
-        """The class with the highest score."""
+        """Return the class with the highest score."""
         return self.classes[int(self.scores(features).argmax())]
 
 
 def softmax(scores: Floats) -> Floats:
-    """Scores as probabilities that add up to 1, along the last axis."""
+    """Convert scores to probabilities that sum to 1 along the last axis."""
     grown = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(grown / grown.sum(axis=-1, keepdims=True), np.float32)
 
 
 @cache
 def heads() -> Mapping[str, Head]:
-    """The heads that came with the package: `zone`, `design`, and `participants` with one score a candidate."""
+    """Load the bundled heads: `zone`, `design`, and `participants` (one score per candidate)."""
     return read_heads(files(__package__).joinpath("heads.tsv").read_text(encoding="utf-8"))
 
 
 def read_heads(table: str) -> dict[str, Head]:
-    """Read heads: name, scale and classes in a line, then a line for each feature, its whole numbers in base64."""
+    """Parse heads: a line with name, scale and classes, then one per feature with int8 weights in base64."""
     found: dict[str, Head] = {}
     for part in table.split("\n\n"):
         name, scale, *classes = part.partition("\n")[0].split("\t")

@@ -1,9 +1,9 @@
-"""The reader: what the encoder makes of a record, small linear heads, a table of thresholds, fields that agree.
+"""The learned reader: encoder states, small linear heads, a table of thresholds, and consistent fields.
 
-The encoder's own heads tell each field from its states; the heads here are learnt, on records that the encoder did not
-learn from, from the states, what those heads say and what each sentence carries. A verdict is told and shown from the
-probabilities of `thresholds.tsv` on; the other fields are those that are most probable together and lead to the verdict
-by the one table in `reading`.
+The encoder's own heads predict each field from its states. The heads here combine those predictions, the states and
+the verdict carried by each sentence; they were trained on records that the encoder was not. The probabilities in
+`thresholds.tsv` decide which verdict is given and shown; the other fields are the most probable combination that leads
+to that verdict by the table in `reading`.
 """
 
 import csv
@@ -52,29 +52,29 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         ("alone", Literal["alone", "not_alone"]),
     )
 }
-"""What is told of a record, in the order of the weights."""
+"""Fields predicted for a record with their values, in the order of the weights."""
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("rct", "systematic_review", "meta_analysis"), "trials"),
     **dict.fromkeys(("review", "guideline"), "reviews"),
 }
-_SELDOM = (0.0, -2.0)  # log prior of a guarded result and of non-inferiority, against none
+_SELDOM = (0.0, -2.0)  # log prior: absent, present (hedged result, non-inferiority)
 _NAMING = {"DRUG": 1.0, "COND": 0.3}
-"""What a sentence that names them is worth more as a quote, in log odds."""
+"""Log-odds bonus for quoting a sentence that names the drug or the condition."""
 _TELLS_FIGURES = 0.1
-"""The probability of carrying the verdict from which on a result with figures is shown beside a quote without any."""
+"""Minimum probability that a result with figures carries the verdict, to show it beside a quote without figures."""
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
 
 
 class Threshold(NamedTuple):
-    """Of verdicts on studies of one kind."""
+    """Thresholds for verdicts on one kind of study."""
 
     lean: Mapping[str, float]
-    """What is added to the log probability of each verdict before the best is taken."""
+    """Added to the log probability of each verdict before the best is chosen."""
     sure: Mapping[str, float]
-    """The probability from which on a verdict is shown as such."""
+    """Minimum probability at which each verdict counts as sure."""
 
 
 class Weights:
@@ -97,26 +97,26 @@ class Weights:
             cast(dict[str, float], each.sure)[verdict] = float(row["sure"])
 
     def probabilities(self, states: States, zones: Sequence[str]) -> dict[str, Floats]:
-        """What the heads say of each field, in the order of `FIELDS`."""
+        """Predict the probabilities of each field's values, in the order of `FIELDS`."""
         row = self.row(states, zones)
         return {name: softmax(row @ self._found[name] + self._found[f"{name}.bias"]) for name in FIELDS}
 
     def design(self, states: States) -> Floats:
-        """What is told of a record's design from its start and its sentences, in the order of the alphabet."""
+        """Predict design probabilities, in alphabetical order, from the record's start and sentences."""
         return softmax(states.whole @ self._found["design"] + self._found["design.bias"])
 
     def row(self, states: States, zones: Sequence[str]) -> Floats:
-        """What the heads decide on: states, what the encoder's own heads say, what the sentences carry."""
+        """Build the heads' input: states, predictions of the encoder's own heads, verdicts of the sentences."""
         own = states.whole[: 3 * _WIDTH]
         told = [
             softmax(own @ self._found[f"encoder.{name}"] + self._found[f"encoder.{name}.bias"]) for name in _OF_ENCODER
         ]
         chances = np.concatenate(told)
-        return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _carried(states.sentences, zones)])
+        return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _pool_sentences(states.sentences, zones)])
 
 
-def _carried(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
-    """What the sentences carry together: of each kind the best, the second, the sum, by part of the record, the end."""
+def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
+    """Pool the sentences' verdicts: for each the best, second, sum, best by zone, and last sentence."""
     found: list[float] = []
     for column in (0, 1, 3):  # all but no verdict
         chances = {order: float(told[column]) for order, told in sentences.items()}
@@ -129,14 +129,14 @@ def _carried(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
 
 
 class LearnedReader:
-    """Reads by weights that were learnt from labels made by reading; the default where there is no model.
+    """Reads with weights trained on labels made by reading; the default if there is no language model.
 
-    Threads may ask at once. Records are read one by one, by all cores together: what is told of one never depends on
-    what is read beside it.
+    Thread-safe. Each record is read alone on all cores, so its reading never depends on the
+    others.
 
     Args:
-        tuned: the encoder; None takes the one that came with the package.
-        learnt: the heads; None takes those that came with the package.
+        tuned: the encoder; None uses the bundled one.
+        learnt: the heads; None uses the bundled ones.
     """
 
     name = "learned"
@@ -146,7 +146,7 @@ class LearnedReader:
         self.version = self._weights.version
 
     def facts_of(self, document: Document) -> Facts:
-        """Tell a record's design and its participants."""
+        """Predict a record's design and number of participants."""
         return facts_of(document, lambda each: self._weights.design(self._encoder.of_document(each)))
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
@@ -187,19 +187,19 @@ class LearnedReader:
 
 
 def kind_of_study(design: Design, comparator: str) -> tuple[str, str]:
-    """The row of the thresholds: trials, reviews or other designs, against placebo or nothing, or something else."""
+    """Return the key into the thresholds: trials, reviews or other designs; against placebo/nothing or other."""
     return _KINDS.get(design, "other"), "placebo" if comparator in ("placebo", "none") else "other"
 
 
 def decide(told: Mapping[str, Floats], threshold: Threshold) -> Verdict:
-    """The verdict that leads once the threshold's lean is added."""
+    """Choose the most probable verdict after adding the threshold's lean."""
     names = cast(tuple[Verdict, ...], FIELDS["verdict"])
     scores = {name: float(np.log(told["verdict"][at] + 1e-9)) + threshold.lean[name] for at, name in enumerate(names)}
     return max(scores, key=scores.__getitem__)
 
 
 def _harm(told: Mapping[str, Floats]) -> float:
-    """The probability that the drug does harm: as worse on an outcome of harm, or as a cause."""
+    """Probability that the drug does harm: worse on a harm outcome, or a cause of the condition."""
     kind, effect, cause = (
         float(told[field][FIELDS[field].index(name)])
         for field, name in (("kind", "harm"), ("effect", "worse"), ("role", "cause"))
@@ -209,7 +209,7 @@ def _harm(told: Mapping[str, Floats]) -> float:
 
 @cache
 def _leading(classes: tuple[tuple[str, ...], ...]) -> dict[Verdict, np.ndarray]:
-    """What is added to the combinations of fields that lead to a verdict or not, in the order of `product`."""
+    """Score masks by verdict, in the order of `product`: 0 if a combination leads to it, else -inf."""
     names: tuple[Verdict, ...] = get_args(Verdict)
     place = {name: at for at, name in enumerate(names)}
     combinations = product(*classes, *_TOLD_OR_NOT)
@@ -218,20 +218,20 @@ def _leading(classes: tuple[tuple[str, ...], ...]) -> dict[Verdict, np.ndarray]:
 
 
 _JOINED = ("role", "match", "kind", "comparator", "effect")
-_TOLD_OR_NOT = ((False, True), (False, True))  # a guarded result, non-inferiority
+_TOLD_OR_NOT = ((False, True), (False, True))  # hedged result, non-inferiority
 
 
 def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[str, tuple[str, ...]]) -> Combination:
-    """The most probable fields that lead to a verdict by the table.
+    """Find the most probable fields that lead to a verdict by the table.
 
     Args:
         verdict: the verdict they must lead to.
         told: the probabilities of each field.
-        classes: what the probabilities are of, in order.
+        classes: the values of each field, in the order of its probabilities.
     """
     fields = tuple(classes[name] for name in _JOINED)
     chances = [np.log(each + 1e-6) for each in (*(told[name] for name in _JOINED), np.exp(_SELDOM), np.exp(_SELDOM))]
-    first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are quickest
+    first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are fastest
     score = np.add.outer(first, last).ravel() + _leading(fields)[verdict]
     named = (*fields, *_TOLD_OR_NOT)
     places = np.unravel_index(score.argmax(), [len(each) for each in named])
@@ -239,9 +239,9 @@ def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[st
 
 
 def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict) -> tuple[Passage, ...]:
-    """The sentence that carries the verdict best, one that names the drug rather than another: no aim, no background.
+    """Pick the sentence that best carries the verdict, preferring those that name the drug; no aim, no background.
 
-    The title stands in only if nothing else is there.
+    The title is used only if there is nothing else.
     """
     if verdict == "none":
         return ()
@@ -255,7 +255,7 @@ def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict) -> tuple
 def _in_figures(
     view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[Passage]
 ) -> Passage | None:
-    """The result with figures that carries the verdict best, where the passages have none."""
+    """Pick the result with figures that best carries the verdict, if the passages have no figures."""
     if not passages or any(figures(passage.text) for passage in passages):
         return None
     column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
@@ -265,7 +265,7 @@ def _in_figures(
 
 
 def _worth(view: View, at: int, chance: float) -> float:
-    """How well a sentence does as a quote, by the chance that it carries the verdict and whom it names."""
+    """Score a sentence as a quote: log chance of carrying the verdict, plus bonuses for what it names."""
     named = sum(more for sign, more in _NAMING.items() if sign in view.sentences[at])
     return float(np.log(chance + 1e-9)) + named
 
@@ -278,6 +278,6 @@ def _passage(view: View, at: int) -> Passage:
 
 @cache
 def weights() -> Weights:
-    """The weights that came with the package, read once."""
+    """Load the bundled weights once."""
     here = files(__package__)
     return Weights(here.joinpath("reader.npz").read_bytes(), here.joinpath("thresholds.tsv").read_text("utf-8"))

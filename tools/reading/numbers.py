@@ -1,7 +1,7 @@
-"""Numbers that an abstract reports (effect sizes, follow-up), each with the sentence it stands in; numbers in words.
+"""Extract effect sizes, follow-up and figures from abstracts, each with its sentence; parse numbers in words.
 
-What a trial report should give (sample size, arms, follow-up, primary outcome, effect size with its precision) is the
-CONSORT abstract checklist: https://www.equator-network.org/reporting-guidelines/consort-abstracts/.
+The CONSORT abstract checklist lists what a trial report should give (sample size, arms, follow-up, primary outcome,
+effect size with its precision): https://www.equator-network.org/reporting-guidelines/consort-abstracts/.
 """
 
 import re
@@ -17,7 +17,7 @@ from .text import plain, says, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
-"""Measures whose value of no effect is 1; of the others it is 0 (Cochrane Handbook 6.4-6.5)."""
+"""Measures whose null value is 1; for the others it is 0 (Cochrane Handbook 6.4-6.5)."""
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
 _MEASURES: tuple[tuple[Measure, str, str], ...] = (
@@ -34,9 +34,9 @@ _MEASURES: tuple[tuple[Measure, str, str], ...] = (
     ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)", "[ac]?RRs?"),
     ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?", "ARR|RDs?"),
 )
-"""Each measure in words, and in letters of a case of their own."""
+"""Each measure as words, and as case-sensitive abbreviation."""
 _MAY_MEASURE = re.compile(r"MD|HR|RR|OR|RD|\b(?i:ratio|difference|risk|hedges|cohen)")
-"""A sentence without these names none of the measures: it need not be searched for each."""
+"""Quick check: a sentence without these names no measure and is not searched."""
 _LINK = (
     r"(?:\s*[\[(][A-Za-z]{1,6}[\])])?(?:\s*[\[(]9[059]\s*%\s*(?:CI|confidence intervals?)[\])])?\s*(?:\[|"
     r"\()?\s*(?:(?:of|was|is|were|equal to|(?:for|in|between) [\w\s-]{1,40}?(?:was|were|,))\s+)?[=:,]?\s*"
@@ -53,9 +53,9 @@ _BARE_CI = re.compile(
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(rf"^\s*(?:,\s*{_NUMBER}\s*,?\s*)*(?:and|or)\s+{_NUMBER}(?![\d.]*\s*(?:%|[a-z]))", re.IGNORECASE)
-"""Values in a row, of which it cannot be told whose each is: "odds ratios 1.52 and 1.58"."""
+"""Several values in a row, which cannot be assigned: "odds ratios 1.52 and 1.58"."""
 _SPREAD = ("±", "+/-", "+-")
-"""After a mean: heart rates and R-R intervals are told so, and ratios are not."""
+"""Spread after a mean: used for heart rates and R-R intervals, never for ratios."""
 P_VALUE = re.compile(
     r"\bp(?:[-\s]?values?)?(?:\s+(?:for|of)\s+[\w\s-]{1,30}?)?\s*[,:]?\s*(?P<sign><=|>=|=|<|>|≤|≥|of|"
     r"was|is|:)\s*(?P<value>0?\.\d+|0|1(?:\.0+)?)"
@@ -117,7 +117,7 @@ def effect_sizes(text: str | Sequence[str]) -> list[EffectSize]:
     """Find odds, risk and hazard ratios and mean and risk differences, with interval and p value.
 
     Args:
-        text: a text, or its sentences, as those of a `Document` are.
+        text: a text, or its sentences, such as a `Document`'s lines.
 
     >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
@@ -127,9 +127,9 @@ def effect_sizes(text: str | Sequence[str]) -> list[EffectSize]:
 
 
 def effect_sizes_of(text: str | Sequence[str], drug: str) -> list[EffectSize]:
-    """The effect sizes of a text without those that are another drug's.
+    """Find the effect sizes in a text, leaving out those of other drugs.
 
-    An effect size is that of the drugs named between it and the one before it in its sentence, or else of those before.
+    An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
 
     >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
     >>> [found.value for found in effect_sizes_of(text, "ibuprofen")]
@@ -157,7 +157,7 @@ def _cut(text: str | Sequence[str]) -> Sequence[str]:
 
 
 def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
-    """The effect sizes and p values of a passage, in order, with the character offsets of the record.
+    """Extract effect sizes and p values from a passage, in order, with character offsets in the record.
 
     >>> passage = Passage(text="Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).", start=100, end=153)
     >>> [(found.kind, found.written, found.low, found.start) for found in statistics_of(passage)]
@@ -182,9 +182,9 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
 
 
 def figures(sentence: str) -> list[str]:
-    """The figures of a result as a sentence writes them: shares, pairs, intervals, p values.
+    """List the figures of a result as written: percentages, pairs, intervals, p values.
 
-    Doses, times, the bounds of those who were counted ("≥50%") and numbers in names ("IL-12/23") are none.
+    Doses, times, responder thresholds ("≥50%") and numbers in names ("IL-12/23") are left out.
 
     >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
@@ -194,7 +194,7 @@ def figures(sentence: str) -> list[str]:
 
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
-    """Effect sizes with where each begins and ends, its interval included."""
+    """Find effect sizes with start and end offsets, including the interval."""
     hits: list[tuple[Measure, re.Match[str]]] = []
     if _MAY_MEASURE.search(sentence):
         for measure, words, letters in _MEASURES:
@@ -208,7 +208,7 @@ def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
         before = sentence[: match.start()]
         factors = says("factors", before)
         subject = before[: factors.start()] if factors else ""
-        # of what patients had beforehand: "failure was associated with encephalopathy (OR 4.0)"
+        # prognostic factor, not treatment: "failure was associated with encephalopathy (OR 4.0)"
         is_prognosis = bool(subject) and not says("treatment", subject) and not find_drugs(subject)
         if is_prognosis or _SEVERAL.match(rest):
             continue
@@ -257,8 +257,8 @@ _SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
 _DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "mo": 30.4375, "year": 365.25, "yr": 365.25}
 _MONTHS = {unit: days / 30.4375 for unit, days in _DAYS.items()}
 """Months in each unit; a month is a twelfth of 365.25 days."""
-_EVERY = 6  # letters: the word, and a space
-_BESIDE = 18  # letters after a span in which it is named: "4-week placebo run-in"
+_EVERY = 6  # letters: the word and a space
+_BESIDE = 18  # letters to look at after a time span: "4-week placebo run-in"
 _SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
 _LEADS = r"(?:a |an |the |up to |at least |a period of |a total of |mean of |median of |average of )*"
 _FOLLOW_UPS = tuple(
@@ -274,7 +274,7 @@ _FOLLOW_UPS = tuple(
 
 
 def spelled_number(text: str) -> int | None:
-    """Read a whole number in digits or words; None where it is neither.
+    """Parse a whole number in digits or words; None if it is neither.
 
     >>> [spelled_number(t) for t in ("1,099", "Forty-two", "one hundred and twenty", "many")]
     [1099, 42, 120, None]
@@ -300,7 +300,7 @@ def spelled_number(text: str) -> int | None:
 def followup_months(text: str | Sequence[str]) -> Number | None:
     """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
 
-    Ages, histories, times between visits, run-in and washout are none.
+    Ages, histories, times between visits, run-in and washout are left out.
 
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2

@@ -1,6 +1,6 @@
-"""What a record says of a drug in a condition: a `Reading`, made once by a reader, and the verdict that follows.
+"""`Reading`: what a record reports about a drug in a condition, and the verdict derived from it.
 
-Everything after a reader works on readings alone. The verdict is derived by one table (`verdict_from`), never read.
+All later steps use readings only. The verdict is derived by one table (`verdict_from`), never predicted.
 """
 
 from typing import Literal
@@ -10,22 +10,22 @@ from pydantic import BaseModel, Field
 Role = Literal[
     "tested", "comparator", "combined", "background", "cause", "outcome", "mentioned", "other_use", "not_a_drug_here"
 ]
-"""What the drug is in a record. `comparator`: the active control of another drug. `combined`: given with others, its
-own part cannot be told. `background`: everybody takes it. `cause`: it causes, induces or models the condition.
+"""The drug's role in a record. `comparator`: active control of another drug. `combined`: given with others, its own
+effect not separable. `background`: everybody takes it. `cause`: it causes, induces or models the condition.
 `outcome`: it is measured. `mentioned`: named in passing. `other_use`: tested, but for another condition."""
 Match = Literal["same", "narrower", "complication", "broader", "other"]
-"""The record's condition against the one asked about: `narrower` is a subtype or subgroup of it."""
+"""The record's condition relative to the one asked about; `narrower` is a subtype or subgroup of it."""
 OutcomeKind = Literal["efficacy", "harm", "surrogate", "process", "none"]
 """`surrogate` is a marker of uncertain meaning; `process` is kinetics, cost or use."""
 Comparator = Literal["placebo", "none", "active", "dose", "before_after", "not_reported"]
-"""`none` is no treatment or usual care, an add-on against its background alone among them."""
+"""`none` is no treatment or usual care, including add-on against background treatment alone."""
 Effect = Literal["better", "no_difference", "worse", "mixed", "not_reported"]
-"""Of the drug against the comparator, on the outcome that matters for the condition."""
+"""Effect of the drug versus the comparator on the outcome that matters for the condition."""
 Primary = Literal["met", "not_met", "not_reported"]
-"""What became of the primary outcome, or of the main comparison where none is named."""
+"""Result on the primary outcome, or on the main comparison if no outcome is called primary."""
 Indication = Literal["condition", "complication", "other"]
-"""What the drug is given for: the condition asked about itself, a complication or symptom of it, or something else in
-people who have it."""
+"""Reason for giving the drug: the condition asked about, a complication or symptom of it, or something else in people
+who have it."""
 Design = Literal[
     "rct",
     "systematic_review",
@@ -42,16 +42,16 @@ Design = Literal[
     "other",
 ]
 SURE_OF_HARM = 0.6
-"""The probability from which on harm is told as such (`weights.md`)."""
+"""Minimum probability to report harm (`weights.md`)."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
-"""`none`: the record says nothing of the drug's efficacy in the condition."""
+"""`none`: the record does not report on the drug's efficacy in the condition."""
 
 
 class Passage(BaseModel, frozen=True, extra="forbid"):
     """A whole sentence, or several in a row, of a record."""
 
     text: str = Field(min_length=1)
-    """To the letter."""
+    """Verbatim."""
     section: str = "Abstract"
     """`Title`, `Abstract`, `Registry entry`, or a heading of the full text."""
     start: int = Field(ge=0)
@@ -91,37 +91,37 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     alone: bool = True
-    """Whether the drug's own part can be told; False in a combination whose parts were not compared."""
+    """Whether the drug's own effect is separable; False in a combination whose parts were not compared."""
     design: Design = "other"
     participants: int | None = Field(default=None, ge=0)
     """Randomised or analysed; None where not reported."""
     hedged: bool = False
-    """Whether the result is told in guarded words alone: may, might, a trend."""
+    """Whether the result is reported only in hedged words: may, might, a trend."""
     non_inferior: bool = False
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
     passages: tuple[Passage, ...] = ()
     """Whole sentences that carry the verdict; empty where the verdict is none."""
     in_figures: Passage | None = None
-    """Another whole sentence, which tells the result in figures where `passages` hold none; None where none is told."""
+    """Another whole sentence that gives the result in figures if `passages` have none; None if there is none."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
-    """Of the verdict, calibrated; 1 where it is posted as data."""
+    """Calibrated probability of the verdict; 1 if it comes from posted data."""
     sure: bool = True
-    """Whether verdicts of such a probability are right often enough to be shown as such; else it is a leaning."""
+    """Whether verdicts with this probability are right often enough to count; otherwise low confidence."""
     harm: float | None = Field(default=None, ge=0.0, le=1.0)
-    """The probability that it reports harm by the drug; None where a reader tells it by the other fields alone."""
+    """Probability that it reports harm by the drug; None if the reader derives harm from the other fields."""
     reader: str
     version: str
 
     @property
     def does_harm(self) -> bool:
-        """Whether it surely reports harm by the drug: as worse than without it, or as a cause."""
+        """Whether it reports harm by the drug with enough confidence: worse than without it, or a cause."""
         if self.harm is not None:
             return self.harm >= SURE_OF_HARM
         return self.role == "cause" or (self.kind == "harm" and self.effect == "worse")
 
     @property
     def verdict(self) -> Verdict:
-        """What follows from the fields by `verdict_from`."""
+        """The verdict derived from the fields by `verdict_from`."""
         return verdict_from(
             self.role, self.match, self.kind, self.comparator, self.effect, self.hedged, self.non_inferior
         )
@@ -136,13 +136,13 @@ def verdict_from(
     hedged: bool,
     non_inferior: bool,
 ) -> Verdict:
-    """The one table from fields to verdict.
+    """Derive the verdict from the fields; the one table for it.
 
-    A drug that is not studied or spoken of for its effect, another condition, or another kind of outcome than efficacy
-    gives none. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference
-    from an active drug is neutral unless non-inferiority to it was shown. Mixed, hedged and unreported effects are
-    neutral. A comparator is judged by what it did itself: that another drug did better says nothing against it. What a
-    review says of a drug in passing counts: whoever reads it labels it so.
+    The verdict is none if the drug's effect is not studied or mentioned, the condition is another, or the outcome is
+    not efficacy. Better supports. Worse contradicts, and so does no difference from placebo or nothing; no difference
+    from an active drug is neutral unless non-inferiority was shown. Mixed, hedged and unreported effects are neutral.
+    A comparator is judged by its own effect: a better result of another drug does not contradict it. A review's
+    passing mention of an effect counts.
     """
     if role not in _CREDITED or match not in _CREDITED_MATCH or kind not in _CREDITED_KIND:
         return "none"
@@ -159,7 +159,7 @@ def verdict_from(
 
 
 def indication_from(match: Match) -> Indication:
-    """What a drug is given for where a reader tells the record's condition alone."""
+    """Derive the indication for readers that only report how the condition matches."""
     return match if match in ("complication", "other") else "condition"
 
 

@@ -1,11 +1,11 @@
-"""What registries of trials write in plain words: outcomes, groups, reasons for stopping.
+"""Interpret free text in trial registries: outcomes, groups, reasons for stopping.
 
-Which way an outcome is good for the patient follows from its title, its unit and what its description says of it.
-Scales whose direction is fixed by their authors stand in `cues.tsv`; others are read by what the record says of them.
-Results are posted by groups with titles and descriptions; what each of them was given stands with the arms of the
-protocol (https://clinicaltrials.gov/data-api/about-api/study-data-structure). Why a trial was stopped is free text by
-its sponsor (https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). A stop for benefit alone proves
-nothing: such trials overstate effects (https://doi.org/10.1001/jama.2010.310); their posted results are read instead.
+Whether more of an outcome is good for the patient follows from its title, unit and description. Scales with a
+direction fixed by their authors are listed in `cues.tsv`; for others the record's description decides.
+Results are posted by groups with titles and descriptions; each group's treatment is found in the arms of the
+protocol (https://clinicaltrials.gov/data-api/about-api/study-data-structure). The reason for stopping is the sponsor's
+free text (https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). Stopping for benefit is no evidence
+by itself, since such trials overstate effects (https://doi.org/10.1001/jama.2010.310); posted results are used instead.
 """
 
 import math
@@ -32,7 +32,7 @@ _SCALES = tuple(
         ("less", "worse", True),
     )
 )
-"""What descriptions say of a scale, and whether more of it is good then."""
+"""Wordings that describe a scale, and whether more of it is then good."""
 _BY_SO_MUCH = re.compile(
     r"(?:(?:≥|>=?|at least|or more|greater)\W*(?:a )?\d+ ?(?:%|percent)?|\b\d+ ?(?:%|percent))\W*"
     r"(?:or (?:more|greater) )?(?:reduction|decrease|improvement|decline|drop)\b",
@@ -41,16 +41,16 @@ _BY_SO_MUCH = re.compile(
 
 
 def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
-    """What an outcome measures if it is not whether the drug works; None if it is, as far as its title says."""
+    """Classify an outcome that does not measure efficacy, by its title; None if it measures efficacy."""
     title = str(outcome.get("title") or "")
     kinds: tuple[Beside, ...] = get_args(Beside)
     return next((kind for kind in kinds if says(f"of {kind}", title)), None)
 
 
 def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
-    """Whether larger posted values are good for the patient; None where the record does not say.
+    """Whether larger posted values are good for the patient; None if the record does not say.
 
-    What the description says of the scale comes first, then what is counted, then the name of the outcome.
+    The description of the scale decides first, then the unit, then the name of the outcome.
 
     Args:
         outcome: `title`, `unit`, `description` and `values` as `clinicaltrials_record.parse_results` gives them.
@@ -90,7 +90,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
 
 
 def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
-    """Whether what a ratio of hazards, odds, risks or rates counts is good; None where the record does not say.
+    """Whether the events that a hazard, odds, risk or rate ratio counts are good; None if the record does not say.
 
     A hazard ratio for survival counts deaths.
     """
@@ -115,7 +115,7 @@ def _good_event(text: str) -> bool | None:
 
 
 def posted_number(text: Any) -> float | None:
-    """A posted number; None for `NA`, a bound, or none."""
+    """Parse a posted number; None for `NA`, a bound, or a missing value."""
     try:
         value = float(str(text).replace(",", "").replace("−", "-"))
     except ValueError:
@@ -124,7 +124,7 @@ def posted_number(text: Any) -> float | None:
 
 
 def higher_is_better(outcome: str) -> bool | None:
-    """Tell whether more of an outcome is good; None where the name does not say.
+    """Whether more of an outcome is good; None if the name does not say.
 
     >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
     [False, True, True, False, None]
@@ -154,18 +154,18 @@ _FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One group with the drug beside one without."""
+    """A group with the drug and a group without."""
 
     drug: str
-    """Title of the group that had it."""
+    """Title of the group that got the drug."""
     other: str
-    """Title of the group that had not."""
+    """Title of the group that did not."""
     against: Against
     """`nothing`: placebo, sham, no treatment, or the same treatment without the drug."""
 
 
-class _Given(NamedTuple):
-    """What a group had."""
+class _Treatment(NamedTuple):
+    """What a group was given."""
 
     has_drug: bool
     inert: bool
@@ -178,7 +178,7 @@ class _Given(NamedTuple):
 def comparison(
     groups: Sequence[str], outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> Comparison | str:
-    """Tell drug from comparator in an analysis of two groups.
+    """Find which of two compared groups had the drug and which the comparator.
 
     Args:
         groups: titles of the groups that the analysis compares.
@@ -187,14 +187,14 @@ def comparison(
         names: the drug's names.
 
     Returns:
-        The comparison, or why there is none to be read.
+        The comparison, or the reason why there is none.
     """
     if len(groups) != 2:
         return (
             "the analysis names one group alone" if len(groups) == 1 else "the analysis covers several groups at once"
         )
     described = {str(g.get("name")): str(g.get("description") or "") for g in outcome.get("groups", ())}
-    first, second = (_given(title, described.get(title, ""), arms, names) for title in groups)
+    first, second = (_find_treatment(title, described.get(title, ""), arms, names) for title in groups)
     if first.has_drug and second.has_drug:
         return "the drug is on both sides"
     if not first.has_drug and not second.has_drug:
@@ -209,15 +209,15 @@ def comparison(
         return Comparison(drug, other, "active")
     if theirs.inert or theirs.kind in ("PLACEBO_COMPARATOR", "SHAM_COMPARATOR", "NO_INTERVENTION"):
         return Comparison(drug, other, "nothing")
-    if theirs.others:  # the same background treatment, the drug left out
+    if theirs.others:  # same background treatment without the drug
         return Comparison(drug, other, "nothing")
     if theirs.kind == "ACTIVE_COMPARATOR":
         return Comparison(drug, other, "active")
     return "what the other group had is not said"
 
 
-def _given(title: str, described: str, arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> _Given:
-    """What a group had by the arm that its title names: the same words, or all of the one's within the other's."""
+def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> _Treatment:
+    """Find a group's treatment from the arm with the same title, or with one title's words all in the other's."""
     wanted, *labels = (
         _FILLERS.sub(" ", label.lower()).split() for label in (title, *(str(arm.get("label") or "") for arm in arms))
     )
@@ -231,7 +231,7 @@ def _given(title: str, described: str, arms: Sequence[Mapping[str, Any]], names:
         text = _without_placebo(f"{title} ; {described}", names)
     own = {each.name for name in names for each in find_drugs(name)} | {"sodium chloride"}
     others = frozenset(each.name for each in find_drugs(text)) - own
-    return _Given(_holds(text, names), bool(says("nothing", text)), others, str(arm.get("type") or ""))
+    return _Treatment(_holds(text, names), bool(says("nothing", text)), others, str(arm.get("type") or ""))
 
 
 def _holds(text: str, names: Sequence[str]) -> bool:
@@ -239,7 +239,7 @@ def _holds(text: str, names: Sequence[str]) -> bool:
 
 
 def _without_placebo(text: str, names: Sequence[str]) -> str:
-    """Take out drugs that are named for their placebo alone: "placebo matching X", "X placebo"."""
+    """Remove drugs that only name their placebo: "placebo matching X", "X placebo"."""
     named = {*names, *(mention.text for mention in find_drugs(text))}
     for name in sorted(named, key=lambda each: (-len(each), each)):
         text = re.sub(rf"{_IN_PLACEBO}\b{re.escape(name)}\b", " placebo ", text, flags=re.IGNORECASE)
@@ -255,19 +255,19 @@ def _without_placebo(text: str, names: Sequence[str]) -> str:
 StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
 
 
-# Words that name harm or effect without giving them as the reason: whoever looks after them, denials.
+# Words for harm or effect that are not the reason: safety boards, denials.
 _OTHERS = r"{said of others}|{said of the plan}[^.;]*"
 _DENIALS = r"{said not}[^.;]{0,60}?{safety or effect}(?:\s*(?:/|and|or|,|nor)\s*\w+){0,3}"
 
 
 def why_stopped_kind(text: str | None) -> StoppingKind | None:
-    """Name the kind of reason for which a trial stopped.
+    """Classify the reason why a trial stopped.
 
     Args:
         text: the sponsor's words; None or empty where none are given.
 
     Returns:
-        None where no reason is reported; `administrative` for every reason that speaks of neither harm nor effect.
+        None if no reason is reported; `administrative` for every reason other than harm or effect.
 
     >>> why_stopped_kind("Slow enrolment; the decision was not related to any safety or efficacy concern")
     'administrative'
@@ -294,7 +294,7 @@ _THRESHOLD = re.compile(
 
 
 def named_thresholds(comment: str) -> list[float]:
-    """The values of p that a comment says had to be reached.
+    """Extract the significance thresholds for p that a comment states.
 
     >>> named_thresholds("Significant if below 0.025")
     [0.025]

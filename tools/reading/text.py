@@ -1,8 +1,8 @@
-"""How a text is cut: tokens, sentences, and what each sentence is for; and whether it says one of the cues of a table.
+"""Split text into tokens and sentences, find sentence roles from headings, and look up cues from a table.
 
 Sentence roles follow the parts of structured abstracts (aim, background, method, result, conclusion) as the National
-Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading decides where
-there is one.
+Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading, if there
+is one, decides.
 """
 
 import re
@@ -44,7 +44,7 @@ _ROLE_OF = tuple((role, re.compile(rf"(?:[a-z/]+ ){{0,3}}?(?:{names})\b", re.IGN
 
 
 def plain(text: str) -> str:
-    """Write dashes, thin spaces, raised dots and quotes in one way; the length stays the same."""
+    """Normalise dashes, thin spaces, raised dots and quotes; the length stays the same."""
     return text.translate(_MARKS)
 
 
@@ -57,15 +57,15 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens of a text that `plain` has written, in order."""
+    """Split a text normalised by `plain` into tokens, in order."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # a few capitals grow when lowered; their places must not move
+    if len(lowered) != len(text):  # a few capitals get longer in lower case; offsets must not shift
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
     return [Token(found.group(), *found.span()) for found in _TOKEN.finditer(lowered)]
 
 
 def says(cue: str, text: str) -> re.Match[str] | None:
-    """Where a text first says one of the cues that stand under a name in this package's `cues.tsv`; None if it doesn't.
+    """Find the first match in a text of a cue named in this package's `cues.tsv`; None if there is none.
 
     >>> says("blinded", "A randomised, double-blind trial").group()
     'double-blind'
@@ -74,7 +74,7 @@ def says(cue: str, text: str) -> re.Match[str] | None:
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Character offsets of each sentence of a text from `start` on, abbreviations and decimals whole.
+    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals.
 
     >>> text = "Drug A vs. placebo gave P = .03. No deaths occurred."
     >>> [text[a:b] for a, b in sentence_spans(text)]
@@ -93,7 +93,7 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, marks and white space written in one way.
+    """Split a text into sentences, with punctuation and white space normalised.
 
     >>> sentences("Drug A vs. placebo gave P = .03.  No deaths occurred.")
     ['Drug A vs. placebo gave P = .03.', 'No deaths occurred.']
@@ -103,7 +103,7 @@ def sentences(text: str) -> list[str]:
 
 
 def heading_role(text: str, start: int) -> SentenceRole | None:
-    """What a heading at an offset says that follows; None where there is no heading that is known."""
+    """Return the role that a heading at an offset introduces; None if there is no known heading."""
     heading = _HEADING.match(text, start)
     if heading is None:
         return None
@@ -117,9 +117,9 @@ ZONES: dict[SentenceRole, str] = {
 
 
 def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
-    """The features of a sentence: its words and pairs of words, how it begins, where it stands among `count`.
+    """List a sentence's features: words and word pairs, its beginning, its position among `count` sentences.
 
-    Each once and always in the same order, in which a head sums their weights.
+    Unique and in a fixed order, so that a head sums their weights in the same order.
     """
     found = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
     found += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]

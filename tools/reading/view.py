@@ -1,8 +1,8 @@
-"""What the reader sees of a record when one drug and one condition are asked about: words, signs for names, pieces.
+"""The reader's input: a record masked for one drug and one condition, cut into word pieces.
 
-The drug asked about, its class, other drugs, the condition asked about and other conditions stand as signs (`DRUG`,
-`CLASS`, `OTHER`, `COND`, `ELSE`), conditions with their names behind; numbers stand as `0`, p values as `P<` or `P>`.
-The drug has no name, so that nothing is told from what is known of it.
+The drug asked about, its class, other drugs, the condition asked about and other conditions are replaced by signs
+(`DRUG`, `CLASS`, `OTHER`, `COND`, `ELSE`), conditions followed by their names; numbers by `0`, p values by `P<`, `P>`.
+The drug's name is hidden so that the model cannot use prior knowledge of the drug.
 """
 
 import re
@@ -19,23 +19,23 @@ _SALTS = frozenset(
     "phosphate sodium potassium calcium acetate hcl".split()
 )
 SIGNS = {"DRUG": 1, "COND": 2, "OTHER": 3, "CLASS": 4, "ELSE": 5, "P<": 6, "P>": 7}
-"""Word pieces that stand for names and p values: such as the base was never trained on."""
+"""Word pieces for names and p values; the base model was never trained on these."""
 LONGEST = 240
-"""Pieces of a record that are looked at; of a longer one the sentences that tell least are left out."""
+"""Maximum pieces per record; a longer one loses its least informative sentences."""
 LONGEST_IN_PASSING = 144
-"""The same where one sentence alone names the drug, and neither the title nor the end."""
+"""The same if at most one sentence names the drug, and it is not the title, the last one or a conclusion."""
 LONGEST_WHOLE = 160
-"""The same where a record's design is told."""
-_NAME = 12  # pieces of the condition's name
+"""The same for predicting a record's design."""
+_NAME = 12  # maximum pieces of the condition's name
 _ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
 _SOON_OF_DESIGN = {zone: at for at, zone in enumerate("TMARCB")}
-_LONGEST_WORD = 100  # letters, as BERT's own tokeniser has it; cutting takes their square
-_REMEMBERED = 50_000  # words whose pieces are kept: a file of any size is read in constant memory
+_LONGEST_WORD = 100  # letters, as in BERT's tokeniser; splitting takes quadratic time
+_REMEMBERED = 50_000  # size of the word cache, so that memory stays constant for files of any size
 
 
 class View:
-    """A document as seen when one drug and one condition are asked about."""
+    """A document masked for one drug and one condition."""
 
     def __init__(self, document: Document, drug: str, condition: str) -> None:
         self.document = document
@@ -78,7 +78,7 @@ class View:
                 self._put(start, end, "ELSE")
 
     def _put(self, start: int, end: int, sign: str) -> None:
-        """Write a sign in place of the tokens between two characters."""
+        """Replace the tokens between two offsets by a sign."""
         document = self.document
         at = next((document.starts[place] for place in range(start, end) if place in document.starts), None)
         if at is None or self.words[at] in ("DRUG", "COND"):
@@ -93,12 +93,12 @@ class View:
 
     @cached_property
     def sentences(self) -> list[tuple[str, ...]]:
-        """The words of each sentence, signs in place, empty ones dropped."""
+        """The words of each sentence with signs, without empty ones."""
         return [tuple(filter(None, self.words[first:last])) for first, last in self.document.spans]
 
     @cached_property
     def spelt(self) -> list[tuple[str, ...]]:
-        """The same with the names of conditions after their signs."""
+        """The same, with conditions' names after their signs."""
         return [tuple(self._with_names(first, last)) for first, last in self.document.spans]
 
     def _with_names(self, first: int, last: int) -> Iterator[str]:
@@ -111,7 +111,7 @@ class View:
 
 
 def _literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
-    """Where a name stands word for word, plural or not."""
+    """Yield the offsets of exact matches of a name, singular or plural."""
     words = name.replace("-", " ").split()
     if not words:
         return
@@ -121,7 +121,7 @@ def _literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
 
 
 def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
-    """Where the words of a condition stand, if not together: those of five letters and more, by their first six."""
+    """Yield the offsets of single words of a condition: five letters or more, compared by their first six."""
     heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
     for word, start, end in document.pieces:
         if word[:6] in heads and len(word) >= 5:
@@ -129,10 +129,10 @@ def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
 
 
 class Pieces:
-    """Cuts words into the pieces of a vocabulary, the longest first (WordPiece, https://arxiv.org/abs/1609.08144).
+    """Splits words into the pieces of a vocabulary, longest first (WordPiece, https://arxiv.org/abs/1609.08144).
 
     Args:
-        names: the pieces in their order; those that go on with a word begin with `##`.
+        names: the pieces in order; those that continue a word begin with `##`.
     """
 
     UNKNOWN, START, END = 100, 101, 102
@@ -144,7 +144,7 @@ class Pieces:
         self._cut: dict[str, tuple[int, ...]] = {}
 
     def of(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word as `Document.words` shows it."""
+        """Return the pieces of a word in the form of `Document.words`."""
         found = self._cut.get(word)
         if found is None:
             found = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
@@ -153,7 +153,7 @@ class Pieces:
         return found
 
     def of_all(self, words: Sequence[str]) -> list[int]:
-        """The pieces of words in a row."""
+        """Return the pieces of several words, concatenated."""
         return [piece for word in words for piece in self.of(word)]
 
     def _pieces(self, word: str) -> list[int]:
@@ -174,22 +174,22 @@ class Pieces:
 
 
 class Shown(NamedTuple):
-    """What the encoder sees."""
+    """Input of the encoder."""
 
     pieces: list[int]
     orders: list[int]
-    """The sentences that are looked at."""
+    """Indices of the sentences included."""
     places: list[int]
-    """Where each of them begins, at the piece that tells its part of the record."""
+    """Where each begins: the index of its zone piece."""
     zones: list[str]
-    """The part of the record that each of them is of."""
+    """Zone letter of each."""
 
 
 def shown(view: View, pieces: Pieces) -> Shown:
-    """Cut a view to what is looked at: title, end, what names the drug, conclusions and results before the rest.
+    """Cut a view to the encoder's input: title, end, sentences naming the drug, conclusions and results first.
 
-    The name of the condition stands before them all, and other conditions keep theirs: what is broader, narrower or
-    another one is told by names.
+    The condition's name comes first and other conditions keep their names, since names tell whether a condition is
+    broader, narrower or another one.
     """
     zones, last = view.document.zones, len(view.sentences) - 1
     named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
@@ -208,7 +208,7 @@ def shown(view: View, pieces: Pieces) -> Shown:
 
 
 def shown_whole(document: Document, pieces: Pieces) -> Shown:
-    """Cut a record to what its design is told from, without a drug or a condition: title, end, methods first."""
+    """Cut a record to the input for its design, without a drug or condition: title, end, methods first."""
     zones, last = document.zones, len(document.sentences) - 1
     words = document.words_without_drugs
     cut = [pieces.of_all(words[each.first : each.last]) for each in document.sentences]
@@ -219,7 +219,7 @@ def shown_whole(document: Document, pieces: Pieces) -> Shown:
 def _cut_to(
     asked: Sequence[int], cut: Sequence[Sequence[int]], zones: Sequence[str], ranks: Sequence[int], longest: int
 ) -> Shown:
-    """The sentences of the lowest ranks that there is room for, in their order."""
+    """Keep the sentences with the lowest ranks that fit, in their order."""
     room, last = longest - 2 - len(asked), len(cut) - 1
     kept: dict[int, list[int]] = {}
     for at in sorted(range(len(cut)), key=lambda at: (ranks[at], at)):
