@@ -1,1 +1,1 @@
-"""Runs: from a question to a report, whatever happens on the way."""
+"""Runs: from a question to a report, even if they are interrupted or fail."""

@@ -1,7 +1,7 @@
-"""What a run may use up, and what it has: tokens, money and time, warned of at 80 %, ended at 100 %.
+"""Budgets of a run: tokens, money and time, with a warning at 80 % and a stop at 100 %.
 
-The hard stop makes the model unavailable: the judge then ends the search, and the baseline analyst writes the report
-from what is there. When the time is up, the run is cancelled. Rounds are kept by the judge.
+The stop makes the model unavailable: the judge then ends the search, and the baseline analyst writes the report from
+what was found. When time is up, the run is cancelled. The judge limits the rounds.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ from willowbark.tools.errors import WillowbarkError
 from ..config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
-BATCH_SHARE = 0.5  # what a token costs in a batch, of its list price: both providers take half
+BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers charge half
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
-PUBLICATIONS, NEWS = 60, 6  # that the first round finds and reads, and that a later round adds
-BATCH_TOKENS = 1_400  # of instructions and schema, said once for each batch of publications
-RECORD_TOKENS = 800  # of a publication, and of what is read in it
-CHOICE_TOKENS, JUDGE_TOKENS = 9_000, 5_600  # of a round: its searches with what is made of them, and its verdict
+PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
+BATCH_TOKENS = 1_400  # of instructions and schema, sent once for each batch of publications
+RECORD_TOKENS = 800  # of a publication, and of what is extracted from it
+CHOICE_TOKENS, JUDGE_TOKENS = 9_000, 5_600  # of a round: its searches with their summaries, and its verdict
 REPORT_TOKENS = 13_000
 
 
 PRICES: Mapping[str, Price] = {
-    # List prices, US dollars for a million tokens, without batches or priority; newer ones go into `[llm.prices]`. They
-    # change, and a model that is not listed is counted in tokens alone. Providers charge less for a prompt that they
-    # have in their cache, and Anthropic a quarter more on taking it in: here every token counts at its list price.
+    # List prices, US dollars for a million tokens, without batches or priority; `[llm.prices]` overrides them. They
+    # change; for a model that is not listed only tokens are counted. Providers charge less for cached prompts, and
+    # Anthropic a quarter more for caching them: here every token counts at its list price.
     "baseline": Price(input=0, output=0),
-    # OpenAI (https://developers.openai.com/api/docs/pricing): not read there, but the same in several public price
-    # lists dated March to November 2026.
+    # OpenAI (https://developers.openai.com/api/docs/pricing): not verified there, but identical in several public
+    # price lists dated March to November 2026.
     "openai/gpt-4.1": Price(input=2.0, output=8.0),
     "openai/gpt-4.1-mini": Price(input=0.4, output=1.6),
     "openai/gpt-4.1-nano": Price(input=0.1, output=0.4),
@@ -50,15 +50,15 @@ PRICES: Mapping[str, Price] = {
     "anthropic/claude-opus-4-5": Price(input=5.0, output=25.0),
     "anthropic/claude-haiku-4-5": Price(input=1.0, output=5.0),
 }
-"""By the model's name in the settings. A model on one's own machine costs nothing: see `price_of`."""
+"""By the model's name in the settings. A model on the user's own machine costs nothing: see `price_of`."""
 
 
 class BudgetExceeded(WillowbarkError):
-    """Nothing is left for another model call."""
+    """The budget allows no further model call."""
 
 
 def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
-    """A model's price; None where it is not known.
+    """Return a model's price; None if unknown.
 
     >>> price_of("openai/gpt-4.1-mini").output
     1.6
@@ -72,32 +72,32 @@ def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None
 
 @dataclass(frozen=True)
 class Prices:
-    """What a run's models cost: the main one, and those of roles."""
+    """Prices of a run's models: the main one, and those of roles."""
 
     main: Price | None
-    """None is not known."""
+    """None if unknown."""
     others: Mapping[str, Price | None] = field(default_factory=dict)
-    """By name, of the models of roles."""
+    """Prices of the models of roles, by model name."""
     roles: RoleSettings = field(default_factory=RoleSettings)
 
     @classmethod
     def of_run(cls, model: str, llm: LLMSettings) -> Self:
-        """What the models of a run cost, its main one and those that the settings name for roles."""
+        """Look up the prices of a run's models: the main one and those that the settings name for roles."""
         names = [name for name in llm.roles.model_dump().values() if name]
         return cls(price_of(model, llm.prices), {name: price_of(name, llm.prices) for name in names}, llm.roles)
 
     @property
     def known(self) -> bool:
-        """Whether all of them are."""
+        """Whether all prices are known."""
         return self.main is not None and None not in self.others.values()
 
     def cost_usd(self, usage: RequestUsage, model: str | None = None, *, in_batch: bool = False) -> float | None:
-        """US dollars of calls of a model; None where its price is not known.
+        """Return the cost of a model's calls in US dollars; None if its price is unknown.
 
         Args:
             usage: tokens of prompts and answers.
-            model: by its name; None, and a name of no role, is the main one.
-            in_batch: whether they were made in a batch.
+            model: name of the model; None, or one that no role uses, means the main model.
+            in_batch: whether the calls were made in a batch.
         """
         price = self.others.get(model or "", self.main)
         if price is None:
@@ -106,16 +106,16 @@ class Prices:
         return full * BATCH_SHARE if in_batch else full
 
     def cost_of(self, turns: Sequence[TurnUsage]) -> float | None:
-        """US dollars of turns; None where a price is not known."""
+        """Return the cost of turns in US dollars; None if a price is unknown."""
         costs = [turn.cost_usd for turn in self.account(turns)]
         return None if None in costs else sum(cost or 0.0 for cost in costs)
 
     def account(self, turns: Sequence[TurnUsage], total: RequestUsage | None = None) -> list[TurnUsage]:
-        """A report's account: turns by round and agent, with US dollars where the price is known.
+        """Build a report's account: turns by round and agent, with US dollars where the price is known.
 
         Args:
-            turns: what each used up.
-            total: of the whole run: what was used beside the turns comes as an entry of its own. None adds none.
+            turns: usage of each turn.
+            total: usage of the whole run; what exceeds the turns becomes an extra entry. None adds none.
         """
         entries = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
         if total is not None:
@@ -134,16 +134,16 @@ class Prices:
 
 
 class Budget:
-    """Counts what a run's model calls use up.
+    """Counts the tokens and the cost of a run's model calls.
 
     Args:
-        price: of the model, or of all of them; None is not known, and money is not counted.
+        price: of the model, or of all models; with None (unknown), money is not counted.
         max_tokens: of the whole run; None sets no limit.
         max_cost_usd: of the whole run; None sets no limit.
-        warn: called once with a line, at 80 % of a limit.
+        warn: called once with a message, at 80 % of a limit.
 
     Attributes:
-        calls: how many calls there were, and how many of them failed.
+        calls: numbers of all calls and of failed ones.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Budget:
 
     @property
     def share(self) -> float:
-        """The part of the tightest limit that is used up; 0 without limits."""
+        """Used fraction of the tightest limit; 0 without limits."""
         shares = [0.0]
         if self._max_tokens is not None:
             shares.append(self.tokens / self._max_tokens)
@@ -180,11 +180,11 @@ class Budget:
 
     @property
     def is_low(self) -> bool:
-        """Whether what is left belongs to the report."""
+        """Whether only the reserve for the report is left."""
         return self.share > 1 - BUDGET_RESERVE
 
     def check(self) -> None:
-        """Let another call pass.
+        """Check that another call is allowed.
 
         Raises:
             BudgetExceeded: a limit is reached.
@@ -193,7 +193,7 @@ class Budget:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
     def used(self, usage: RequestUsage, model: str | None = None, *, in_batch: bool = False) -> None:
-        """Count one call that a model answered, as `Prices.cost_usd` takes it."""
+        """Count one answered call; arguments as in `Prices.cost_usd`."""
         self.calls = self.calls.model_copy(update={"made": self.calls.made + 1})
         add_usage(self._used, usage)
         self._cost_usd += self.prices.cost_usd(usage, model, in_batch=in_batch) or 0.0
@@ -202,13 +202,13 @@ class Budget:
             self._warn(f"{self.share:.0%} of the budget is used up: {self}")
 
     def failed(self, reason: str) -> None:
-        """Count one call that was not; that the budget itself forbade it is no failure of the model's."""
+        """Count one unanswered call; one that the budget refused is not counted as the model's failure."""
         if reason != BudgetExceeded.__name__:
             made, failed = self.calls.made + 1, self.calls.failed + 1
             self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
-        """The turns with what they cost, by round and agent; what was used beside them comes last."""
+        """Return the turns with their costs, by round and agent, and usage outside of turns last."""
         return self.prices.account(turns, self._used)
 
     def __str__(self) -> str:
@@ -220,7 +220,7 @@ class Budget:
 
 
 def rounds_warning(iteration: int, most: int) -> list[str]:
-    """A line once 80 % of the rounds are over, and another is still allowed; empty at any other time.
+    """Warn in one line once 80 % of the rounds are over and another is still allowed; otherwise return nothing.
 
     >>> [rounds_warning(iteration, 5) for iteration in (3, 4, 5)]
     [[], ['4 of at most 5 rounds are used up'], []]
@@ -230,7 +230,7 @@ def rounds_warning(iteration: int, most: int) -> list[str]:
 
 
 def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int) -> str:
-    """One line on what a run takes on a common disease, if it takes all of its rounds; on a rare one it takes less.
+    """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
     'up to about 101,000 tokens, $0.06'
@@ -255,10 +255,10 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
 
 
 class Alarm:
-    """Ends a run when its time is used up, and remembers that it did.
+    """Ends a run when its time is up, and records that it did.
 
     Args:
-        end: ends it.
+        end: called to end the run.
         warn: called once, when `WARN_SHARE` of the time is used up.
 
     Attributes:
@@ -277,7 +277,7 @@ class Alarm:
 
         Args:
             seconds: until it rings.
-            limit: of the whole run, earlier lives included; the warning comes at its share of that.
+            limit: of the whole run, including time before a resume; the warning comes at a share of it.
         """
         ends = monotonic() + seconds
         self._start([(ends - (1 - WARN_SHARE) * limit, self._warn), (ends, self._ring)])

@@ -1,4 +1,4 @@
-"""The course of a run: the team at work, told as events, kept in the journal, ended in time."""
+"""Execute a run: turn the team's work into events, keep it in the journal, end it in time."""
 
 import asyncio
 import logging
@@ -44,37 +44,37 @@ from .options import RunOptions
 
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
-_UNDERSTANDING = "the question in words"  # names, among the answers of the journal, the one that came before the run
-_PULSE_S = 0.5  # between two looks at what agents do in silence
+_UNDERSTANDING = "the question in words"  # key of the journal's answer from before the run
+_PULSE_S = 0.5  # between updates while no message arrives
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 @dataclass(eq=False)
 class Course:
-    """A run that is about to be lived, for the first time or again."""
+    """A run to execute: a new one, a resumed one or a replay."""
 
     question: str
-    """Checked."""
+    """Already validated."""
     settings: Settings
     client: ChatCompletionClient
-    """The model itself; left open."""
+    """Client of the main model; left open."""
     endpoints: Endpoints
-    """Where the sources are."""
+    """Addresses of the sources."""
     options: RunOptions
-    """Who is told of it, and who may stop it."""
+    """Provides hooks, recorder and cancellation token."""
     _: KW_ONLY
     model: Model
-    """What the ledger and the price list know of the model."""
+    """The main model, as ledger and price list describe it."""
     others: Mapping[str, ChatCompletionClient] = field(default_factory=dict)
-    """The clients of the models that the settings name for roles, by their names; left open."""
+    """Clients of the models that the settings name for roles, by model name; left open."""
     approver: ApproverAgent | None = None
-    """Asks a person before the report; None asks nobody."""
+    """Asks a person before the report; None skips this."""
     journal: Journal | None = None
-    """Keeps the run, and answers what it did before; None keeps nothing."""
+    """Records the run, and answers repeated requests; None records nothing."""
     waited_s: InitVar[float] = 0.0
-    """Seconds of the run's time that went before it: the model was asked whether it answers."""
+    """Seconds already spent, on checking that the model answers; they count towards the run's time."""
     understanding: InitVar[RequestUsage | None] = None
-    """Tokens that it took the model to put the question into words; None where the rules did."""
+    """Tokens that the model used to interpret the question; None if the rules interpreted it."""
 
     def __post_init__(self, waited_s: float, understanding: RequestUsage | None) -> None:
         journal, limits = self.journal, self.settings.research.limits
@@ -95,7 +95,7 @@ class Course:
         name = self.model.name
         if understanding is None and journal is not None and (kept := journal.find_answer(_UNDERSTANDING)):
             understanding = RequestUsage(**kept["usage"])
-        elif understanding is not None and journal is not None:  # every later life of the run counts it too
+        elif understanding is not None and journal is not None:  # counted again whenever the run is resumed
             answer = CreateResult(finish_reason="stop", content=self.question, usage=understanding, cached=False)
             cost = self._budget.prices.cost_usd(understanding, name)
             journal.keep_answer(_UNDERSTANDING, name, answer, understanding, cost)
@@ -106,7 +106,7 @@ class Course:
         self._alarm = Alarm(self._end, lambda: self._warnings.append(time_warning))
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Live it: events, the last one `complete` with the report as its data."""
+        """Execute the run as a stream of events; the last one is `complete` with the report as its data."""
         if self.options.cancellation_token is not None:
             self.options.cancellation_token.add_callback(self._readings.stop)
             self.options.cancellation_token.add_callback(self._token.cancel)
@@ -124,13 +124,13 @@ class Course:
     async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
         narrator, journal, asked = self._narrator, self.journal, self.settings.research
 
-        # 1. The question, and about what it takes.
+        # 1. The question, and its estimated cost.
         yield AgentEvent(type="started", message=self.question)
         if self.model.name != BASELINE:
             takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
             yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}")
 
-        # 2. The team works until its report, or until it is stopped; every turn is kept before it is told.
+        # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         recorder: Recorder | None = self.options.recorder
         if journal is not None:
             journal.attach(recorder, self._end)
@@ -142,7 +142,7 @@ class Course:
         async with Transport(self.endpoints, recorder=recorder, policy=policy) as transport:
             team = self._team(transport)
             if asked.limits.max_seconds is not None and not (journal is not None and journal.replaying):
-                left = asked.limits.max_seconds - self._spent_s  # a replay meets its earlier end instead
+                left = asked.limits.max_seconds - self._spent_s  # a replay ends where the run ended
                 self._alarm.set(max(0.0, left), asked.limits.max_seconds)
             try:
                 async with aclosing(team.run_stream(task=question, cancellation_token=self._token)) as messages:
@@ -167,11 +167,11 @@ class Course:
                         if isinstance(message, AssessmentMessage):
                             self._warnings += rounds_warning(iteration, asked.max_iterations)
             except (asyncio.CancelledError, Exception) as error:
-                is_stop = self._token.is_cancelled()  # whatever it made agents raise
+                is_stop = self._token.is_cancelled()  # agents may raise anything
                 if is_stop or isinstance(error, asyncio.CancelledError):
                     self._readings.stop()
                     if not is_stop:
-                        raise  # the caller's own task is being cancelled: nobody would read a report
+                        raise  # the caller's task is being cancelled: no one would read a report
                 _log.log(logging.INFO if is_stop else logging.WARNING, "the team stopped: %s", type(error).__name__)
                 if journal is not None and journal.failure is not None:
                     narrator.stop_reason, failure_told = "error", True
@@ -186,19 +186,19 @@ class Course:
             finally:
                 self._alarm.clear()
                 self._token.cancel()
-                await asyncio.sleep(0)  # lets what was cancelled end before its connections are closed
+                await asyncio.sleep(0)  # lets cancelled tasks end before their connections are closed
 
-        # 3. The report: the team's, one written in an earlier life, or one of what was found until the stop.
+        # 3. The report: the team's, one from before a resume, or one of what was found until the stop.
         report = narrator.report or report_of(self._earlier)
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             reason = "timeout" if self._alarm.rang else narrator.stop_reason
             in_hand = [FindingsMessage(content=each, source=name) for name, each in self._in_hand.items()]
             said = merge_earlier_messages(self._earlier, [*(narrator.messages or [question]), *in_hand])
-            readings = Readings() if self._earlier else self._readings  # what an earlier life read is read again
+            readings = Readings() if self._earlier else self._readings  # readings from before a resume are made again
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
-        # 4. The end is kept; a ledger that cannot take it is told once.
+        # 4. The end is recorded; a ledger that cannot be written is reported once.
         complete = narrator.event("complete", line, report, agent="report")
         complete = complete.model_copy(update=cost_of_turn if narrator.report is not None else {})
         if journal is not None and not failure_told:
@@ -209,12 +209,12 @@ class Course:
         yield complete
 
     def _end(self) -> None:
-        """Stop at once: read nothing more, and ask nobody."""
+        """Stop at once: no more reading, no more requests."""
         self._readings.stop()
         self._token.cancel()
 
     def _team(self, transport: Transport) -> ResearchTeam:
-        """The team on the run's models, each through the journal and the budget."""
+        """Build the team on the run's models, each with journal and budget."""
 
         def journaled(client: ChatCompletionClient, name: str) -> JournaledClient:
             llm = self.settings.llm
@@ -231,11 +231,11 @@ class Course:
         decided = [turn.message["content"] for turn in self._earlier if turn.type == ApprovalMessage.__name__]
         run = RunContext(
             transport,
-            exhausted=self._exhausted,
+            exhausted=self._find_exhausted,
             account=None if self.model.name == BASELINE and not roles else self._budget.account,
             calls=lambda: self._budget.calls,
             decided=Approval.model_validate(decided[-1]) if decided else None,
-            waiting=self._waiting,
+            waiting=self._pause_clock,
             readings=self._readings,
             reads_in_batches=self.settings.llm.batch,
         )
@@ -244,11 +244,11 @@ class Course:
 
     @property
     def _spent_s(self) -> float:
-        """Seconds of work so far, in earlier lives too."""
+        """Seconds of work so far, including before a resume."""
         return time.monotonic() - self._began if self.journal is None else self.journal.spent_s
 
-    def _exhausted(self, iteration: int) -> Exhausted | None:
-        """Which budget is used up but for the reserve; in a round lived before, the clock says what it said then."""
+    def _find_exhausted(self, iteration: int) -> Exhausted | None:
+        """Return the budget used up except for its reserve; a replayed round repeats its earlier verdict on time."""
         if self._budget.is_low:
             return "token_budget_exceeded"
         verdicts = [turn.message["content"] for turn in self._earlier if turn.type == AssessmentMessage.__name__]
@@ -261,8 +261,8 @@ class Course:
         return "timeout" if late else None
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
-        """A person is waited for: that time counts for no limit."""
+    def _pause_clock(self) -> Iterator[None]:
+        """Stop the clock while a person is asked."""
         since = time.monotonic()
         with self._alarm.paused():
             try:
@@ -275,9 +275,9 @@ class Course:
 async def _with_pulse(
     messages: AsyncGenerator[_Message, None], stop: Callable[[], None]
 ) -> AsyncGenerator[_Message | None, None]:
-    """Messages as they come, and None whenever none came for a moment.
+    """Yield messages as they arrive, and None whenever none has arrived for a moment.
 
-    Whoever leaves while one is waited for has `stop` called first: the team ends its turn before it ends.
+    If the caller leaves during a wait, `stop` is called first, so that the team finishes its turn.
     """
     while True:
         coming = asyncio.ensure_future(anext(messages, None))

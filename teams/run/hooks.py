@@ -1,6 +1,6 @@
-"""Hooks: async functions of the caller's that are told of a run's events, sorted by what they are about.
+"""Hooks: the caller's async functions that receive a run's events, by kind of event.
 
-Hooks change nothing; one that fails or hangs is noted among the events and does not stop the run.
+Hooks change nothing; a failing or hanging hook is reported as an event and does not stop the run.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from willowbark.tools.search import SourceReply, Status
 
 from ..events import AgentEvent
 
-HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is left behind
+HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
 Hook = Callable[[AgentEvent], Awaitable[None]]
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """A set of hooks; None calls nothing."""
+    """A set of hooks; None calls none."""
 
     before_tool: Hook | None = None
     """Gets `searching`: an agent calls a tool."""
@@ -34,7 +34,7 @@ class Hooks:
 
 
 async def call_hooks(hooks: Sequence[Hooks], event: AgentEvent) -> list[str]:
-    """Call the hooks that an event belongs to; gives a line for each that failed."""
+    """Call the hooks for an event; return one line for each that failed."""
     problems = []
     for one in hooks:
         due = [{"searching": one.before_tool, "search_complete": one.after_tool}.get(event.type)]
@@ -43,7 +43,7 @@ async def call_hooks(hooks: Sequence[Hooks], event: AgentEvent) -> list[str]:
             try:
                 async with asyncio.timeout(HOOK_TIMEOUT_S):
                     await hook(event)
-            except Exception as error:  # noqa: BLE001  hooks are anyone's code
+            except Exception as error:  # noqa: BLE001  hooks are the caller's code
                 _log.warning("a hook failed: %s", type(error).__name__)
                 problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
     return problems
@@ -51,12 +51,12 @@ async def call_hooks(hooks: Sequence[Hooks], event: AgentEvent) -> list[str]:
 
 @dataclass
 class TokenCounter:
-    """Counts tokens by agent and round, and what they cost."""
+    """Counts tokens by agent and round, and their cost."""
 
     by_agent: Counter[str] = field(default_factory=Counter)
     by_round: Counter[int] = field(default_factory=Counter)
     cost_usd: float | None = 0.0
-    """US dollars of all turns; None once there was one whose price is not known."""
+    """US dollars of all turns; None once a turn's price was unknown."""
 
     @property
     def hooks(self) -> Hooks:
@@ -72,7 +72,7 @@ class TokenCounter:
 
 @dataclass
 class ErrorTracker:
-    """Keeps what sources failed to give."""
+    """Records the failures of sources."""
 
     errors: list[str] = field(default_factory=list)
 

@@ -1,7 +1,7 @@
-"""Logs of what happens inside, on stderr: `-v` tells events, `-vv` details, `--log-json` writes a line of JSON each.
+"""Logs on stderr: `-v` logs events, `-vv` details; with `--log-json`, each line is JSON.
 
-Modules log with the standard library; structlog lays it out. AutoGen's events come as objects that hold whole prompts:
-their kind and their numbers are logged, their texts are not. Values of key variables are masked wherever they appear.
+Modules log with the standard library; structlog formats it. AutoGen's event objects contain whole prompts: only their
+kind and numbers are logged, not their texts. Values of key variables are masked wherever they appear.
 """
 
 import logging
@@ -19,7 +19,7 @@ from ..events import AgentEvent
 _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")
 _MORE = ("httpx", "urllib3", "asyncio")  # with -vv
 _EXTRAS = ("round", "told", "records", "source", "agent", "tool", "status", "tokens", "cost_usd", "stop_reason")
-_ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # what AutoGen adds to an agent's name
+_ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # suffix that AutoGen adds to an agent's name
 _SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6  # characters; masking shorter values would garble ordinary words
@@ -27,7 +27,7 @@ _log = logging.getLogger("willowbark.run")
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to what stderr is at that moment: a live progress line redirects it."""
+    """Writes to the current stderr, which a live progress line redirects."""
 
     @property
     def stream(self) -> TextIO:
@@ -35,7 +35,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, _: TextIO) -> None:
-        """Nothing to keep."""
+        """Ignore assignments."""
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
     Args:
         verbosity: 0 logs nothing, 1 events, 2 and more details.
         as_json: lines of JSON instead of text.
-        environ: where secrets are that must not be shown.
+        environ: holds the secrets to mask.
     """
     if verbosity <= 0:
         yield
@@ -86,7 +86,7 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
         ],
     )
     handler = _StderrHandler()
-    handler.addFilter(lambda record: type(record.msg).__name__ != "MessageEvent")  # of which nothing could be shown
+    handler.addFilter(lambda record: type(record.msg).__name__ != "MessageEvent")  # only texts, which are not logged
     handler.setFormatter(formatter)
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]
     before = [(each, each.level, each.propagate) for each in loggers]
@@ -104,7 +104,7 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
 
 
 def log_event(event: AgentEvent) -> None:
-    """Log what a run told; pieces of an answer are details."""
+    """Log a run's event; pieces of an answer count as details."""
     level = logging.DEBUG if event.type == "streaming" else logging.INFO
     known = {"agent": event.agent, "tokens": event.tokens, "cost_usd": event.cost_usd}
     extra = {name: value for name, value in known.items() if value is not None}

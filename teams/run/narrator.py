@@ -1,4 +1,4 @@
-"""Turns the team's messages into events while a run goes on, and writes the report of a run that stopped."""
+"""Turn the team's messages into a run's events, and write the report of a run that stopped."""
 
 import asyncio
 import logging
@@ -43,23 +43,23 @@ _log = logging.getLogger("willowbark.run")
 
 @dataclass
 class Narrator:
-    """Turns the team's messages into events, keeping count of the rounds."""
+    """Turns the team's messages into events, and counts rounds."""
 
     asks: bool = False
-    """Whether the candidates are put before a person before the report."""
+    """Whether a person is asked about the candidates before the report."""
     iteration: int = 1
     messages: list[BaseChatMessage] = field(default_factory=list)
     """The chat messages so far, the question first."""
     report: ResearchReport | None = None
     stop_reason: str = "error"
-    """How a report of a run that stopped now should name it."""
+    """Stop reason for a report, if the run stopped now."""
 
     def event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
-        """An event of the present round."""
+        """Create an event of the current round."""
         return AgentEvent(type=kind, message=message, data=data, iteration=self.iteration, agent=agent)
 
     def narrate(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:  # noqa: PLR0912
-        """The events that a message of the team stands for."""
+        """Yield the events for a message of the team."""
         agent = message.source
         is_question = isinstance(message, TextMessage) and agent == "user"
         if isinstance(message, FindingsMessage | AssessmentMessage | ApprovalMessage) or is_question:
@@ -99,7 +99,7 @@ class Narrator:
             yield self.event("judging", message.content, agent=agent)
 
     def _log_choice(self, message: ToolCallRequestEvent) -> None:
-        """Log who searches in this round, by which tools, and why: the kind of question, and the gap to be closed."""
+        """Log who searches in this round, with which tools, and why: the kind of question, and the gap to close."""
         calls = Counter(call.name for call in message.content)
         tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
         question = next((each.content for each in self.messages if isinstance(each, TextMessage)), "")
@@ -113,7 +113,7 @@ class Narrator:
         _log.info("chosen", extra=extra)
 
     def stopped(self, error: BaseException) -> AgentEvent:
-        """The event of a team that was stopped, or failed."""
+        """Create the event of a stopped or failed team."""
         if isinstance(error, asyncio.CancelledError):
             self.stop_reason = "cancelled"
             return self.event("error", "The run was stopped")
@@ -134,15 +134,15 @@ async def partial_report(
     account: Account | None = None,
     readings: Readings | None = None,
 ) -> ResearchReport:
-    """Have the baseline analyst report what a run found before it stopped.
+    """Let the baseline analyst report what a run found before it stopped.
 
     Args:
         messages: the run's chat messages so far, the question first.
-        stop_reason: as the report should name it.
-        settings: of the run; where a person was to be asked and was not, their default holds.
+        stop_reason: as the report states it.
+        settings: of the run; if a person was still to be asked, their default applies.
         model: the run's.
-        account: of the run, which knows what was used beside the turns; None knows the turns alone.
-        readings: of the run, so that nothing is read twice; None reads anew.
+        account: of the run, with usage outside of turns; None counts only the turns.
+        readings: of the run, so that nothing is read twice; None reads again.
 
     Raises:
         WillowbarkError: no report could be made.
@@ -166,22 +166,22 @@ async def partial_report(
 
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """The turns before the report, as messages."""
+    """Convert the turns before the report to messages."""
     return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
 
 
 def report_of(turns: Sequence[Turn]) -> ResearchReport | None:
-    """The report that a run has come to already; None where it has not."""
+    """Return the report among a run's turns; None if there is none yet."""
     written = [turn.message for turn in turns if turn.type == ReportMessage.__name__]
     return ReportMessage.load(written[-1]).content if written else None
 
 
 def merge_earlier_messages(turns: Sequence[Turn], now: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
-    """The messages of an earlier life and of this one, each once.
+    """Merge the messages from before a resume with those since, without duplicates.
 
     Args:
-        turns: of the earlier life.
-        now: what was said in this one, the question first.
+        turns: from before the resume.
+        now: messages since the resume, the question first.
     """
 
     def identity(message: BaseChatMessage) -> tuple[object, ...]:

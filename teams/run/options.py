@@ -1,4 +1,4 @@
-"""Everything that can be set for one run, in one record, for Python, command line, notebook and Studio."""
+"""All options of one run, in one model, for Python, command line, notebook and Studio."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     Asked = Approve | ApproverAgent
     AllHooks = Sequence[Hooks]
-else:  # AutoGen and agents take most of a second: bad input, and that a run has begun, is told before they are loaded
+else:  # AutoGen and agents take most of a second: bad input and a run's start are reported before they load
     Asked = AllHooks = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any
 
 
 def _of_autogen(name: str) -> BeforeValidator:
-    """Takes nothing but an instance of a class of AutoGen's, which is imported when there is something to look at."""
+    """Require an instance of a class of AutoGen's, imported only when there is a value to check."""
 
     def check(value: object) -> object:
         if value is not None:
@@ -47,11 +47,11 @@ def _of_autogen(name: str) -> BeforeValidator:
 _CHOSEN_ANEW = frozenset(
     {"approve", "model_client", "endpoints", "recorder", "cancellation_token", "hooks", "raise_unreachable", "shown"}
 )
-"""What can be chosen whenever a run is gone on with; the rest it keeps from its start."""
+"""Options that can be chosen again when a run is resumed; it keeps the others from its start."""
 
 
-def _over(setting: str) -> Any:
-    """A choice over a setting, by its dotted name; None leaves that as it is."""
+def _override(setting: str) -> Any:
+    """Declare an option that overrides a setting, by its dotted name; None leaves the setting as it is."""
     return Field(default=None, json_schema_extra={"over": setting})
 
 
@@ -81,27 +81,27 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """1 to 2,000 characters; None if it comes from the ledger or from Studio's user."""
     settings: Settings | Path | None = None
     """Settings, or a file of them; None reads `willowbark.toml` and the environment."""
-    model: str | None = _over("llm.model")
+    model: str | None = _override("llm.model")
     """`baseline`, `openai/MODEL`, …, for all `llm.roles`."""
-    batch: bool | None = _over("llm.batch")
+    batch: bool | None = _override("llm.batch")
     """Whether publications are read through the provider's batch interface."""
-    fallback: bool | None = _over("llm.fallback")
+    fallback: bool | None = _override("llm.fallback")
     """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
-    max_iterations: int | None = _over("research.max_iterations")
+    max_iterations: int | None = _override("research.max_iterations")
     """Rounds, 1 to 20."""
-    depth: Depth | None = _over("research.depth")
+    depth: Depth | None = _override("research.depth")
     """How much is read: `quick`, `standard` or `exhaustive`."""
-    max_results: int | None = _over("research.max_results_per_tool")
+    max_results: int | None = _override("research.max_results_per_tool")
     """Records per page of a search, 1 to 50."""
-    sources: Sequence[str] | None = _over("tools.sources")
+    sources: Sequence[str] | None = _override("tools.sources")
     """Names of the sources to search."""
-    include_rag: bool | None = _over("research.include_rag")
+    include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
-    max_tokens: int | None = _over("research.limits.max_tokens")
+    max_tokens: int | None = _override("research.limits.max_tokens")
     """Tokens of all model calls."""
-    max_seconds: float | None = _over("research.limits.max_seconds")
+    max_seconds: float | None = _override("research.limits.max_seconds")
     """Seconds from question to report."""
-    max_cost_usd: float | None = _over("research.limits.max_cost_usd")
+    max_cost_usd: float | None = _override("research.limits.max_cost_usd")
     """US dollars of all model calls, where the model's price is known."""
     approve: Asked | bool | None = None
     """Who chooses the candidates that the report covers, before it is written: a function that takes the typed request,
@@ -137,10 +137,10 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @classmethod
     def of(cls, asked: "str | RunOptions", choices: Mapping[str, Any]) -> Self:
-        """A question with choices, or options with some of them changed.
+        """Build options from a question and choices, or from options with some of them changed.
 
         Raises:
-            UsageError: a choice that does not exist or hold; one line.
+            UsageError: an unknown option or an invalid value; one line.
         """
         given = (
             {"question": asked} if isinstance(asked, str) else {n: getattr(asked, n) for n in asked.model_fields_set}
@@ -155,10 +155,10 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @classmethod
     def resuming(cls, choices: Mapping[str, Any]) -> Self:
-        """The choices of a run that is gone on with.
+        """Build the options of a resumed run.
 
         Raises:
-            UsageError: one that does not exist or hold, or that the run brings with it; one line.
+            UsageError: an unknown option, an invalid value, or an option that the run keeps from its start; one line.
         """
         for name in choices:
             if name in cls.model_fields and name not in _CHOSEN_ANEW:
@@ -166,10 +166,10 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         return cls.of(cls(), choices)
 
     def chosen(self) -> Settings:
-        """The settings with what was chosen over them.
+        """Return the settings with these options applied.
 
         Raises:
-            UsageError: a file or a value that does not hold; one line.
+            UsageError: an invalid file or value; one line.
         """
         settings = self.settings if isinstance(self.settings, Settings) else Settings.load(self.settings)
         changes: dict[str, Any] = {
@@ -190,10 +190,10 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         return chosen
 
     def checked_question(self, settings: Settings) -> str:
-        """The question without needless space; language models may put one into words that the baseline analyst can't.
+        """Validate and trim the question; language models understand more questions than the baseline analyst.
 
         Raises:
-            UsageError: it can't be asked; one line.
+            UsageError: the question is invalid; one line.
         """
         from willowbark.tools.questions import understood_question, validate_question  # noqa: PLC0415
 
@@ -202,11 +202,11 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @contextmanager
     def sources_at(self, settings: Settings) -> Iterator[Endpoints]:
-        """Where the sources are, for as long as this is open.
+        """Return the sources' endpoints, valid while the context is open.
 
         Raises:
-            UsageError: a source is to be searched that needs a key, and there is none; or the library cannot be read,
-                or is not the one that is expected.
+            UsageError: a source to be searched lacks its key, or the library cannot be read or is not the expected
+                one.
         """
         if self.endpoints is not None:
             yield self.endpoints
@@ -223,7 +223,7 @@ def library_of(asked: LibrarySettings) -> "Library":
     """Open the library that settings name.
 
     Raises:
-        UsageError: it cannot be read, or holds other records than the settings say.
+        UsageError: it cannot be read, or its records do not match the settings' digest.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
 

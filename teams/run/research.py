@@ -1,6 +1,6 @@
-"""One run from question to report: the team, its events, and a report whatever happens.
+"""One run from question to report: the team, its events, and a report even after a failure.
 
-The team and its agents are loaded with the first run, not with this module.
+The team and its agents are imported by the first run, not by this module.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ class RunFailed(WillowbarkError):
 
 
 class SourcesUnreachable(RunFailed):
-    """No source answered: there is a network to mend, and nothing to be concluded.
+    """No source answered, probably for lack of a network; nothing can be concluded.
 
     Attributes:
-        report: says what was asked, and why each source did not answer.
+        report: lists the requests, and why each source did not answer.
     """
 
     def __init__(self, report: "ResearchReport") -> None:
@@ -54,7 +54,7 @@ async def research(question: str | RunOptions, **choices: Any) -> "ResearchRepor
         choices: any of `RunOptions`, over those.
 
     Raises:
-        UsageError: a question, option, setting or model name that does not hold, or a ledger that cannot be used.
+        UsageError: an invalid question, option, setting or model name, or an unusable ledger.
         SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
         RunFailed: not even a partial report could be made.
     """
@@ -63,12 +63,12 @@ async def research(question: str | RunOptions, **choices: Any) -> "ResearchRepor
 
 
 def ask(question: str | RunOptions, **choices: Any) -> "ResearchReport":
-    """Answer a question with a report, and wait for it: `research` for scripts that have no event loop.
+    """Answer a question with a report, and block until it is ready: `research` for scripts without an event loop.
 
-    Takes and raises what `research` does.
+    Arguments and exceptions are those of `research`.
 
     Raises:
-        UsageError: an event loop runs already, as in a notebook: `await research(…)` there.
+        UsageError: an event loop is already running, as in a notebook; use `await research(…)` there.
     """
     try:
         asyncio.get_running_loop()
@@ -83,7 +83,7 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOption
     """Follow a run to its end.
 
     Raises:
-        SourcesUnreachable: no source answered, and the options want that raised.
+        SourcesUnreachable: no source answered, and the options ask to raise this.
         RunFailed: it ended without a report.
     """
     report: ResearchReport | None = None
@@ -102,10 +102,10 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOption
 
 
 async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question, telling what happens; the last event is `complete`, with the report as its data.
+    """Answer a question as a stream of events; the last one is `complete`, with the report as its data.
 
-    Takes and raises what `research` does. After a failure an `error` event comes first, then `complete` with a report
-    of what was found until then.
+    Arguments and exceptions are those of `research`. After a failure an `error` event comes first, then `complete`
+    with a report of what was found until then.
     """
     from willowbark.agents.asking.questions import understand  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         if options.model_client is None:
             stack.push_async_callback(close_client, client)
         where = stack.enter_context(options.sources_at(settings))
-        if where.library is not None:  # kept with the run: whoever goes on with it asks the same records
+        if where.library is not None:  # stored with the run, so that a resume searches the same records
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
         named = model_of(client).name
@@ -128,10 +128,10 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             raise UsageError(f"--batch: {reader} has no batch interface, openai/… and anthropic/… have; leave it out")
         probes = options.model_client is None and settings.llm.structured_output is None
         limit = settings.research.limits.max_seconds
-        if await preflight(client, named, probes=probes, timeout_s=limit):  # kept with the run, which may be resumed
+        if await preflight(client, named, probes=probes, timeout_s=limit):  # stored with the run, for a resume
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
-        model, journal = model_of(client), None  # only now is known what it holds to
+        model, journal = model_of(client), None  # only now is its support for schemas known
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)
@@ -171,13 +171,13 @@ def approver_for(
     via: str | None = None,
     input_func: "InputFuncType | None" = None,
 ) -> "ApproverAgent | None":
-    """The agent that asks, as the settings want it; None where they ask nobody.
+    """Create the agent that asks a person, as configured; None if the settings ask nobody.
 
     Args:
-        approve: who is asked: a person, where `via` says how; None, True and False leave nobody.
-        settings: whether, how long, and what holds without an answer.
-        via: how the report calls the way by which they are asked; None goes by who it is.
-        input_func: asks where `approve` leaves nobody: takes a prompt and gives what a person typed.
+        approve: who is asked; with `via` it is a person. None, True and False name nobody.
+        settings: whether to ask, how long to wait, and the default without an answer.
+        via: the report's name for how they are asked; None derives it from `approve`.
+        input_func: asks if `approve` names nobody; takes a prompt and returns what a person typed.
     """
     asked = settings.research
     if not asked.approve:

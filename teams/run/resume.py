@@ -1,7 +1,7 @@
-"""A run lived again: resumed after a kill or a stop, or replayed without network and without a model.
+"""Resume a run after a kill or a stop, or replay it without network and without a model.
 
-Both ask a fresh team the same question and answer from the journal what it holds, so nothing committed is asked twice.
-A resumed run then goes on; a replayed one meets the end it met before.
+Both ask a fresh team the same question and answer from the journal where possible, so nothing committed is asked
+twice. A resumed run then continues; a replayed one ends as it did before.
 """
 
 from collections.abc import AsyncGenerator
@@ -26,21 +26,21 @@ from .narrator import messages_of, partial_report
 from .options import RunOptions, library_of
 from .research import approver_for, report_of
 
-_NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing anywhere
+_NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing
 
 
 async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
-    """Bring an interrupted or cancelled run to its report.
+    """Resume an interrupted or cancelled run and finish its report.
 
     Args:
-        run_id: as the ledger lists it.
-        ledger: holds the run.
-        choices: those of `RunOptions` that can be chosen anew. Without a client or sources the run's own are taken;
-            hooks are told the earlier part too; who approves is asked by a run that was to ask and did not come to it.
+        run_id: its id in the ledger.
+        ledger: contains the run.
+        choices: those of `RunOptions` that can be chosen again. Client and sources default to the run's own; hooks
+            receive earlier events too; `approve` is asked if the run was to ask and had not done so.
 
     Raises:
         LedgerError: no such run, a complete one, one that another process works on, or damaged content.
-        UsageError: an option that does not hold, or the run's model is not to be had here.
+        UsageError: an invalid option, or the run's model is not available here.
         SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
         RunFailed: not even a partial report could be made.
     """
@@ -48,7 +48,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
 
 
 async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
-    """As `resume`, telling what happens, the earlier part included."""
+    """Resume a run as a stream of events, including the earlier ones; see `resume`."""
     options = RunOptions.resuming(choices)
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
@@ -80,9 +80,9 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGen
 
 
 async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
-    """Make a run's report anew from its journal, without network and without a model.
+    """Recreate a run's report from its journal, without network and without a model.
 
-    The report is the run's own, apart from when it was made and when its searches were asked.
+    The report equals the run's own, except for the times of its creation and searches.
 
     Raises:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
@@ -92,7 +92,7 @@ async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
 
 
 async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
-    """As `replay`, telling what happens; of a run that was stopped, only its report."""
+    """Replay a run as a stream of events; a stopped run yields only its report. See `replay`."""
     run = ledger.run(run_id)
     if run.pruned_at is not None:
         when = f"{run.pruned_at:%Y-%m-%d}"
@@ -132,7 +132,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
 
 
 class _Absent(BaselineChatCompletionClient):
-    """Stands for a run's model while it is replayed, and answers nothing that the journal does not hold."""
+    """Stands in for a run's model during a replay; fails on any request that the journal cannot answer."""
 
     def __init__(self, run: Run, name: str | None = None) -> None:
         super().__init__()
@@ -142,11 +142,11 @@ class _Absent(BaselineChatCompletionClient):
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the run's model could do: requests are worded by that."""
+        """Abilities of the run's model, which determine how requests are worded."""
         return cast(ModelInfo, self._info)
 
     async def create(self, *arguments: Any, **options: Any) -> Any:
-        """Refuse."""
+        """Raise `ModelUnavailable`."""
         raise ModelUnavailable("the answer is not in the ledger")
 
 

@@ -1,8 +1,8 @@
-"""Traces of a run, with OpenTelemetry; off by default, and behind the extra `trace`.
+"""OpenTelemetry traces of a run; off by default, needs the extra `trace`.
 
-AutoGen makes spans of its own: agents, tools, messages (`gen_ai.*`, https://opentelemetry.io/docs/specs/semconv/gen-ai/).
-Here are those for the run, its rounds, and every request to a source. They hold numbers and names; questions, queries,
-records, answers and keys never enter them.
+AutoGen creates spans itself: agents, tools, messages (`gen_ai.*`, https://opentelemetry.io/docs/specs/semconv/gen-ai/).
+This module adds spans for the run, its rounds, and every request to a source. They contain numbers and names, never
+questions, queries, records, answers or keys.
 
     async for event in traced(research_stream(question, recorder=SpanRecorder())): …
 """
@@ -36,14 +36,14 @@ _tracer = trace.get_tracer("willowbark")
 
 
 class SpanRecorder:
-    """A recorder that makes a span of every exchange with a source, and hands it on to `inner`, if there is one."""
+    """A recorder that creates a span for every exchange with a source, then passes it on to `inner`, if given."""
 
     def __init__(self, inner: Recorder | None = None) -> None:
         self._inner = inner
 
     def exchanged(self, exchange: Exchange) -> None:
-        """Make a span of one exchange."""
-        end, address = time.time_ns(), urlsplit(exchange.url)  # the query stays out: it says what people asked
+        """Create a span for one exchange."""
+        end, address = time.time_ns(), urlsplit(exchange.url)  # without the query, which reveals the question
         span = _tracer.start_span(
             f"{exchange.method} {exchange.source}",
             kind=SpanKind.CLIENT,
@@ -67,7 +67,7 @@ class SpanRecorder:
 
 
 async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
-    """Pass on a run's events, making a span of the run and of each round; they carry what was judged and reported."""
+    """Pass on a run's events, with a span for the run and for each round that holds figures of verdict and report."""
     with _tracer.start_as_current_span("research", record_exception=False, set_status_on_exception=False) as run:
         inside = trace.set_span_in_context(run)
         a_round: Span = trace.INVALID_SPAN
@@ -96,10 +96,10 @@ async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Age
 
 @contextmanager
 def trace_file(path: Path) -> Iterator[None]:
-    """Have the spans of this process written to a file while this is open: a line of JSON each.
+    """Write the spans of this process to a file while this is open, one line of JSON each.
 
     Args:
-        path: written anew.
+        path: overwritten.
 
     Raises:
         UsageError: the file cannot be written.
@@ -126,7 +126,7 @@ def trace_file(path: Path) -> Iterator[None]:
 
 
 class _SpanLines(SpanExporter):
-    """Writes spans as lines of JSON, without what libraries add of messages, arguments, results or exceptions."""
+    """Writes spans as lines of JSON, without the messages, arguments, results or exceptions that libraries add."""
 
     def __init__(self, file: TextIO) -> None:
         self.file: TextIO | None = file

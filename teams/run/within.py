@@ -1,4 +1,4 @@
-"""Asking the evidence of an earlier run: passages from its ledger, and what its readings amount to. No network."""
+"""Query the evidence of an earlier run: passages from its ledger, and verdicts from its readings. No network."""
 
 import asyncio
 from itertools import islice
@@ -21,41 +21,41 @@ from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
 
-PASSAGES = 8  # of an answer
-MAX_DRUGS = 10  # on which an answer tells what was read
-MAX_HARMS = 5  # of records, and of labels, that are told
+PASSAGES = 8  # per answer
+MAX_DRUGS = 10  # per answer, with verdicts
+MAX_HARMS = 5  # from records, and from labels, per answer
 _OF_HARM = frozenset({"harm", "safety", "avoid"})
-QUOTED = 3  # records of a drug whose sentence is told, strongest first
+QUOTED = 3  # records quoted per drug, strongest first
 
 
 class Quoted(BaseModel, frozen=True, extra="forbid"):
-    """What one record says of a drug."""
+    """A quote about a drug from one record."""
 
     key: str
-    """Empty of what a curated table holds."""
+    """Empty for an entry of a curated table."""
     drug: str
     says: str
-    """Of its effect `supports` or `contradicts`; of a harm `reports` or `undecided`; of a label, which
-    section it stands in."""
+    """For an effect `supports` or `contradicts`; for a harm `reports` or `undecided`; for a label the section
+    quoted."""
     sentence: str
-    """To the letter."""
+    """Verbatim."""
 
 
 class DrugRead(BaseModel, frozen=True, extra="forbid"):
-    """What a run's records amount to on one drug."""
+    """Verdict of a run's records on one drug."""
 
     drug: str
     condition: str
     supporting: list[str] = Field(default_factory=list)
-    """Keys of the records that speak for it; so with the next two."""
+    """Keys of the supporting records, as in the next two fields."""
     contradicting: list[str] = Field(default_factory=list)
     undecided: list[str] = Field(default_factory=list)
     quality: str | None
-    """strong, moderate, weak or refuted; None where no record was read for or against it."""
+    """strong, moderate, weak or refuted; None if no record supports or contradicts the drug."""
     certainty: str | None
-    """high, moderate, low or very low; None likewise."""
+    """high, moderate, low or very low; None as for `quality`."""
     quoted: list[Quoted] = Field(default_factory=list)
-    """The strongest supporting and contradicting records, with the sentence that says so."""
+    """Sentences of the strongest supporting and contradicting records."""
 
     @property
     def said(self) -> str:
@@ -76,29 +76,29 @@ class DrugRead(BaseModel, frozen=True, extra="forbid"):
 
 
 class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
-    """What the evidence of a run says to a question."""
+    """Answer to a question from the evidence of a run."""
 
     question: str
     run_id: str
     run_question: str
-    """What the run was asked."""
+    """The run's own question."""
     records: int
-    """Of the run, each once."""
+    """Number of distinct records of the run."""
     drugs: list[DrugRead] = Field(default_factory=list)
-    """The drugs that the question names; empty where it names none, asks for harm, or no condition is known."""
+    """Drugs named in the question; empty if it names none or asks about harm, or if no condition is known."""
     answer: list[str] = Field(default_factory=list)
-    """Where the question asks for harm or safety: what a report on it would say first."""
+    """For a question about harm or safety: the answer that a report would give first."""
     harms: list[Quoted] = Field(default_factory=list)
-    """Where the question asks for harm or safety: what records and labels say of it."""
+    """For a question about harm or safety: quotes from records and labels."""
     passages: list[Passage] = Field(default_factory=list)
     """Best first."""
     matching: int
-    """Records that hold a word of the question."""
+    """Number of records that contain a word of the question."""
     truncated: bool
-    """Whether further passages were found."""
+    """Whether more passages were found than given."""
 
     def to_markdown(self) -> str:
-        """The answer as text: what was read of the drugs, then the passages with key, citation and link."""
+        """Format the answer as Markdown: verdicts on the drugs, then the passages with key, citation and link."""
         lines = [f"# {self.question}", "", f"Asked of run {self.run_id}: {self.run_question}", ""]
         for drug in self.drugs:
             lines += [f"**{drug.said}**", "", *map(_quote, drug.quoted), *([""] if drug.quoted else [])]
@@ -109,7 +109,7 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
             lines += ["No passage holds a word of the question."]
         for number, passage in enumerate(self.passages, 1):
             flags = ["RETRACTED"] * passage.retracted + ["preprint"] * passage.is_preprint
-            address = url_of(passage.key, passage.url) or ""  # where it is a source's page
+            address = url_of(passage.key, passage.url) or ""  # if it is a source's page
             cited = f"{passage.citation.removesuffix(passage.url).strip()} {address}".strip()
             where = " · ".join([record_name(passage.key), *flags, passage.section, cited])
             lines += [f"{number}. “{passage.text}”", f"   {where}", ""]
@@ -119,15 +119,15 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
 
 
 async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES) -> AnswerWithin:
-    """Ask the evidence of a run of the ledger.
+    """Answer a question from the evidence of a run in the ledger.
 
-    What was read of a drug is told where the question names it, in the condition that it names, else in the run's own.
+    Gives verdicts on the drugs that the question names, for the condition that it names, else for the run's own.
 
     Args:
         question: 1 to 2,000 characters.
-        run_id: as the ledger lists it.
-        ledger: holds the run.
-        most: passages to give, 1 to 50.
+        run_id: its id in the ledger.
+        ledger: contains the run.
+        most: largest number of passages, 1 to 50.
 
     Raises:
         UsageError: an empty question, no such run, one without records, or damaged content.
@@ -144,7 +144,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         await asyncio.to_thread(collected.ingest, pool)
         best = await collected.passages(asked, most)
 
-    # The run's condition holds where none is named; what a model read, it read for the run's condition.
+    # Default to the run's condition; a model's readings were made for that one.
     meant = parse_question(stand_alone(asked, run.question))
     is_own = meant.conditions == parse_question(run.question).conditions
     readings = Readings(given=(reading for one in found for reading in one.readings if is_own))

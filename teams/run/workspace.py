@@ -1,6 +1,6 @@
-"""Run folders: one folder a run, below the folder that `[output] directory` names.
+"""Run folders: one per run, below the folder that `[output] directory` names.
 
-A file is there whole or not at all: it is written beside its place and moved in.
+Files are written atomically: to a temporary file beside the target, then moved.
 """
 
 import os
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]
-_SLUG_CHARACTERS = 40  # with time and random part a run id stays below 64
-_ATTEMPTS = 5  # at an id that no folder has yet; ids of one second differ by 16 random bits
+_SLUG_CHARACTERS = 40  # keeps a run id, with time and random part, below 64
+_ATTEMPTS = 5  # at an unused id; ids of the same second differ by 16 random bits
 
 
 def new_run_id(question: str, now: datetime | None = None) -> str:
-    """An id that sorts by time, is readable, and holds nothing that a path could stumble over.
+    """Generate a run id that sorts by time, is readable, and is safe in paths.
 
     Args:
-        question: its first words are taken in, as far as they are ASCII letters and digits.
-        now: None takes the local time.
+        question: its first words enter the id, reduced to ASCII letters and digits.
+        now: None uses the local time.
     """
     when = (now or datetime.now().astimezone()).strftime("%Y%m%d-%H%M%S")
     plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
@@ -52,10 +52,10 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, question: str) -> Self:
-        """Make a new folder, and its parents where they are missing.
+        """Create a new folder, with missing parents.
 
         Raises:
-            UsageError: nothing can be made or written there.
+            UsageError: the folder cannot be created or written to.
         """
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class RunFolder:
         """Find the folder of an earlier run.
 
         Raises:
-            UsageError: not an id (a path, say), no such run, or a folder that cannot be read.
+            UsageError: not an id (such as a path), no such run, or an unreadable folder.
         """
         path = root / _check_id(run_id)
         if path.is_symlink() or not path.is_dir():
@@ -86,10 +86,10 @@ class RunFolder:
 
     @classmethod
     def at(cls, root: Path, run_id: str) -> Self:
-        """The folder of a run, made where it is missing.
+        """Open the folder of a run, creating it if missing.
 
         Raises:
-            UsageError: not an id, or nothing can be made or written there.
+            UsageError: not an id, or the folder cannot be created or written to.
         """
         path = root / _check_id(run_id)
         try:
@@ -99,7 +99,7 @@ class RunFolder:
         return cls(path)
 
     def write_report(self, report: "ResearchReport", formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
-        """Write `report.md` with `report-appendix.md`, and `report.json`, each whole or not at all.
+        """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically.
 
         Returns:
             The files' paths.
@@ -107,7 +107,7 @@ class RunFolder:
         Raises:
             UsageError: the folder cannot be written to.
         """
-        # All are made before one is written: a report that cannot be dumped leaves nothing behind.
+        # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
         texts: dict[str, str] = {}
         if "md" in formats:
             texts |= {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
@@ -116,11 +116,11 @@ class RunFolder:
         return [self.write(name, text) for name, text in texts.items()]
 
     def write(self, name: str, text: str) -> Path:
-        """Write one file of the folder, whole or not at all.
+        """Write one file of the folder, atomically.
 
         Args:
             name: a plain file name.
-            text: its content; a line break is added at the end where none is.
+            text: its content; a missing final line break is added.
 
         Raises:
             UsageError: the name is a path, or the folder cannot be written to.
@@ -132,7 +132,7 @@ class RunFolder:
         return write_file(target, content.encode("utf-8", "replace"), "; name another folder with --out")
 
     def discard_if_empty(self) -> bool:
-        """Remove the folder when nothing was written; tell whether it is gone."""
+        """Remove the folder if nothing was written; return whether it was removed."""
         try:
             self.path.rmdir()
         except OSError:
