@@ -1,4 +1,4 @@
-"""What a judge is asked and answers: the request as data and in words, the verdict, the message that bears it."""
+"""The judge's request, as data and as text, its verdict, and the message with the verdict."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ from .asking.drafts import NextSearch
 from .findings import Specialist
 from .progress import Progress, Search
 
-JUDGE_THRESHOLD = 0.8  # confidence from which evidence can suffice; by contract
+JUDGE_THRESHOLD = 0.8  # least confidence for sufficient evidence; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
-SHOWN_RECORDS = 60  # best publications and trials that a model reads; the code appraises all of them
-SHOWN_ENTRIES = 20  # entries of drug databases that it reads beside them: those of the leading candidates among them
+SHOWN_RECORDS = 60  # best publications and trials shown to a model; code appraises all of them
+SHOWN_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
 SHOWN_CANDIDATES = 20  # in a prompt, best supported first
-SHOWN_EACH = 2  # records of each, at least, where so many decide on it
-SHOWN_READINGS = 5  # of a candidate, for the judge; how many there are stands in the candidate's line
-SHOWN_PASSAGES = 3  # of these, with the sentence that they rest on
-SHOWN_PASSAGE = 180  # characters of it
+SHOWN_EACH = 2  # records of each, at least, if so many have a verdict
+SHOWN_READINGS = 5  # of a candidate, for the judge; the candidate's line gives their number
+SHOWN_PASSAGES = 3  # of these, with the supporting sentence
+SHOWN_PASSAGE = 180  # characters of that sentence
 SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
-SHORT_REASONS = 300  # characters of its reasons on a console
-SHOWN_HYPOTHESES = 6  # mechanism hypotheses that a model reads
+SHORT_REASONS = 300  # characters of a verdict's reasons on a console
+SHOWN_HYPOTHESES = 6  # mechanism hypotheses shown to a model
 
 StopReason = Literal[
     "sufficient_evidence",
@@ -58,7 +58,7 @@ class AssessmentDetails(BaseModel, extra="forbid"):
     """How strong the clinical evidence is, 0 to 10."""
     clinical_reasoning: str = Field(min_length=10)
     candidates_score: int = Field(default=0, ge=0, le=10)
-    """Whether there are named candidates with evidence on the condition, 0 to 10."""
+    """Whether named candidates have evidence on the condition, 0 to 10."""
     sources_score: int = Field(default=0, ge=0, le=10)
     """Number and kind of the sources, 0 to 10; computed from the records."""
     sources_breakdown: dict[str, int] = {}
@@ -79,25 +79,25 @@ class JudgeAssessment(BaseModel, extra="forbid"):
     gaps: list[str] = []
     next_search_queries: list[str] = []
     next_specialists: list[str] = []
-    """Names of who should search next; empty leaves the choice to the team."""
+    """Names of the specialists to search next; empty leaves the choice to the team."""
     next_searches: list[NextSearch] = []
-    """Who should search for what, to close which gap; queries and specialists stand once each in the two lists above.
+    """Searches by specialist, each with the gap it should close; the two lists above name queries and specialists once.
     """
     reasoning: str = Field(min_length=20)
     iteration: int = Field(default=1, ge=1)
     """The round that was judged; set by code."""
     stop_reason: StopReason | None = None
-    """Why the search ends here; None while it goes on. Set by code."""
+    """Why the search ends here; None while it continues. Set by code."""
     progress: Progress = Progress()
-    """How much was read of what was found; computed from the searches and records."""
+    """How many of the hits were read; computed from the searches and records."""
     tokens_used: int = 0
     """Tokens of the run so far; set by code."""
     notes: list[str] = []
-    """What went wrong on the way; set by code."""
+    """Problems in this round; set by code."""
 
 
 class NextSearches(BaseModel, frozen=True, extra="forbid"):
-    """What a judge asks the specialists to search for, as it stands in the message that they read."""
+    """A judge's next searches, as included in its message to the specialists."""
 
     after_round: int
     next_search_queries: list[str]
@@ -112,7 +112,7 @@ class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
         return f"Round {verdict.iteration}: {verdict.recommendation} (confidence {verdict.confidence:.2f})"
 
     def to_model_text(self) -> str:
-        """Verdict, gaps and next queries: what the specialists' models need, and the queries once more as data."""
+        """Verdict, gaps and next queries for the specialists' models, with the queries also as data."""
         verdict = self.content
         lines = [self.to_text(), verdict.reasoning]
         lines += [f"Gap: {gap}" for gap in verdict.gaps]
@@ -125,55 +125,55 @@ class AssessmentMessage(ModelTextMessage[JudgeAssessment]):
 
 
 class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
-    """What a judge asks a model: data, and the words in which a language model gets them."""
+    """A judge's request to a model, as data and as text for a language model."""
 
     question: str
     iteration: int
     """The round to be judged, from 1."""
     searches: list[Search]
-    """All so far, in the order of the rounds."""
+    """All searches so far, by round."""
     candidates: list[Candidate]
     """The appraisal by rule of all records, best supported first."""
     pool: int
     """Records found so far."""
     progress: Progress
-    """How many of them are publications or trials, of how many that were found."""
+    """Publications and trials read, and hits found."""
     records: list[Evidence]
-    """The best of the pool, which are shown; best first."""
+    """Records of the pool shown to the model, best first."""
     specialists: list[Specialist] = []
-    """Who can be asked to search."""
+    """Specialists available to search."""
     hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
-    """How the leading candidates might act, with what could test that."""
+    """Hypotheses on how the leading candidates might act, with tests."""
     most_rounds: int = 10
-    """After which the search ends."""
+    """Rounds after which the search ends."""
     threshold: float = JUDGE_THRESHOLD
-    """Confidence from which evidence can suffice."""
+    """Least confidence for sufficient evidence."""
     gaps: list[str] = []
-    """What the judge missed in the round before."""
+    """Gaps that the judge found in the previous round."""
     refused: list[str] = []
-    """What it asked for then and did not get, each with the reason."""
+    """Searches it then requested that were not made, each with the reason."""
     reflections: dict[str, str] = {}
-    """What each specialist's model made of this round; empty where none was asked."""
+    """Each specialist's model's reflection on this round; empty without a language model."""
     tokens_used: int = 0
     """Tokens of the run so far."""
     max_tokens: int | None = None
-    """Tokens after which the search ends; None sets no limit."""
+    """Tokens after which the search ends; None for no limit."""
     marker: str = Field(default_factory=new_marker, exclude=True)
-    """Of the block of readings."""
+    """Marks the block of readings."""
 
     @property
     def readers(self) -> list[str]:
-        """Names of the specialists who find publications and trials."""
+        """Names of the specialists that find publications and trials."""
         return [each.name for each in self.specialists if "queries" in each.takes]
 
     @property
     def is_read(self) -> bool:
-        """Whether as many publications and trials were read as the run may read, and further hits are left."""
+        """Whether the run has read its maximum of publications and trials, with hits left."""
         return self.progress.has_ended and self.progress.is_deep
 
     @property
     def budget(self) -> str:
-        """What the run may still use, in words."""
+        """The run's remaining budget, in words."""
         reading, limit = self.progress, self.max_tokens
         left = f"{max(0, limit - self.tokens_used):,} of {limit:,} tokens left" if limit else "no limit of tokens"
         depth = f"{reading.read:,} of at most {reading.most:,} publications and trials read"
@@ -184,7 +184,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def text(self) -> str:
-        """The request in words."""
+        """The request as text for a language model."""
         shown = self.candidates[:SHOWN_CANDIDATES]
         found, failed = dict[str, dict[str, tuple[int, int]]](), dict[tuple[str, str], str]()
         for each in self.searches:
@@ -234,14 +234,14 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 
 
 def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
-    """What a record says of a candidate, as models get it."""
+    """Return a record's reading on a candidate as data for models."""
     item = record.item
     line = {"key": record.key, "drug": candidate.drug, "says": str(item.direction), "design": str(item.design)}
     return line if item.sample_size is None else {**line, "n": item.sample_size}
 
 
 def readings_of(candidate: Candidate) -> list[dict[str, Any]]:
-    """What a candidate's strongest records say of it: a judge weighs readings, and needs no abstract for that."""
+    """Return the readings of a candidate's strongest records, from which a judge needs no abstracts."""
     lines = []
     for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
         item = each.item
@@ -255,10 +255,10 @@ def readings_of(candidate: Candidate) -> list[dict[str, Any]]:
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
-    """The records that a model reads, best first: studies, and of the databases what the leading candidates need.
+    """Select the records for a model, best first: studies and the leading candidates' database entries.
 
-    Of each leading candidate the strongest that decide on it are among them, the first of all before any second: much
-    is found on a common condition, and no drug can be shown whose records nobody quotes.
+    Includes each leading candidate's strongest records with a verdict, every candidate's first before any second: a
+    common condition has many records, and a drug can only be shown if its records are quoted.
     """
     judged = [candidate for candidate in candidates if candidate.has_verdict]
     needed = [key for candidate in judged for key in candidate.drug_records]
@@ -283,7 +283,7 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
 
 
 def as_markdown(verdict: JudgeAssessment, in_short: bool = False) -> str:
-    """A verdict for people; in short without gaps and queries, which are counted."""
+    """Write a verdict as Markdown; the short form only counts gaps and queries."""
     details = verdict.details
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())
     lines = [

@@ -1,7 +1,7 @@
-"""The one seam to AutoGen: agents and teams take every name of it from here (`make check` holds them to it).
+"""The only interface to AutoGen: agents and teams import its names from here alone (checked by `make check`).
 
-AutoGen 0.7.5 is pinned. What goes beyond its public names stands here too, each with a test in `tests/test_autogen.py`
-that says what a newer AutoGen changed. `docs/explanation/autogen.md` says what a move to another framework would touch.
+AutoGen 0.7.5 is pinned. Uses of its private names are here too, each with a test in `tests/test_autogen.py` that shows
+what a newer version changed. `docs/explanation/autogen.md` lists what a move to another framework would affect.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
 Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a call or its result on a console
 REFUSED = "The model refused: "
-"""Begins what a model says that answers nothing."""
+"""Prefix of a model's refusal."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
 _events = logging.getLogger(CORE_EVENT_LOGGER_NAME)
@@ -79,44 +79,44 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError | QueueShutDown))
 
 
-logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # a run that was stopped is no error
+logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # stopping a run is no error
 
 
 class ShortText(TextMessage):
-    """A text with other words for consoles; it is saved and loaded as AutoGen's."""
+    """A text message with a shorter text for consoles; saved and loaded as AutoGen's `TextMessage`."""
 
     in_short: str = Field(default="", exclude=True)
-    """What a console shows; empty shows the content."""
+    """Text for consoles; empty for the content."""
 
     def to_text(self) -> str:
-        """What a console shows."""
+        """Return the text for consoles."""
         return self.in_short or self.content
 
 
 class ShortCalls(ToolCallRequestEvent):
-    """Calls of tools, a line each on consoles."""
+    """Tool calls, shown as one line each on consoles."""
 
     def to_text(self) -> str:
-        """The calls, cut."""
+        """Return the calls, each cut to one line."""
         return "\n".join(one_line(f"{call.name} {call.arguments}", SHORT_CALL) for call in self.content)
 
 
 class ShortResults(ToolCallExecutionEvent):
-    """Results of tools, a line each on consoles: all records stand in the content."""
+    """Tool results, shown as one line each on consoles, as the content holds all records."""
 
     def to_text(self) -> str:
-        """The first line of each result, cut: sources say there how it went."""
+        """Return the first line of each result, cut; sources give their status there."""
         told = (f"{result.name}: {result.content.partition(chr(10))[0]}" for result in self.content)
         return "\n".join(one_line(line, SHORT_CALL) for line in told)
 
 
-ShortText.__name__ = TextMessage.__name__  # AutoGen's teams know messages by the names of their classes
+ShortText.__name__ = TextMessage.__name__  # AutoGen's teams identify messages by class name
 ShortCalls.__name__ = ToolCallRequestEvent.__name__
 ShortResults.__name__ = ToolCallExecutionEvent.__name__
 
 
 def in_short(event: Told) -> Told | ShortCalls | ShortResults:
-    """An event of AutoGen's as one that is short on consoles; others as they are."""
+    """Convert tool events into those that are short on consoles; return others unchanged."""
     if isinstance(event, ToolCallRequestEvent):
         return ShortCalls(**dict(event))
     if isinstance(event, ToolCallExecutionEvent):
@@ -125,32 +125,32 @@ def in_short(event: Told) -> Told | ShortCalls | ShortResults:
 
 
 class ModelTextMessage(StructuredMessage[Content], Generic[Content]):
-    """A typed message of which other agents' models get a text, not the whole content that AutoGen would send."""
+    """A typed message that other agents' models get as a text, not as its whole content as in AutoGen."""
 
     def to_model_text(self) -> str:
-        """What other agents' models get; the line for consoles where a message says no more."""
+        """Return the text for other agents' models; by default the line for consoles."""
         return self.to_text()
 
     def to_model_message(self) -> UserMessage:
-        """The same as a message of a prompt."""
+        """Return that text as a prompt message."""
         return UserMessage(content=self.to_model_text(), source=self.source)
 
 
 class AbandonableRuntime(SingleThreadedAgentRuntime):
-    """AutoGen's runtime, silent where a loop ends under it, as it does at Ctrl-C with nobody left to read the team.
+    """AutoGen's runtime without errors when its event loop ends early, for example at Ctrl-C.
 
-    AutoGen's puts a new queue in place of the one that its messages under way are counted in, and each of them then
-    ends in "task_done() called too many times".
+    AutoGen's replaces the queue that counts its pending messages, and each of them then ends in "task_done() called
+    too many times".
 
-    It writes messages out for AutoGen's log where somebody reads that: AutoGen's writes each out up to eight times,
-    with all its records, whoever listens.
+    Messages are serialised for AutoGen's log only if that is enabled: AutoGen's serialises each up to eight times,
+    with all its records, in any case.
     """
 
     def _try_serialize(self, message: Any) -> str:
         return super()._try_serialize(message) if _events.isEnabledFor(logging.INFO) else type(message).__name__
 
     async def stop_when_idle(self) -> None:
-        """Stop when nothing is under way; called off, keep counting what is."""
+        """Stop once idle; after cancellation keep counting pending messages."""
         queue = self._message_queue
         try:
             await super().stop_when_idle()
@@ -160,7 +160,7 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
 
 
 class PolicyGroupChat(SelectorGroupChat):
-    """A selector group chat that asks a policy who speaks next, and the model where the policy leaves a choice."""
+    """A selector group chat in which a policy names the next speakers, or the model if the policy leaves a choice."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -174,10 +174,10 @@ class PolicyGroupChat(SelectorGroupChat):
         cancellation_token: CancellationToken | None = None,
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team, and stop it at once when nobody reads on: a cancelled task, a stream closed early.
+        """Run the team and stop it at once if the stream is closed or its task cancelled.
 
-        AutoGen's stream, cancelled itself, waits first until every agent has ended of its own: here it is read in a
-        task beside the reader's, which its token ends.
+        When cancelled, AutoGen's stream first waits for every agent to finish: here a separate task reads it, and the
+        cancellation token stops that.
         """
         token = CancellationToken()
         if cancellation_token is not None:
@@ -203,12 +203,12 @@ class PolicyGroupChat(SelectorGroupChat):
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:
-        """Name who speaks next, side by side where several do; empty leaves the choice to the model."""
+        """Return the next speakers, several if concurrent; empty leaves the choice to the model."""
 
     @property
     @abstractmethod
     def choosable(self) -> list[str]:
-        """Whom the model may name; all of them speak where it names nobody."""
+        """Return the agents the model may choose from; if it names none, all of them speak."""
 
     def _create_group_chat_manager_factory(self, *arguments: Any, **named: Any) -> Callable[[], BaseGroupChatManager]:
         make = super()._create_group_chat_manager_factory(*arguments, **named)
@@ -234,7 +234,7 @@ class PolicyGroupChat(SelectorGroupChat):
 
 
 def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
-    """The tools in an assistant's static workbenches."""
+    """Yield the tools in an assistant's static workbenches."""
     for workbench in agent._workbench:
         if isinstance(workbench, StaticWorkbench):
             yield from workbench._tools
@@ -242,12 +242,12 @@ def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
 
 @contextmanager
 def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
-    """Have an assistant's turns go through a model while this is open.
+    """Use another model for an assistant's turns while this context is open.
 
     Args:
         agent: the assistant.
         client: the model.
-        tool_rounds: times that it may call tools.
+        tool_rounds: rounds of tool calls.
     """
     own = agent._model_client, agent._max_tool_iterations
     agent._model_client, agent._max_tool_iterations = client, tool_rounds
@@ -258,7 +258,7 @@ def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_r
 
 
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
-    """What a person answers to a prompt.
+    """Return a person's answer to a prompt.
 
     Raises:
         Exception: whatever the input function raised; AutoGen wraps it.
@@ -270,13 +270,13 @@ async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken
 
 
 def model_name(client: ChatCompletionClient) -> str | None:
-    """The name of the model that a provider's client asks; None for clients that ask none by name."""
+    """Return the model name of a provider's client; None for clients without one."""
     name = getattr(client, "_raw_config", {}).get("model")
     return str(name) if name else None
 
 
 def openai_model_info(model: str) -> ModelInfo | None:
-    """What AutoGen knows of a model of OpenAI's; None where it knows nothing.
+    """Return AutoGen's information on an OpenAI model; None if it has none.
 
     Raises:
         ImportError: the extra is not installed.
@@ -287,9 +287,9 @@ def openai_model_info(model: str) -> ModelInfo | None:
 
 
 def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | None:
-    """Who answers a client that speaks OpenAI's protocol: its makers' servers, or others at an address of their own.
+    """Return whether a client of OpenAI's protocol uses OpenAI's servers (strict) or its own address (own).
 
-    None for clients that speak another one.
+    None for clients of other protocols.
     """
     inner = client
     while isinstance(inner, ChatCompletionCache):  # the run's journal, and a cache of the caller's own
@@ -300,23 +300,22 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
 
 
 Call = Callable[..., Awaitable[Any]]
-"""How a provider's library is asked."""
+"""A call of a provider's library."""
 
 
 def patch_provider_client(
     client: ChatCompletionClient, around: Callable[[str, Any, Call], Call] = lambda _provider, _library, call: call
 ) -> ChatCompletionClient:
-    """Add to a provider's client what AutoGen's leaves out; other clients are left as they are.
+    """Patch a provider's client with features that AutoGen's lacks; other clients stay unchanged.
 
-    Anthropic caches only what is marked of a prompt, and counts what it read from the cache apart from the rest:
-    AutoGen marks nothing and counts the rest alone. Here system prompts are marked, and all tokens counted. Anthropic
-    and OpenAI tell of refusals beside an answer's text, which is all that AutoGen takes: here they become the text,
-    after `REFUSED`.
+    Anthropic caches only marked parts of a prompt and counts cached tokens separately: AutoGen marks nothing and
+    ignores cached tokens. Here system prompts are marked and all tokens counted. Anthropic and OpenAI report
+    refusals outside the answer's text, which is all that AutoGen reads: here they become the text, after `REFUSED`.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
 
     Args:
-        client: changed, and given back.
-        around: what a call goes through first: gets the provider's name, its library's client and the call.
+        client: changed in place and returned.
+        around: wraps a call: gets the provider's name, its library's client and the call.
     """
     library: Any = getattr(client, "_client", None)
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
@@ -366,11 +365,11 @@ def _of_anthropic(create: Call) -> Call:
 
 
 def http_client(client: ChatCompletionClient) -> Any:
-    """The httpx client through which a provider's client asks."""
+    """Return the httpx client of a provider's client."""
     return client._client._client  # type: ignore[attr-defined]
 
 
 async def close_connections(client: ChatCompletionClient) -> None:
-    """Close what AutoGen's client for Ollama leaves open."""
+    """Close the connections that AutoGen's client for Ollama leaves open."""
     if type(client).__module__.startswith("autogen_ext.models.ollama"):
         await http_client(client).aclose()

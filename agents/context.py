@@ -1,6 +1,6 @@
-"""What a run hands to each of its agents before the first turn: the way to the sources, its budgets.
+"""Context of a run, passed to its agents before the first turn: transport to the sources and budgets.
 
-And what they share of it, looked up once: the evidence as it is checked before a report is written.
+It also holds shared results that are looked up once: the evidence as checked before a report is written.
 """
 
 import asyncio
@@ -30,52 +30,52 @@ from .digest import EvidenceDigest, digest_replies
 from .findings import Dossier, Findings
 from .report.content import ModelCalls, TurnUsage
 
-TEXTS_PER_CANDIDATE = 2  # full texts, of its strongest open records; every candidate's first comes before any second
+TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candidate's first before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
-"""The budget of which less than the reserve is left."""
+"""The budget that is used up except for the reserve."""
 Checked = tuple[list[Evidence], list[Candidate]]
 LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
-"""Records as they came back: with their standing, with full texts, preprints with what became of them."""
+"""Records with retraction status, with full texts, and preprints with their published versions."""
 Drafts = Callable[[Question, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
 @dataclass(eq=False)
 class RunContext:
-    """One run, as its agents know it; an agent that works alone has an empty one."""
+    """A run's state shared by its agents; an agent without a team has an empty one."""
 
     transport: Transport | None = None
-    """The way to the sources; None leaves each tool its own, and nothing is looked up."""
+    """Transport to the sources; with None each tool uses its own, and nothing is looked up."""
     _: KW_ONLY
     exhausted: Callable[[int], Exhausted | None] = lambda _: None
-    """Tells the judge of a round which of the run's budgets is used up but for the reserve; None is none."""
+    """Returns for a round the budget that is used up except for the reserve; None if none is."""
     account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None
-    """Makes the report's account of tokens and money from what each turn used; None keeps no account."""
+    """Computes the report's account of tokens and cost from each turn's usage; None for no account."""
     calls: Callable[[], ModelCalls] = ModelCalls
-    """Tells how the calls of the model went so far; nobody counts by default."""
+    """Returns the counts of model calls so far; zero by default."""
     decided: Approval | None = None
-    """What the approver answers without asking anybody: a decision from the run's earlier life. None asks."""
+    """Decision made before the run was resumed, which the approver repeats; None asks."""
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Opened while a person is waited for, so that the time is not counted."""
+    """Context for waiting for a person, which excludes the time from the budget."""
     readings: Readings = field(default_factory=Readings)
-    """What readers said of the records so far."""
+    """Readings of the records so far."""
     stopped: str | None = None
-    """Why the run ended before its report, as that should name it; None where the judge says it."""
+    """Why the run ended early, for the report; None if the judge gives the reason."""
     reads_in_batches: bool = False
-    """Whether publications are read through the batch interface of the model's provider."""
+    """Whether publications are read through the provider's batch API."""
     marker: str = field(default_factory=new_marker)
     looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = field(default_factory=dict)
-    """By agent: has what its tools know of drugs looked up; must not raise."""
+    """By agent: looks up drugs with its tools; must not raise."""
     drafts: Drafts | None = None
-    """Has a report drafted from a question and the records found until a round; None where none is before a judge's
-    last word, or a person's."""
+    """Drafts a report from a question and the records found up to a round; None if no draft is made before the judge
+    or a person has decided."""
     in_hand: dict[str, Findings] = field(default_factory=dict)
-    """By specialist: what it found in a turn that is not over; a report of a run that was stopped counts it."""
+    """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
-    """None until a specialist has heard it."""
+    """None until a specialist has received the question."""
 
     def __post_init__(self) -> None:
         self._so_far: list[Evidence] = []
-        """What specialists found, in turns that are over or not."""
+        """Records found by specialists, in finished and unfinished turns."""
         self._ahead: list[asyncio.Future[Any]] = []
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
@@ -83,40 +83,40 @@ class RunContext:
         self._looked_up: tuple[list[Evidence], list[Evidence], asyncio.Future[LookedUp]] | None = None
 
     def look_ahead(self, drugs: Sequence[str]) -> None:
-        """Have drugs looked up while others read: who asks for them in a later round finds most of it done.
+        """Start looking up drugs while others read, so that a later round finds most of them done.
 
-        Nothing else depends on when that ends, so that a run lived again asks the same.
+        Nothing else depends on when that ends, so that a replayed run makes the same requests.
         """
         self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
 
     def check_ahead(self, question: Question, pool: Sequence[Evidence]) -> None:
-        """Have the records checked that the report will cite, while the last round looks up what drugs do."""
+        """Start checking the records that the report will cite, while the last round looks up mechanisms."""
         if self.transport is not None:
             self._ahead.append(asyncio.ensure_future(self._look_up(question, link(settle(pool)), self.transport)))
 
     def draft_ahead(
         self, question: Question, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> None:
-        """Have the report drafted while the judge speaks on the last round: whatever it says, the search ends."""
+        """Start drafting the report during the judge's turn on the last round: the search ends in any case."""
         if self.drafts is not None:
             self._ahead.append(asyncio.ensure_future(self.drafts(question, pool, iteration, cancellation_token)))
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
-        """Have records read while other replies are waited for: the judge finds most of it done, and says the same."""
+        """Start reading records while waiting for other replies; saves the judge time, with the same result."""
         if self.asked and records:
             self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
 
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
-        async with self._reading:  # one reply after another: more threads would only wait for each other
+        async with self._reading:  # one reply at a time: more threads would only wait for each other
             await asyncio.to_thread(read_ahead, question, records, self.readings, self._over.is_set)
 
     async def digest(
         self, question: Question, replies: Sequence[SourceReply], given: Sequence[Reading]
     ) -> EvidenceDigest:
-        """What the studies of some replies found, in short; what a model read there goes first.
+        """Digest the studies of some replies; a model's readings take precedence.
 
         Args:
-            question: asked.
+            question: as asked.
             replies: of one turn.
             given: the model's readings.
         """
@@ -127,20 +127,20 @@ class RunContext:
         try:
             return await asyncio.to_thread(digest_replies, question, replies, self.readings)
         except ReadingStopped:
-            raise asyncio.CancelledError from None  # whose turn it was is no failed agent
+            raise asyncio.CancelledError from None  # a stopped agent has not failed
 
     async def leave(self) -> None:
-        """End what is still looked up, read or drafted: the run is over, or was stopped."""
+        """Cancel pending look-ups, reading and drafts: the run is over or was stopped."""
         self._over.set()
         for task in self._ahead:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)
         self._ahead.clear()
-        self._looked_up = None  # it may have been cut short
+        self._looked_up = None  # it may have been cancelled
         self._over = threading.Event()
 
     def pool(self, dossier: Dossier) -> list[Evidence]:
-        """The pool of a dossier, united and ranked once for all agents that heard the same findings."""
+        """Return a dossier's pool, deduplicated and ranked once for all agents with the same findings."""
         said, heard = dossier.question, dossier.findings
         known = self._pool
         if known is None or known[0] != said or set(map(id, known[1])) != set(map(id, heard)):
@@ -148,18 +148,18 @@ class RunContext:
         return known[2]
 
     async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
-        """Check a pool and appraise its candidates: versions, links, standing, full texts.
+        """Check a pool and appraise its candidates: versions, links, retractions, full texts.
 
-        Looked up once, with the run's transport, so that approver and report agent look at the same pool and a journal
-        answers when a run is lived again. What can't be had is noted on its record, and fails nothing.
+        Looked up once through the run's transport, so that approver and report agent see the same pool and a replayed
+        run is answered from its journal. A failed look-up is noted on its record and raises nothing.
 
         Args:
-            question: what is asked.
-            pool: all records found, united and ranked.
+            question: as asked.
+            pool: all records found, deduplicated and ranked.
 
         Returns:
-            The pool with versions united, links made, and for the records that candidates rest on: their standing, the
-            full texts of the best that are open, what became of preprints. And the candidates, best supported first.
+            The pool with versions merged and linked and, for records that support a verdict, retraction status, full
+            texts of the best open ones and published versions of preprints; and the candidates, best supported first.
         """
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
@@ -180,10 +180,10 @@ class RunContext:
         return await asyncio.to_thread(appraise_candidates, question, pool, self.readings, leaves_unread=leaves_unread)
 
     async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:
-        """What sources say of the records that candidates rest on, asked once while these say the same.
+        """Look up the records that candidates rest on, once for the same records.
 
-        That is the standing of those that verdicts rest on and of retracted ones, to learn who says so; the texts of
-        the strongest open ones of each candidate, in turns; what became of preprints.
+        Looks up the retraction status of those with verdicts and of retracted ones, to name the source; the full texts
+        of each candidate's strongest open records, in turn; and the published versions of preprints.
         """
         candidates = await self._appraise(question, pool)
         keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}
@@ -210,7 +210,7 @@ class RunContext:
 
 
 def _with_looked_up(pool: Sequence[Evidence], lookups: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-    """The pool with what each look-up noted on its records."""
+    """Merge the results of each look-up into the pool."""
     before = {record.key: record.metadata for record in pool}
     changed: dict[str, dict[str, Any]] = {}
     for record in (record for lookup in lookups for record in lookup):
@@ -230,4 +230,4 @@ class Joins(Protocol):
     """An agent that takes part in runs."""
 
     def join(self, run: RunContext) -> None:
-        """Take part in a run from now on."""
+        """Join a run."""

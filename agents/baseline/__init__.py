@@ -1,4 +1,4 @@
-"""The baseline analyst: answers what any model is asked, without a language model."""
+"""The baseline analyst: answers every request to a model without a language model."""
 
 from .client import BaselineChatCompletionClient
 

@@ -1,7 +1,7 @@
-"""What the baseline analyst answers the judge and the report agent.
+"""The baseline analyst's answers to the judge and the report agent.
 
-Scores come from the appraisal of the records, gaps from what candidates lack and what is unread; claims from the very
-sentences that were appraised.
+Scores come from the appraisal of the records, gaps from candidates' missing evidence and unread hits, claims from the
+appraised sentences themselves.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -29,29 +29,29 @@ from willowbark.tools.toolbox import MAX_DRUGS, Asked, citations_query
 from willowbark.tools.wording import capital, counted
 from willowbark.tools.works.sections import places, tells_figures
 
-LEADING = 6  # candidates by whose mechanisms the mechanism is scored
-UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not asked for: the search goes on
-ENOUGH_CANDIDATES = 5  # with a verdict: full score
-MAX_TESTS = 3  # queries on one hypothesis; all hypotheses are put to the test in one query
+LEADING = 6  # candidates whose mechanisms count for the mechanism score
+UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not searched for: the search continues
+ENOUGH_CANDIDATES = 5  # candidates with a verdict for the full score
+MAX_TESTS = 3  # queries on one hypothesis; one query tests all hypotheses
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
-MAX_TRIED = 20  # records of the leading drug of which it is tried what stands without them
-MAX_CHASED = 2  # publications of a run whose citations are followed, one a round: each takes five requests
-LOOKED_UP_BY = 2  # the round: approval decides where a drug stands, so no report is written without having asked for it
-CHASED_FROM = 2  # the round: in the first one hardly any verdict has settled
+MAX_TRIED = 20  # records of the leading drug left out in turn to see whether its appraisal changes
+MAX_CHASED = 2  # publications of a run whose citations are followed, one per round: each takes five requests
+LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report depends on them
+CHASED_FROM = 2  # first round for following citations: in round 1 hardly any verdict has settled
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
 @dataclass
 class _Plan:
-    """What to ask next, by whom, and why."""
+    """The next searches, with their specialists and gaps."""
 
     specialists: Sequence[Specialist]
     searches: list[NextSearch] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
 
     def ask(self, gap: str, queries: Sequence[str], takes: Asked) -> None:
-        """Put queries to all specialists who take such; where there is none, the gap is left."""
+        """Assign queries to all specialists that accept them; if there is none, keep only the gap."""
         able = [each.name for each in self.specialists if takes in each.takes]
         if queries and able:
             self.gaps.append(gap)
@@ -61,13 +61,13 @@ class _Plan:
 
 
 def assessment(request: AssessmentRequest) -> JudgeDraft:
-    """Assess what was found; equal requests get equal assessments."""
+    """Assess the evidence; equal requests get equal assessments."""
     asked = parse_question(request.question)
     candidates = [c for c in request.candidates if c.in_asked_class is not False]
     decided = [candidate for candidate in candidates if candidate.has_verdict]
     leading = decided[:LEADING]
 
-    # Drugs that the databases list for the condition, on which no record was read and none was asked for.
+    # Drugs listed for the condition by databases, without a record read or a search made.
     read = {candidate.drug for candidate in decided}
     listed = [drug for drug in known_drugs(asked, request.records) if drug not in read]
     if asked.drug_classes:
@@ -103,10 +103,10 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 def _plan(
     asked: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
-    """What another round asks: while reading pays, further hits, all drugs in one query; then what databases know.
+    """Plan the next round: while reading pays, further hits, all drugs in one query; then database look-ups.
 
-    Databases of drugs are slow, and the first reading does not wait for them. A query that stands here again asks
-    for its next page.
+    Drug databases are slow, and the first reading does not wait for them. A repeated query asks for its next
+    page.
     """
     plan, reading = _Plan(request.specialists), request.progress
     others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)
@@ -117,19 +117,21 @@ def _plan(
     decided = [candidate.drug for candidate in with_verdict]
     if not reading.has_ended:
         if not candidates and not untried:
-            plan.ask(f"No drug with evidence on {about} was found.", _new(whole, searched), "queries")
+            plan.ask(f"No drug with evidence on {about} was found.", _drop_searched(whole, searched), "queries")
         for name in asked.drug_classes:
-            members = _new(_together(class_members(name), condition), searched)
+            members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
             plan.ask(f"Records that name {name} by their own names alone.", members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         wanted = _find_unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
-        plan.ask(f"Further records on {', '.join(wanted)}, for or against.", _together(wanted, condition), "queries")
+        plan.ask(
+            f"Further records on {', '.join(wanted)}, for or against.", _combine_drugs(wanted, condition), "queries"
+        )
 
         leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
         hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
         tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
         through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
-        query = _new([" OR ".join(tests)] if tests else [], searched)
+        query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
         plan.ask(f"Records on how drugs act: {through}.", query, "queries")
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
@@ -140,7 +142,7 @@ def _plan(
                 plan.ask(gap, [citations_query(pmid)], "citations")
         if reading.goes_on:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
-            pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # of hits that others gave, perhaps
+            pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others\' hits
             plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, "queries")
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
@@ -148,13 +150,13 @@ def _plan(
     unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
-    ):  # beside the reading
+    ):  # in parallel with the reading
         plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, "drugs")
     return plan
 
 
 def _hangs_on(candidate: Candidate) -> list[str]:
-    """Keys of the records without any one of which quality or certainty would be another, strongest first."""
+    """Find records whose removal would change quality or certainty; return their keys, strongest first."""
     found = candidate.appraisal
     decided = {*found.supporting, *found.contradicting}
     items = [record.item for record in candidate.records]
@@ -165,7 +167,7 @@ def _hangs_on(candidate: Candidate) -> list[str]:
 
 
 def _find_unasked(drugs: Iterable[str], queries: Iterable[str]) -> list[str]:
-    """The drugs that none of the queries names."""
+    """Return the drugs that none of the queries names."""
     named = {name for query in queries for name in _names_in(query)}
     return [drug for drug in dict.fromkeys(drugs) if drug not in named]
 
@@ -175,16 +177,16 @@ def _names_in(query: str) -> frozenset[str]:
     return frozenset(mention.name for mention in find_drugs(query))
 
 
-def _together(drugs: Sequence[str], condition: str) -> list[str]:
-    """One query for all of the drugs in the condition, by all its names; none where there are no drugs."""
+def _combine_drugs(drugs: Sequence[str], condition: str) -> list[str]:
+    """Build one query for all drugs in the condition, by all its names; empty without drugs."""
     names = list(drugs)[:MAX_NAMED]
-    known = canonical_condition(condition) is not None  # what is quoted is searched for by no other name
+    known = canonical_condition(condition) is not None  # quoting would exclude its other names
     beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
     return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
 
 
-def _new(queries: Sequence[str], searched: Collection[str]) -> list[str]:
-    """Those of the queries that were not asked before."""
+def _drop_searched(queries: Sequence[str], searched: Collection[str]) -> list[str]:
+    """Return the queries not asked before."""
     return [query for query in queries if query not in searched and preprocess_query(query) not in searched]
 
 
@@ -221,15 +223,15 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
                     given += 1
                     yield claim
                     break
-            yield from _of_full_text(record, candidate.drug, appraised.item.direction)
+            yield from _quote_full_text(record, candidate.drug, appraised.item.direction)
     silent = {*found.inconclusive, *found.not_assessed} & records.keys()
     undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
     for appraised in undecided[:MAX_UNDECIDED]:
-        yield from _of_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
+        yield from _quote_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
 
 
 def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
-    """What may be quoted for a verdict, best first; at last any sentence on the drug, which then carries none."""
+    """Yield possible quotes for a verdict, best first; last any sentence on the drug, without a verdict."""
     yield appraised.sentence, stance
     yield _passage(record, drug, appraised.sentence), stance
     yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
@@ -238,8 +240,8 @@ def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Sta
             yield said.text, "neutral"
 
 
-def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
-    """What the results of the full text say of the drug in figures: the first sentence, quoted without a verdict."""
+def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
+    """Quote the first sentence with figures on the drug in the full text's results, without a verdict."""
     for place in places(record, "results"):
         for said in Document.cut("", place.text).sentences:
             if drug not in said.drugs or not tells_figures(said.text):
@@ -251,7 +253,7 @@ def _of_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator
 
 
 def _passage(record: Evidence, drug: str, sentence: str) -> str:
-    """The sentence with those before it, from the nearest one that names the drug; else the sentence."""
+    """Return the sentence with those before it back to the nearest one that names the drug, else alone."""
     document = Document.of(record)
     at = document.whole.find(sentence)
     end = at + len(sentence)

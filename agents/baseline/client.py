@@ -1,9 +1,8 @@
 """The baseline analyst as an AutoGen model client: no language model, no network, no key.
 
-It tells requests apart by what is asked (data to assess or to report on, tool results to sum up, tools to choose
-queries for, a speaker to name), never by who asks. It reads data alone: requests as the judge and the report agent hand
-them over, blocks of records, the user's own words; prompts can be reworded freely. Deterministic: equal requests get
-equal answers.
+It recognises requests by their content (data to assess or to report on, tool results to sum up, tools to choose queries
+for, a speaker to name), never by the agent. It reads only data: requests from the judge and the report agent, blocks of
+records, the user's own words; prompts can be reworded freely. Deterministic: equal requests get equal answers.
 """
 
 import ast
@@ -49,8 +48,8 @@ from willowbark.tools.toolbox import asked_by, replies_in
 
 from .assessing import assessment, draft
 
-CHARACTERS_PER_TOKEN = 4  # the usual estimate for English, so that budgets mean the same as with a language model
-CONTEXT_TOKENS = 10_000_000  # nothing is cut: rules read a text of any length
+CHARACTERS_PER_TOKEN = 4  # usual estimate for English, so that budgets are comparable to a language model's
+CONTEXT_TOKENS = 10_000_000  # no limit: rules read a text of any length
 _PARTICIPANTS = re.compile(r"\['\w+'(?:, '\w+')*\]")
 """A list of agents as AutoGen writes it into a selector's prompt, whatever the words around it."""
 
@@ -58,18 +57,18 @@ _log = logging.getLogger(CORE_EVENT_LOGGER_NAME)
 
 
 class BaselineConfig(BaseModel):
-    """What of the baseline can be set."""
+    """Settings of the baseline."""
 
     estimates_tokens: bool = True
-    """Whether answers come with the tokens that a language model would have used; False counts none."""
+    """Whether answers include an estimate of a language model's tokens; False counts none."""
 
 
 class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfig]):
     """Answers what any model of the team is asked, by documented rules.
 
     Args:
-        estimates_tokens: whether answers come with the tokens that a language model would have used, so that budgets
-            mean the same; where it stands in for a model that failed, there is nothing to count.
+        estimates_tokens: whether answers include an estimate of a language model's tokens, so that budgets are
+        comparable; False for a fallback of a failed model, which used none.
     """
 
     component_type = "model"
@@ -91,13 +90,13 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """Answer a request; `cancellation_token` changes nothing, the answer comes at once.
+        """Answer a request; `cancellation_token` is ignored, as the answer is immediate.
 
         Args:
-            extra_create_args: under `REQUEST` the request as data, where an answer of a type is asked for.
+            extra_create_args: with the request as data under `REQUEST` if a typed answer is requested.
 
         Raises:
-            ValueError: a type of answer is asked for without data that the baseline knows.
+            ValueError: a typed answer is requested without data that the baseline knows.
         """
         request = (extra_create_args or {}).get(REQUEST)
         if isinstance(json_output, type) and not isinstance(request, AssessmentRequest | DraftRequest):
@@ -126,21 +125,21 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
     async def create_stream(
         self, messages: Sequence[LLMMessage], **options: Any
     ) -> AsyncGenerator[str | CreateResult, None]:
-        """Answer a request as a stream of one piece; arguments as `create`."""
+        """Answer a request as a stream of one item; arguments as in `create`."""
         result = await self.create(messages, **options)
         if isinstance(result.content, str):
             yield result.content
         yield result
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; there are no connections."""
 
     def actual_usage(self) -> RequestUsage:
         """Tokens of all requests, estimated at four characters a token."""
         return self._usage
 
     def total_usage(self) -> RequestUsage:
-        """As `actual_usage`: nothing is cached."""
+        """Same as `actual_usage`, as nothing is cached."""
         return self._usage
 
     def count_tokens(self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()) -> int:
@@ -153,12 +152,12 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
 
     @property
     def capabilities(self) -> ModelCapabilities:
-        """What the baseline can do, in AutoGen's older form."""
+        """The baseline's capabilities in AutoGen's older form."""
         return ModelCapabilities(vision=False, function_calling=True, json_output=True)
 
     @property
     def model_info(self) -> ModelInfo:
-        """What the baseline can do."""
+        """The baseline's capabilities."""
         return ModelInfo(
             vision=False,
             function_calling=True,
@@ -179,14 +178,14 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
 def answer_of(
     request: object, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]
 ) -> str | list[FunctionCall]:
-    """What the baseline answers to a request that is data, else to results, to tools offered, to a selector."""
+    """Answer a request given as data, else tool results, offered tools, or a selector's prompt."""
     if isinstance(request, AssessmentRequest):
         return assessment(request).model_dump_json()
     if isinstance(request, DraftRequest):
         return draft(request).model_dump_json()
     if messages and isinstance(last := messages[-1], FunctionExecutionResultMessage):
         results = [result.content for result in last.content]
-        if not tools or any(next(blocks(each), None) for each in results):  # else none of the calls could be made
+        if not tools or any(next(blocks(each), None) for each in results):  # else all calls failed
             replies = [reply for each in results for reply in replies_in(each)]
             return digest_replies(parse_question(_latest(messages)[0]), replies, Readings()).as_markdown()
     if tools:
@@ -195,7 +194,7 @@ def answer_of(
     found = _PARTICIPANTS.findall(prompt)
     if not found:
         return "The baseline analyst can only answer research requests."
-    offered: list[str] = ast.literal_eval(found[-1])  # of those the first whose latest turn lies furthest back speaks
+    offered: list[str] = ast.literal_eval(found[-1])  # the first whose latest turn is longest ago speaks
     return min(offered, key=lambda name: prompt.rfind(f"\n{name}: "))
 
 
@@ -211,11 +210,11 @@ def _tokens(text: str) -> int:
 
 _NUMBERS = {"pmid": re.compile(r"\bPMID:?\s*(\d+)"), "nct_id": re.compile(r"\bNCT\d{8}\b")}
 _CITATIONS = re.compile(r"\bcitations of PMID:?\s*(\d+)", re.IGNORECASE)
-"""As `citations_query` writes it, and as people may."""
+"""Matches `citations_query` and variants that people type."""
 
 
 def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[FunctionCall, str]]]:
-    """The user's latest message; since then, what the judge asks for last, and the calls with what they gave."""
+    """Return the user's latest message and, since then, the judge's last queries and the calls with results."""
     text, wanted = "", list[str]()
     pending, answered = dict[str, FunctionCall](), list[tuple[FunctionCall, str]]()
     for message in messages:
@@ -233,7 +232,7 @@ def _latest(messages: Sequence[LLMMessage]) -> tuple[str, list[str], list[tuple[
 
 
 def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
-    """Choose what to ask each tool that is offered; the same messages give the same calls."""
+    """Choose arguments for each offered tool; the same messages give the same calls."""
     text, wanted, answered = _latest(messages)
     question, schemas = parse_question(text), [tool if isinstance(tool, dict) else tool.schema for tool in tools]
     ways = {schema["name"]: asked_by(schema) for schema in schemas}
@@ -274,13 +273,13 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
 def _next_pages(
     tool: str, arguments: dict[str, str], answered: Sequence[tuple[FunctionCall, str]], *, has_pages: bool
 ) -> Iterator[dict[str, Any]]:
-    """A search with the page to ask for: the one after those that were read; nothing where there is none."""
+    """Yield a search with its next unread page; nothing if there is none."""
     read, hits = list[int](), 0
     for call, result in answered:
-        with suppress(ValueError, AttributeError):  # a model may have written arguments that are none
+        with suppress(ValueError, AttributeError):  # a model may have written invalid arguments
             if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
                 read.append(0)
-                head, records = next(blocks(result), Block("", ())).read()  # no block, as of a failed call: nothing
+                head, records = next(blocks(result), Block("", ())).read()  # a failed call has no block
                 read[-1], hits = head.get("read", len(records)), max(hits, head.get("total", 0))
     if not read or not (has_pages or read[-1]):
         yield dict(arguments)
