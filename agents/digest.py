@@ -1,7 +1,7 @@
-"""The evidence in short: what each study found on each drug, with its quote, in so many bytes.
+"""A digest of the evidence: each study's result on each drug, with its quote, in a limited number of bytes.
 
-It is what leaves Willowbark where there is no room for a report: specialists hand it to other agents, MCP's `research`
-and `appraise` to other programs, and consoles show it.
+It replaces the report where that is too long: specialists send it to other agents, MCP's `research` and `appraise`
+to other programs, and consoles show it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from willowbark.tools.records import Drug
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.wording import counted, listed, short
 
-MOST_BYTES = 3_650  # of a digest: as JSON, and as text; with a line and the guidance above it, 4 kB
-ENOUGH = 12  # studies for which quotes are shortened; with fewer, quotes stay as long as they can
+MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
+ENOUGH = 12  # studies that should fit: quotes are shortened until they do
 _QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
-_MOST_NAMED = 8  # drugs of which only the name is left
+_MOST_NAMED = 8  # drugs listed by name only
 _MOST_SUMMARY = 1_000  # characters
 TOLD = ("supports", "contradicts")
 DIRECTIONS = (*TOLD, "inconclusive")
@@ -36,13 +36,13 @@ class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
     direction: str
     """supports, contradicts or inconclusive."""
     certainty: str
-    """Of all that was found on the drug, in GRADE's levels; `refuted`; `not rated` where no study decides."""
+    """GRADE level for the drug; `refuted`; `not rated` if no study has a verdict."""
     study: str
-    """Design, year and participants; what is not reported is left out."""
+    """Design, year and participants, as far as reported."""
     id: str
     """The record's key: `pmid:…`, `nct:…`."""
     quote: str
-    """The passage that the direction was read from, to the letter; cut where it ends in `…`."""
+    """Verbatim passage from which the direction was read; ends in `…` if cut."""
 
 
 class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
@@ -50,17 +50,17 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
 
     question: str
     summary: str
-    """The answer of a report; of searches, what came."""
+    """The report's answer, or the result of searches."""
     lines: list[EvidenceLine] = []
-    """By drug, the leading first."""
+    """Lines by drug, the leading drug first."""
     left_off: int = 0
-    """Studies with a quote for which there was no room."""
+    """Number of studies with a quote that did not fit."""
     drugs_left_off: list[str] = []
-    """Drugs of which only such studies are known; eight at most are named."""
+    """Drugs with only such studies; eight at most."""
 
     @property
     def rest(self) -> str:
-        """What was left off, in words; empty where nothing was.
+        """What was left off, in words; empty if nothing.
 
         >>> EvidenceDigest(question="", summary="", left_off=3, drugs_left_off=["timolol"]).rest
         '3 further results are left off, all on timolol among them.'
@@ -72,10 +72,10 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         return f"{counted(self.left_off, 'further result')} {verb} left off{on}."
 
     def as_text(self, marker: str | None = None) -> str:
-        """The digest for a model: the summary, and the lines as a marked block.
+        """Format the digest for a model: the summary, and the lines as a marked block.
 
         Args:
-            marker: of the block; None makes one.
+            marker: marks the block; None for a new one.
         """
         told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
         if self.lines:
@@ -84,11 +84,11 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         return "\n".join(told)
 
     def as_markdown(self, most: int | None = None, quote: int | None = None) -> str:
-        """The digest for people.
+        """Format the digest for people.
 
         Args:
-            most: lines; None shows all.
-            quote: characters of each quote; None shows what there is.
+            most: maximum of lines; None for all.
+            quote: maximum of characters of each quote; None for all.
         """
         told, drug = [escape(self.summary), ""], ""
         for line in self.lines[:most]:
@@ -104,12 +104,12 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
 def make_digest(
     question: str, summary: str, lines: Iterable[EvidenceLine], most_bytes: int = MOST_BYTES
 ) -> EvidenceDigest:
-    """Take the most telling lines that there is room for: of each drug the first, then of each the second.
+    """Select the strongest lines that fit: first each drug's first, then each drug's second.
 
     Args:
         question: as it was asked.
-        summary: cut to a thousand characters.
-        lines: drugs in their order, of each the strongest studies first.
+        summary: cut to 1,000 characters.
+        lines: by drug in order, each drug's strongest studies first.
         most_bytes: of the digest as JSON, and as text.
     """
     known, by_drug = list(lines), dict[str, list[EvidenceLine]]()
@@ -117,7 +117,7 @@ def make_digest(
         by_drug.setdefault(line.drug, []).append(line)
 
     def in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
-        """A drug's lines, those for and against in turns, the greater number first; then those that decide nothing."""
+        """Order a drug's lines: alternately supporting and contradicting, the larger group first; then inconclusive."""
         sides = sorted(([each for each in lines if each.direction == told] for told in TOLD), key=len, reverse=True)
         decided = [each for turn in zip_longest(*sides) for each in turn if each is not None]
         return [*decided, *(each for each in lines if each.direction not in TOLD)]
@@ -125,7 +125,7 @@ def make_digest(
     turns = [line for turn in zip_longest(*map(in_turns, by_drug.values())) for line in turn if line is not None]
     turns.sort(key=lambda line: line.direction not in TOLD)
     empty = EvidenceDigest(question=short(question, 200), summary=one_line(summary, _MOST_SUMMARY), left_off=len(known))
-    names = sorted(by_drug, key=len, reverse=True)[:_MOST_NAMED]  # the most that can come to be named
+    names = sorted(by_drug, key=len, reverse=True)[:_MOST_NAMED]  # the longest names that may be listed
     bare, block = empty.model_copy(update={"drugs_left_off": names}), enclose_lines([], new_marker(), head=_HEAD)
     forms = (bare.model_dump_json(), f"{bare.as_text()}\n{block}")
     room = most_bytes - 10 - max(len(form.encode()) for form in forms)
@@ -152,12 +152,12 @@ def make_digest(
 
 
 def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
-    """The digest of what sources replied, appraised by what readers say of it.
+    """Digest sources' replies, appraised by their readings.
 
     Args:
-        question: asked.
+        question: as asked.
         replies: failed ones are named in the summary.
-        readings: of the run.
+        readings: the run's readings.
     """
     pool = merge(record for reply in replies for record in reply.records)
     candidates = appraise_candidates(question, pool, readings)
@@ -178,7 +178,7 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
 
 
 def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> list[EvidenceLine]:
-    """A line for each study that has a quote on a candidate, retracted ones left out.
+    """Make a line for each study with a quote on a candidate, except retracted ones.
 
     Args:
         candidates: best first.
@@ -205,7 +205,7 @@ def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> list[
 
 
 def describe_study(design: str, date: str, participants: int | None) -> str:
-    """A study in a few words.
+    """Describe a study in a few words.
 
     >>> describe_study("randomised trial", "2003-05-01", 1250), describe_study("case report", "", None)
     ('randomised trial, 2003, 1,250 participants', 'case report')

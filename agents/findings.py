@@ -1,6 +1,6 @@
-"""What specialists hand to the others, and the dossier that judge and report agent build from it.
+"""Specialists' findings, and the dossier that judge and report agent build from them.
 
-All that matters travels in messages, so a team's saved state holds everything, and nothing is read behind its back.
+Findings are only passed in messages, so a team's saved state is complete.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,11 +32,11 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
     tools: tuple[str, ...] = ()
     """Names of its tools."""
     takes: tuple[Asked, ...] = ("queries",)
-    """What its tools are asked by."""
+    """Kinds of input that its tools take."""
 
     @property
     def line(self) -> str:
-        """The specialist for a model that chooses who should search.
+        """Description for a model that chooses specialists.
 
         >>> Specialist(name="labels", description="Reads labels.", takes=("drugs",)).line
         'labels (takes drugs): Reads labels.'
@@ -49,27 +49,27 @@ class Findings(BaseModel, extra="forbid"):
 
     specialist: str
     declared: Specialist | None = None
-    """Who that is; None for an agent that doesn't say: it is taken for one that takes queries."""
+    """The specialist; None if the agent does not declare itself: it is then assumed to take queries."""
     iteration: int = Field(ge=1)
     """The round, from 1."""
     summary: str
-    """What came of the searches, in a few sentences; of a turn without a search, why."""
+    """Result of the searches in a few sentences, or why there was no search."""
     reflection: str = ""
-    """What a language model made of it by the titles: found, missing, doubts; empty where none was asked."""
+    """A language model's reflection on the titles: found, missing, doubts; empty without a model."""
     digest: EvidenceDigest | None = None
-    """What the studies found, in short: what other agents' models read; None where nobody made one."""
+    """Digest of the studies for other agents' models; None if not made."""
     replies: list[SourceReply] = []
-    """What each source said to each query, failures included."""
+    """Every source's reply to each query, including failures."""
     readings: list[Reading] = []
-    """What a language model read in these records, as far as its quotes stand there; empty where none was asked."""
+    """A language model's readings of these records with verified quotes; empty without a model."""
     reading_tokens: tuple[int, int] = (0, 0)
-    """Tokens of the prompts and answers of reading, which are among those of the turn."""
+    """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
-    """Those of them that have a batch's price."""
+    """Those of them at a batch's price."""
     notes: list[str] = []
-    """What went wrong on the way, for the report's limitations."""
+    """Problems, for the report's limitations."""
     reading_notes: list[str] = []
-    """What a language model did not read, or read otherwise than its records say; for the limitations too."""
+    """Records that a language model did not read or misread, also for the limitations."""
 
     @property
     def records(self) -> list[Evidence]:
@@ -77,28 +77,28 @@ class Findings(BaseModel, extra="forbid"):
         return [record for reply in self.replies for record in reply.records]
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """Without the records: AutoGen writes every message for its log, whether or not anybody reads that."""
+        """Leave out the records, as AutoGen formats every message for its log, even if that is off."""
         yield from (("specialist", self.specialist), ("iteration", self.iteration), ("summary", self.summary))
 
 
 class FindingsMessage(ModelTextMessage[Findings]):
-    """Findings as a message: agents read the type, models and people a few lines."""
+    """Findings as a message: data for agents, a few lines for models and people."""
 
     def to_text(self) -> str:
-        """One line for consoles."""
+        """Return one line for consoles."""
         found = self.content
         counts = f"{counted(len(found.records), 'record')} from {counted(len(found.replies), 'search')}"
         return f"{found.specialist}, round {found.iteration}: {counts}"
 
     def to_model_text(self) -> str:
-        """The digest of the evidence: what other agents' models need; the records stay in the type."""
+        """Return the digest for other agents' models; the records stay in the data."""
         digest, said = self.content.digest, unmarked(self.content.reflection)
         told = f"{GUIDANCE}\n{digest.as_text()}" if digest else unmarked(self.content.summary)
         return f"{self.to_text()}\n{told}\n{said}".rstrip()
 
 
 class Dossier(BaseModel, extra="forbid"):
-    """The question, and everything that was found on it so far."""
+    """The question and all findings so far."""
 
     question: str = ""
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
@@ -107,7 +107,7 @@ class Dossier(BaseModel, extra="forbid"):
     """Prompt and completion tokens of all messages seen."""
 
     def add(self, messages: Sequence[BaseChatMessage]) -> None:
-        """Take in messages; a user's message opens a new question."""
+        """Add messages; a user's message starts a new question."""
         for message in messages:
             if isinstance(message, FindingsMessage):
                 self.findings.append(message.content)
@@ -121,18 +121,18 @@ class Dossier(BaseModel, extra="forbid"):
 
     @property
     def specialists(self) -> list[Specialist]:
-        """Who searched so far, in alphabetical order: those who can be asked to search again."""
+        """Specialists that have searched and can search again, in alphabetical order."""
         known = {each.specialist: each.declared or Specialist(name=each.specialist) for each in self.in_order}
         return [known[name] for name in sorted(known)]
 
     @property
     def asked(self) -> Question:
-        """What the question asks."""
+        """The parsed question."""
         return parse_question(self.question)
 
     @property
     def iteration(self) -> int:
-        """The latest round that anybody searched in; 0 before the first."""
+        """The latest round with a search; 0 before the first."""
         return max((found.iteration for found in self.findings), default=0)
 
     @property
@@ -141,22 +141,22 @@ class Dossier(BaseModel, extra="forbid"):
         return [reply for found in self.in_order for reply in found.replies]
 
     def replies_of(self, specialist: str, iteration: int) -> list[SourceReply]:
-        """What one specialist was answered in a round."""
+        """Return the replies to one specialist in a round."""
         found = (each for each in self.findings if (each.specialist, each.iteration) == (specialist, iteration))
         return [reply for each in found for reply in each.replies]
 
     @property
     def readings(self) -> list[Reading]:
-        """What a language model read, in the order of the rounds."""
+        """A language model's readings, by round."""
         return [reading for found in self.in_order for reading in found.readings]
 
     @property
     def in_order(self) -> list[Findings]:
-        """The findings by round and specialist, whoever answered first."""
+        """The findings by round and specialist, regardless of who answered first."""
         return sorted(self.findings, key=lambda found: (found.iteration, found.specialist))
 
     def pool(self) -> list[Evidence]:
-        """The records, united and ranked for the question."""
+        """Return the records, deduplicated and ranked for the question."""
         store, taken = self._united
         store.add(record for found in self.findings[len(taken) :] for record in found.records)
         taken += self.findings[len(taken) :]
@@ -164,11 +164,11 @@ class Dossier(BaseModel, extra="forbid"):
 
     @cached_property
     def _united(self) -> tuple[EvidenceStore, list[Findings]]:
-        """The records of findings, united as they come, and the findings that they are of."""
+        """The deduplicated records so far, and the findings already added to them."""
         return EvidenceStore(), []
 
     def has_news(self, iteration: int) -> bool:
-        """Whether a round gave a record that shares no identifier with one of the rounds before it."""
+        """Whether a round found a record that shares no identifier with one of earlier rounds."""
         known: set[str] = set()
         for found in self.in_order:
             names = [{record.key, *record.identifiers} for record in found.records]
@@ -185,7 +185,7 @@ class Dossier(BaseModel, extra="forbid"):
 
     @property
     def failures(self) -> list[str]:
-        """What could not be had: one line a source and reason, and every note, in alphabetical order."""
+        """Failures, one line for each source and reason, and all notes, in alphabetical order."""
         lines = {
             f"{reply.source}: {warning}"
             for reply in self.replies
@@ -195,11 +195,11 @@ class Dossier(BaseModel, extra="forbid"):
         return sorted(lines | {note for found in self.findings for note in found.notes})
 
     def all_failed(self, iteration: int) -> bool:
-        """Whether nothing at all answered in a round."""
+        """Whether no source answered in a round."""
         return self._statuses(iteration) <= set(_FAILED)
 
     def unreachable(self, iteration: int) -> bool:
-        """Whether nothing at all answered in a round because sources could not be reached or read."""
+        """Whether no source answered in a round because none could be reached or read."""
         return Status.UNAVAILABLE in self._statuses(iteration) and self.all_failed(iteration)
 
     def _statuses(self, iteration: int) -> set[Status]:

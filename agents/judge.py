@@ -1,8 +1,8 @@
-"""The judge: how good is the evidence so far, and is it enough?
+"""The judge: assesses the evidence so far and decides whether it is enough.
 
-A model assesses: scores, confidence, reasons, gaps and findings are its own. Code sets what exists: counts come from
-the records, scores without a candidate are nil, and whether to go on follows from rules and budgets, which the model is
-told. What it asks for and does not get is said back to it with the reason, and noted.
+A model gives scores, confidence, reasons, gaps and findings. Code sets the rest: counts come from the records, scores
+without a candidate are 0, and rules and budgets, which the model sees, decide whether to continue. Searches that are
+not made are returned to the model with the reason, and noted.
 """
 
 import asyncio
@@ -56,54 +56,54 @@ from .context import Exhausted
 from .progress import STANDARD, Search, progress, verdicts
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
-BUDGET_RESERVE = 0.1  # share of a budget that is kept for the synthesis; by contract
+BUDGET_RESERVE = 0.1  # share of a budget reserved for the synthesis; by contract
 
 
 class JudgeLimits(BaseModel, frozen=True, extra="forbid"):
-    """When enough is enough."""
+    """Thresholds and budgets that end the search."""
 
     max_iterations: int = Field(default=10, ge=1, le=20)
     judge_threshold: float = Field(default=JUDGE_THRESHOLD, ge=0.0, le=1.0)
     max_tokens: int | None = Field(default=None, gt=0)
-    """Tokens of the whole run; None sets no limit."""
+    """Tokens of the whole run; None for no limit."""
     max_seconds: float | None = Field(default=None, gt=0)
-    """Wall time of the whole run; None sets no limit."""
+    """Wall time of the whole run; None for no limit."""
     max_records: int = Field(default=STANDARD, ge=1)
-    """Publications and trials after which no further page is asked for."""
+    """Publications and trials after which no further page is requested."""
 
 
 class JudgeAgentConfig(AnalystConfig):
-    """What a judge is made of."""
+    """Configuration of a judge."""
 
     name: str = "judge"
     limits: JudgeLimits = JudgeLimits()
 
 
 class JudgeMemory(Memory):
-    """What a judge remembers."""
+    """State of a judge."""
 
     assessed: int = 0
-    """The latest round that was judged."""
+    """The latest round judged."""
     verdicts: dict[str, str] = Field(default_factory=dict)
-    """What stood on each drug when a verdict last changed."""
+    """The verdict on each drug when one last changed."""
     changed_at: int = 0
-    """Records that were read then."""
+    """Number of records read then."""
     gaps: list[str] = Field(default_factory=list)
-    """What it missed in the latest round."""
+    """Gaps found in the latest round."""
     refused: list[str] = Field(default_factory=list)
-    """What it asked for then and did not get, each with the reason."""
+    """Searches it then requested that were not made, each with the reason."""
     wanted: list[NextSearch] = Field(default_factory=list)
-    """What it got searched for then."""
+    """Searches it then requested that were made."""
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     """Judges the rounds and answers with `AssessmentMessage`.
 
     Args:
-        name: as the team and its messages show it.
-        model_client: proposes assessments.
+        name: shown by the team and in its messages.
+        model_client: proposes the assessments.
         limits: thresholds and budgets.
-        options: as `Analyst` takes them.
+        options: passed to `Analyst`.
     """
 
     component_config_schema = JudgeAgentConfig
@@ -118,13 +118,13 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """Assessments; naming the type lets any AutoGen team take them."""
+        """`AssessmentMessage`; AutoGen teams need the type to accept the assessments."""
         return (AssessmentMessage, TextMessage)
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Judge what the messages bring: yields text for people, then the assessment."""
+        """Judge the findings in the messages: yields text for people, then the assessment."""
         self._hear(messages, cancellation_token)
         verdict, usage, events = await self._assess(cancellation_token)
         for event in events:
@@ -138,7 +138,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     async def _assess(
         self, cancellation_token: CancellationToken
     ) -> tuple[JudgeAssessment, RequestUsage, list[BaseAgentEvent]]:
-        """The verdict, its tokens, and what a model asked the records before it."""
+        """Return the verdict, its tokens, and the events of the model's searches in the records."""
         memory, run = self._memory, self._run
         dossier = memory.dossier
         pool = run.pool(dossier)
@@ -196,7 +196,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         left = [*not_run, *memory.refused]
         plain = [line for line in left if said_freely(line, [], may_name_drugs=True)]
         notes += [f"{self.name}: not searched: {line}" for line in plain]
-        if len(left) > len(plain):  # addresses and markup of a model stand in no report
+        if len(left) > len(plain):  # no report shows a model's addresses and markup
             notes.append(f"{self.name}: not searched, and not shown: {counted(len(left) - len(plain), 'query')}")
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
@@ -215,9 +215,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     def _apply_rules(
         self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], exhausted: Exhausted | None
     ) -> JudgeAssessment:
-        """Put the rules over a draft: known candidates from the records, the decision from thresholds and budgets.
+        """Apply the rules to a draft: known candidates from the records, the decision from thresholds and budgets.
 
-        While reading pays it goes on, however sure the draft is; where it has ended, nobody is asked to read on.
+        The search continues while reading pays, whatever the draft's confidence; then no further page is requested.
         """
         dossier, limits, reading, iteration = self._memory.dossier, self.limits, request.progress, request.iteration
         known = {candidate.drug for candidate in request.candidates}
@@ -233,13 +233,13 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             key_findings=draft.key_findings,
         )
 
-        # Who searches next for what: where reading just goes on, all do.
+        # Next specialists and searches: all of them if the reading simply continues.
         readers = request.readers
         queries, specialists = draft.next_search_queries, draft.next_specialists
         if reading.goes_on and not queries:
             queries, specialists = reading.unread, readers
 
-        # Whether that is worth another round.
+        # Decide whether another round is worthwhile.
         is_sufficient = (
             not reading.goes_on
             and draft.confidence >= limits.judge_threshold
@@ -309,11 +309,11 @@ _UNASSESSED = JudgeDraft(
     reasoning="No model gave an assessment; the rules decide on budgets alone.",
     confidence=0.0,
 )
-"""What stands when neither model nor fallback assessed."""
+"""Assessment used if both model and fallback failed."""
 
 
 def _answers(reply: SourceReply, search: NextSearch) -> bool:
-    """Whether a reply is one to a search that a judge asked for: its tool may have written the query anew."""
+    """Whether a reply answers a judge's search, whose query its tool may have rewritten."""
     asked, wanted = (reply.asked or reply.query).casefold(), search.query.casefold()
     drug = canonical_drug(search.query)
     return (
@@ -324,7 +324,7 @@ def _answers(reply: SourceReply, search: NextSearch) -> bool:
 
 
 def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:
-    """A draft with the searches that will be made, and the others, each with the reason why not."""
+    """Return the draft with only the searches to be made, and the refused ones, each with the reason."""
     kept, refused, length = list[NextSearch](), list[str](), 0
     names = {each.name for each in request.specialists}
     for each in draft.next_searches:

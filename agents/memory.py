@@ -1,7 +1,7 @@
-"""What a specialist's model remembers of a conversation: the question, its own searches, what others said last.
+"""Context of a specialist's model: the question, its own searches and the others' latest messages.
 
-Records are read once, by the reader; here they are counts, keys and the first titles. So a prompt grows by a few lines
-a round.
+Only the reader gets whole records; the context has counts, keys and the first titles, so that a prompt grows by a few
+lines a round.
 """
 
 from typing import Self
@@ -20,7 +20,7 @@ from willowbark.tools.enclosure import condense
 
 
 class CondensedContextConfig(BaseModel):
-    """Nothing of it can be set."""
+    """Empty: there are no settings."""
 
 
 class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
@@ -30,14 +30,14 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     component_provider_override = "willowbark.agents.memory.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
-        """Take a message in; of a tool's result what `condense` leaves."""
+        """Add a message; tool results are shortened by `condense`."""
         if isinstance(message, FunctionExecutionResultMessage):
             kept = [each.model_copy(update={"content": condense(each.content)}) for each in message.content]
             message = message.model_copy(update={"content": kept})
         await super().add_message(message)
 
     async def get_messages(self) -> list[LLMMessage]:
-        """The messages that a model is shown: of other agents those since its own last turn."""
+        """Return the messages for the model; from other agents only those after its last turn."""
         heard = max((at for at, each in enumerate(self._messages) if _by_others(each)), default=0)
         spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
         last = max(spoke, default=-1)

@@ -1,10 +1,10 @@
-"""How far the reading has come, and when to stop it.
+"""Progress of reading, and the rule for stopping it.
 
-Sources rank by relevance, so records that change a verdict come early and then thin out. Reading goes on page by page,
-and stops where the depth that was asked for is reached, where everything is read, or where the last `SETTLED_AFTER`
-records changed no verdict: the rule by which people who screen ranked records stop after a run without a find
-(Callaghan and Müller-Hansen 2020, https://doi.org/10.1186/s13643-020-01521-4, who show what such runs can miss). It
-promises no recall; a report that stopped says of how many hits it read how many.
+Sources rank by relevance, so records that change a verdict come early and become rarer. Reading continues page by page
+until the requested depth is reached, everything is read, or the last `SETTLED_AFTER` records changed no verdict: the
+stopping rule for screening ranked records after a run without a relevant one (Callaghan and Müller-Hansen 2020,
+https://doi.org/10.1186/s13643-020-01521-4, who show what such runs can miss). It guarantees no recall; the report gives
+the numbers of records read and of hits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,50 +17,50 @@ from willowbark.tools.registry import gives, kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import STUDIES
 
-STANDARD = 300  # publications and trials of a run of which nothing else is said
+STANDARD = 300  # publications and trials of a run by default
 SETTLED_AFTER = 100  # records in a row that changed no verdict
 
 
 class Search(BaseModel, frozen=True, extra="forbid"):
-    """A search that was made."""
+    """A completed search."""
 
     source: SourceName
     query: str
-    """As it was asked, before the source put it into its own words."""
+    """As asked, before the source rewrote it."""
     status: Status
     read: int
-    """Records that came."""
+    """Records returned."""
     hits: int
-    """Records that the source says it has; 0 where a later page does not say it again."""
+    """Hits reported by the source; 0 if a later page does not repeat it."""
 
 
 class Progress(BaseModel, frozen=True, extra="forbid"):
-    """What was read of what was found."""
+    """How many of the hits were read."""
 
     read: int = Field(default=0, ge=0)
-    """Publications and trials, each once."""
+    """Publications and trials without duplicates."""
     hits: int = Field(default=0, ge=0)
-    """Publications and trials that the widest searches found; at least those that were read."""
+    """Publications and trials found by the widest searches; at least those read."""
     most: int = Field(default=STANDARD, ge=1)
-    """Records of the depth that was asked for."""
+    """Requested depth in records."""
     unchanged: int = Field(default=0, ge=0)
     """Records read since a verdict on a drug last changed."""
     unread: list[str] = []
-    """Queries of which a source has further hits."""
+    """Queries with further hits at a source."""
 
     @property
     def is_settled(self) -> bool:
-        """Whether so many records changed no verdict that further ones are unlikely to."""
+        """Whether the last `SETTLED_AFTER` records changed no verdict, so that further ones are unlikely to."""
         return self.unchanged >= SETTLED_AFTER
 
     @property
     def is_deep(self) -> bool:
-        """Whether as much is read as the depth allows."""
+        """Whether the requested depth is reached."""
         return self.read >= self.most
 
     @property
     def has_ended(self) -> bool:
-        """Whether hits are left unread by rule."""
+        """Whether reading stopped by rule with hits left."""
         return bool(self.unread) and not self.goes_on
 
     @property
@@ -70,7 +70,7 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def said(self) -> str:
-        """How much was read of what was found.
+        """How many of the hits were read, in words.
 
         >>> Progress(read=300, hits=770).said, Progress(read=12, hits=12).said, Progress().said
         ('300 of 770 hits were read', 'all 12 hits were read', 'there were no hits')
@@ -83,12 +83,12 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
 
 
 def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, unchanged: int) -> Progress:
-    """Count what was read, and name what is left of it.
+    """Count the records read and list the queries with hits left.
 
     Args:
         searches: all so far.
-        pool: all records, united.
-        most: records of the depth asked for.
+        pool: all records, deduplicated.
+        most: requested depth in records.
         unchanged: records read since a verdict last changed.
     """
     read: dict[tuple[str, SourceName], int] = {}
@@ -100,7 +100,7 @@ def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, un
         key = search.query, search.source
         read[key] = read.get(key, 0) + search.read
         hits[key] = max(hits.get(key, 0), search.hits)
-        if not search.read:  # failed, or gave out before its count was reached
+        if not search.read:  # failed, or ended before its count was reached
             ended.add(key)
     widest: dict[str, int] = {}  # sources of one kind find mostly the same records
     for (_, source), found in hits.items():
@@ -119,5 +119,5 @@ def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, un
 
 
 def verdicts(candidates: Iterable[Candidate]) -> dict[str, str]:
-    """What stands on each drug that has a verdict: what changes when reading still pays."""
+    """Return the verdict on each drug that has one; while these change, reading still pays."""
     return {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
