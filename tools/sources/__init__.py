@@ -1,1 +1,1 @@
-"""The sources: one file each, in folders by what their records are."""
+"""The sources, one file each, in folders by type of record."""

@@ -1,8 +1,7 @@
-"""The card of a source: everything that is said of it in one place, its file.
+"""The card of a source: all its metadata in one place, the source's file.
 
-Every table is derived from the cards by `tools.registry`: addresses and limits, keys, titles, tools, links, freshness,
-what the doctor looks at. A card is the `CARD` of the source's file, which is found by its name in the folders of
-`tools/sources/`.
+`tools.registry` derives every table from the cards: addresses and limits, keys, titles, tools, links, freshness, the
+doctor's checks. A card is the `CARD` in the file of its name, in one of the folders of `tools/sources/`.
 """
 
 from collections.abc import Mapping
@@ -20,81 +19,80 @@ OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
     "web": ("the web", "page"),
 }
-"""Names that records bear although no file is called so: title and kind. `preprint` marks what Europe PMC hands out
-without peer review."""
+"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's records that were not
+peer-reviewed."""
 ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "label"})
-"""Entries of databases, which have no authors and report no study."""
+"""Database entries, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
-"""What may report a study beside the trials' own records."""
+"""Kinds that may report a study, besides trial records."""
 STUDIES = PAPERS | frozenset[Kind]({"trial"})
-"""What is appraised."""
+"""Kinds that are appraised."""
 Dialect = Literal["boolean", "names", "identifiers"]
-"""How a source is asked: in boolean form (the source itself reads AND, OR, NOT and quotes), by the names of conditions
-and drugs, one at a time (`read_query` gives them), or by identifiers, never in words. None of them is a bag of words:
-without its operators, `migraine OR headache` would ask for both."""
+"""Form of a source's queries: boolean (the source itself reads AND, OR, NOT and quotes), names of conditions and drugs
+one at a time (`read_query` finds them), or identifiers only. None of them is a bag of words: without its operators,
+`migraine OR headache` would require both."""
 Use = Literal["searched", "on_demand", "named", "looked_up"]
-"""`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched where
-settings name it; `looked_up`, asked about records at hand alone."""
+"""`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched only if
+listed in the settings; `looked_up`, queried only about records already found."""
 
 
 class SourceCard(BaseModel, frozen=True, extra="forbid"):
-    """What a source is, where it answers, how it may be asked."""
+    """Name, address, limits and query form of a source."""
 
     name: str = Field(pattern=r"^[a-z]+$")
-    """The module's own; tools, endpoints and settings know it by this name."""
+    """Name of its module, used by tools, endpoints and settings."""
     place: int = 1000
-    """In the order of search and of authority: of records that are one, the first source's text speaks for all."""
+    """Order of search and of authority: when records are merged, the first source's text is kept."""
     title: str
-    """For people."""
+    """Name shown to users."""
     purpose: str
     """One sentence for the models that choose among tools."""
     address: str = Field(pattern=r"^https://[^\s?#]+[^/\s?#]$")
-    """Base URL, without a slash at its end."""
+    """Base URL, without a trailing slash."""
     documentation: str
-    """Where its protocol and limits are published."""
+    """Documentation of its protocol and limits."""
     per_second: float = Field(gt=0)
-    """Requests a second without key or e-mail address: the published limit, or a modest one where none is published."""
+    """Requests per second without a key or contact address: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=1.0, gt=0)
-    """Seconds that a reply takes on an ordinary day, for rehearsals; nobody publishes them, so they are assumed."""
+    """Typical response time in seconds, for rehearsals; assumed, as none is published."""
     per_second_with_key: float | None = Field(default=None, gt=0)
-    """None where a key changes nothing."""
+    """Requests per second with a key; None if a key changes nothing."""
     per_second_with_email: float | None = Field(default=None, gt=0)
-    """None where an address (`NCBI_EMAIL`) changes nothing."""
+    """Requests per second with a contact address (`NCBI_EMAIL`); None if it changes nothing."""
     per_day: int | None = Field(default=None, gt=0)
-    """Requests a day without a key; None where no limit is published."""
+    """Requests per day without a key; None if no limit is published."""
     per_day_with_key: int | None = Field(default=None, gt=0)
-    """None where there is no limit with one, or a key changes nothing."""
+    """Requests per day with a key; None if unlimited, or if a key changes nothing."""
     key: str | None = None
-    """Environment variable that holds its key; None where it takes none."""
+    """Environment variable of its key; None if it takes none."""
     key_in: Literal["body", "parameter", "header"] = "body"
-    """Where the key is sent: as `api_key` in the body of a request or as a parameter that is shown nowhere, or as a
-    header."""
+    """Where the key goes: `api_key` in the body, a query parameter that is never shown, or a header."""
     key_header: str = "x-api-key"
     """Name of that header."""
     without_key: str | None = None
-    """What goes on without the key, for the doctor."""
+    """What still works without the key, for the doctor."""
     off: str | None = None
-    """Of such a source that needs no key: why it is not asked by default, for the doctor."""
+    """Why a source that needs no key is not searched by default, for the doctor."""
     wire: Literal["httpx", "requests"] = "httpx"
-    """The HTTP client whose TLS greeting it gets."""
+    """HTTP library whose TLS greeting is sent."""
     fresh_days: float = Field(ge=0)
-    """Days for which a reply may answer the same request of another run."""
+    """Days for which a cached reply may be reused by other runs."""
     hosts: tuple[str, ...] = ()
     """Hosts of its public pages, to which reports may link."""
     gives: Kind
-    """What its records are, where they don't say otherwise."""
+    """Kind of its records, unless they state another."""
     entries: str = "Abstract"
-    """What the text of its records is called."""
+    """Label for the text of its records."""
     dialect: Dialect
     use: Use
     by_condition: bool = True
-    """Whether a run asks it for the condition, where it takes names; False where another source lists the same."""
+    """For sources queried by name: whether a run looks up the condition; False if another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
-    """Name of the tool of a source that is asked on demand; None for the others, which have `search_NAME`."""
+    """Tool name of an on-demand source; None for the others, which have `search_NAME`."""
     batches: bool = False
-    """Of a source that is asked on demand: whether many drugs take one request."""
+    """For an on-demand source: whether one request can cover many drugs."""
     specialist: str | None = None
-    """Name of the specialist whose it is (see `agents/specialists.py`); None for one that is only looked up."""
+    """Specialist that uses it (see `agents/specialists.py`); None for a source used only for look-ups."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "SourceCard":
@@ -110,16 +108,16 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def needs_key(self) -> bool:
-        """Whether it is searched with a key alone."""
+        """Whether searching it requires a key."""
         return self.use == "named" and self.key is not None
 
 
 @cache
 def source_modules() -> Mapping[str, ModuleType]:
-    """The files that hold a card, by its name and in the order of the cards' places; imported when first asked for.
+    """Return the modules that hold a card, by name, in the order of the cards' places; imported on first use.
 
     Raises:
-        TypeError: a card bears another name than its file.
+        TypeError: a card's name differs from its file's.
     """
     found = dict[str, ModuleType]()
     for folder in sorted(path for path in Path(__file__).parent.iterdir() if (path / "__init__.py").is_file()):
@@ -135,12 +133,12 @@ def source_modules() -> Mapping[str, ModuleType]:
 
 @cache
 def authority() -> Mapping[str, int]:
-    """The place of each name that records may bear; what is not here, a source of the user's own, comes last."""
+    """Return the rank of each source name in records; names not listed, of custom sources, rank last."""
     return {name: place for place, name in enumerate((*source_modules(), *OF_NO_SOURCE))}
 
 
 def given_kind(name: str) -> Kind:
-    """What a source's records are, where they don't say otherwise; a page for a source that has no file here."""
+    """Return the kind of a source's records unless they state another; `page` for a source without a file here."""
     if name in OF_NO_SOURCE:
         return OF_NO_SOURCE[name][1]
     module = source_modules().get(name)

@@ -1,4 +1,4 @@
-"""What the publication sources share: dates, raised characters, trial numbers, queries in words, filters."""
+"""Code shared by the publication sources: dates, superscripts, trial numbers, query conversion, filters."""
 
 import calendar
 import html
@@ -16,13 +16,13 @@ from ..evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..questions.query import OPERATORS, without_tags
 from ..search import SearchFilters
 
-MAX_CITATIONS = 20  # that cite a publication, and as many that it cites: both lists may hold thousands
+MAX_CITATIONS = 20  # citing publications, and as many cited ones: both lists may hold thousands
 PREPRINT_MARK = "[PREPRINT - Not peer-reviewed]"
 NO_TITLE = "[Title not given]"
 NOTICE_TYPES = frozenset(
     {"Retraction of Publication", "Retraction Notice", "Expression of Concern", "Published Erratum"}
 )
-"""Publication types of notices on other articles, which report no study: PubMed's, and those of Europe PMC after it."""
+"""Publication types of notices on other articles, which report no study: PubMed's, then Europe PMC's."""
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
@@ -30,14 +30,14 @@ _ACRONYM = re.compile(
     r"\b(?:Trial|Study|Evaluation|Survival|Investigation|Intervention|Program(?:me)?|Project)\b[^().;]{0,90}"
     r"\((?P<after>[A-Z][\w/-]*[A-Z][\w/-]*)\)|\((?P<before>[A-Z][\w/-]*[A-Z][\w/-]*)\)\s+(?:[Tt]rial|[Ss]tudy)\b"
 )
-"""A name in capitals behind the words that it is short for."""
+"""An acronym in brackets after the words that it stands for."""
 _TAG = re.compile(
     r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
 )
 _HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # one that declares nothing; any other is refused
+_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
     r"https?://\S+"  # may hold a key
@@ -48,26 +48,26 @@ _REDACTED = re.compile(
 
 
 class Citations(NamedTuple):
-    """What cites a publication and what it cites, by PMID, in the source's order."""
+    """Citing and cited publications, by PMID, in the source's order."""
 
     citing: list[str]
     cited: list[str]
 
     @property
     def chosen(self) -> list[str]:
-        """Those that are fetched: at most `MAX_CITATIONS` of either kind."""
+        """Return the ones to fetch: at most `MAX_CITATIONS` of either kind."""
         return list(dict.fromkeys([*self.citing[:MAX_CITATIONS], *self.cited[:MAX_CITATIONS]]))
 
     @property
     def notes(self) -> list[str]:
-        """What was left out."""
+        """Describe what was left out."""
         kinds = (("cite it", self.citing), ("it cites", self.cited))
         return [
             f"the first {MAX_CITATIONS} of {len(found):,} that {how}" for how, found in kinds if found[MAX_CITATIONS:]
         ]
 
     def noted(self, records: Iterable[Evidence], pmid: str) -> list[Evidence]:
-        """The records of the publications, in their order, each with the way to it."""
+        """Add to each record how it is linked to the publication; keeps their order."""
         by_pmid = {record.record.pmid: record for record in records}
         return [
             by_pmid[each].noting(found_by=[f"cites PMID {pmid}" if each in self.citing else f"cited by PMID {pmid}"])
@@ -77,23 +77,23 @@ class Citations(NamedTuple):
 
 
 def checked_pmid(source: str, pmid: str) -> str:
-    """A PMID in its one written form; raises `SourceRefused` where it is none."""
+    """Return a PMID in canonical form; raises `SourceRefused` if it is invalid."""
     if (number := checked_identifier("pmid", pmid)) is None:
         raise SourceRefused(source, f"{redacted(pmid)!r} is not a PMID")
     return number
 
 
 def written(title: str, abstract: str, *, preprint: bool = False) -> str:
-    """The text of a record: title, blank line, abstract; preprints begin with a mark."""
+    """Compose a record's text: title, blank line, abstract; preprints start with a mark."""
     head = f"{PREPRINT_MARK} {title}" if preprint else title
     return f"{head}\n\n{abstract}" if abstract else head
 
 
 def raised(before: str, inside: str) -> str:
-    """Write a superscript on the line, with `^` where its loss would change a number or a unit.
+    """Write a superscript inline, with `^` where dropping it would change a number or a unit.
 
     Args:
-        before: the text in front of it; its last character counts.
+        before: the preceding text; only its last character matters.
         inside: the superscript.
 
     >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
@@ -106,7 +106,7 @@ def raised(before: str, inside: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Text without markup: headings become labels, superscripts stay readable; a lone `<` is no markup.
+    """Remove markup: headings become labels, superscripts stay readable; a lone `<` is not markup.
 
     >>> without_markup("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
     'Results: Pain fell (P<0.001; n<5 of 10^5).'
@@ -126,11 +126,11 @@ def _untagged(match: re.Match[str]) -> str:
 
 
 def running_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
-    """The text of an XML element without markup, as it was sent; superscripts, powers and fractions stay readable.
+    """Return the text of an XML element without markup; superscripts, powers and fractions stay readable.
 
     Args:
         element: nested 100 deep at most.
-        is_left_out: which elements below it are passed over; superscripts of which nothing is left then go too.
+        is_left_out: selects descendants to skip; superscripts left empty by this are dropped too.
     """
     pieces: list[str] = []
     _gather(element, pieces, is_left_out)
@@ -138,7 +138,7 @@ def running_text(element: Element, is_left_out: Callable[[Element], bool] | None
 
 
 def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element], bool] | None) -> None:
-    between = {"msup": "^", "mfrac": "/"}.get(_plain_tag(element))  # MathML: written between the two children
+    between = {"msup": "^", "mfrac": "/"}.get(_plain_tag(element))  # MathML: inserted between the two children
     pieces.append(element.text or "")
     for at, each in enumerate(element):
         if _plain_tag(each) == "sup":
@@ -159,17 +159,17 @@ def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element]
 
 
 def _plain_tag(element: Element) -> str:
-    """An element's name without its namespace or prefix."""
+    """Return an element's name without namespace or prefix."""
     return element.tag.rpartition("}")[2].rpartition(":")[2]
 
 
 def without_doctype(xml: bytes) -> bytes:
-    """XML without a declaration of its type that declares nothing; any other is left, to be refused."""
+    """Remove a document type without declarations; any other is left, so that parsing refuses it."""
     return _DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]
 
 
 def is_code(text: str, least: int, most: int, marks: str = "") -> bool:
-    """Whether a text is an identifier: ASCII letters and digits, and marks between them, of so many characters.
+    """Whether a text is an identifier of `least` to `most` ASCII letters and digits, with `marks` between them.
 
     >>> is_code("CHEMBL27", 2, 20), is_code("HLA-A", 2, 20, "-"), is_code("a b", 2, 20), is_code("-", 1, 20, "-")
     (True, True, False, False)
@@ -178,7 +178,7 @@ def is_code(text: str, least: int, most: int, marks: str = "") -> bool:
 
 
 def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
-    """The beginning of a text of at most so many characters, in whole sentences where one ends within them.
+    """Cut a text to at most `most` characters, at the end of a sentence if one ends within them.
 
     >>> in_whole_sentences("It helps. It is safe.", 12), in_whole_sentences("It helps. It is safe.", 5)
     ('It helps.', 'It he')
@@ -190,17 +190,17 @@ def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
 
 
 def leads_elsewhere(name: str) -> bool:
-    """Whether a name would name another path where it is part of one."""
+    """Whether a name, used as part of a path, would point to another path."""
     return not {".", ".."}.isdisjoint(name.split("/"))
 
 
 def without_addresses(text: str) -> str:
-    """A source's words without the addresses among them: reports link to nothing that a source names in passing."""
+    """Remove addresses from a source's text, so that reports do not link to them."""
     return " ".join(word for word in text.split() if "://" not in word and "www." not in word)
 
 
 def iso_date(year: str, month: str = "", day: str = "") -> str | None:
-    """A date as precise as its parts are readable; None without a year.
+    """Return a date as precise as its parts allow; None without a year.
 
     >>> iso_date("2021", "Mar", "4"), iso_date("2021", "Winter"), iso_date("2021", "02", "31")
     ('2021-03-04', '2021', '2021-02')
@@ -217,7 +217,7 @@ def iso_date(year: str, month: str = "", day: str = "") -> str | None:
 
 
 def date_of(text: str) -> str | None:
-    """A date in free text, as precise as the text is sure of: a range gives what its ends share at its beginning.
+    """Return a date from free text, as precise as the text allows: of a range, the leading part its ends share.
 
     >>> date_of("2018 Nov-Dec"), date_of("1998 Dec-1999 Jan"), date_of("2011 Mar 15-20"), date_of("2025 Dec")
     ('2018', '1998', '2011-03', '2025-12')
@@ -233,7 +233,7 @@ def date_of(text: str) -> str | None:
 
 
 def years_in(text: str) -> list[str]:
-    """The years that a text names, in their order.
+    """Return the years named in a text, in order.
 
     >>> years_in("PUB_YEAR:[2019 TO 2021]")
     ['2019', '2021']
@@ -242,9 +242,9 @@ def years_in(text: str) -> list[str]:
 
 
 def publication_date(issue: str | None, online: str | None) -> str:
-    """The date to cite: the issue's, or the online one where that is of the same year and more precise.
+    """Return the date to cite: the issue's, or the online date if it is in the same year and more precise.
 
-    The issue's year is what a reader finds a paper by; within it the online date is the day it became known.
+    Readers find a paper by the issue's year; within it, the online date is when the paper became known.
     """
     if issue and online and online[:4] == issue[:4] and len(online) > len(issue):
         return online
@@ -252,7 +252,7 @@ def publication_date(issue: str | None, online: str | None) -> str:
 
 
 def page_range(text: object) -> str | None:
-    """Pages with both ends in full, as MEDLINE shortens them; None for none.
+    """Expand page ranges that MEDLINE shortens; None for a blank value.
 
     >>> page_range("1167-70"), page_range("S12-9; discussion S20"), page_range("e5807"), page_range(" ")
     ('1167-1170', 'S12-S19; discussion S20', 'e5807', None)
@@ -266,13 +266,13 @@ def _in_full(pages: re.Match[str]) -> str:
 
 
 def trial_numbers(*texts: str) -> list[str]:
-    """The ClinicalTrials.gov numbers named in texts, in order, each once."""
-    told = [text for text in texts if "nct" in text.lower()]  # nearly all name none: quicker than the pattern
+    """Return the ClinicalTrials.gov numbers named in texts, in order, without duplicates."""
+    told = [text for text in texts if "nct" in text.lower()]  # most texts name none: faster than the pattern
     return list(dict.fromkeys(number.upper() for text in told for number in _TRIAL.findall(text)))
 
 
 def trial_acronyms(*texts: str) -> list[str]:
-    """What trials are called for short where texts write them out, in capitals, in order, each once.
+    """Return trial acronyms that texts spell out, in order, without duplicates.
 
     >>> trial_acronyms("The Heart Outcomes Prevention Evaluation (HOPE) study; in the Losartan Intervention (LIFE).")
     ['HOPE', 'LIFE']
@@ -282,7 +282,7 @@ def trial_acronyms(*texts: str) -> list[str]:
 
 
 def plain_words(query: str) -> str:
-    """A boolean query's words, without operators, field tags and what it excludes: to rank by, never to search with.
+    """Return a boolean query's words, without operators, field tags and exclusions: for ranking, never for searching.
 
     >>> plain_words('("long covid"[tiab] OR PASC) AND metformin NOT (mice OR rats)')
     'long covid PASC metformin'
@@ -293,7 +293,7 @@ def plain_words(query: str) -> str:
 
 
 def _boundary(first: bool, value: object) -> object:
-    """The day that a date means: a year or month stands for its first or its last day."""
+    """Return the date meant by a value: a year or month becomes its first or its last day."""
     if value is None:
         return None
     parts = str(value).strip().replace("/", "-").split("-")
@@ -307,7 +307,7 @@ def _boundary(first: bool, value: object) -> object:
 
 
 def redacted(said: object) -> str:
-    """A source's own words in a line of at most 120 characters, without addresses and keys.
+    """Return a source's own words in one line of at most 120 characters, without addresses and keys.
 
     >>> redacted("Search failed for 192.0.2.7, see http://example.org/?api_key=1")
     'Search failed for …, see …'
@@ -317,7 +317,7 @@ def redacted(said: object) -> str:
 
 
 class DatedFilters(SearchFilters, frozen=True):
-    """Filters by date: of a paper's publication, of a trial's start; both ends included.
+    """Filters by date, of a paper's publication or a trial's start; both ends included.
 
     >>> DatedFilters.of("pubmed", {"mindate": 2019, "maxdate": "2020-02"}).maxdate
     datetime.date(2020, 2, 29)

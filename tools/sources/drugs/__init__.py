@@ -1,1 +1,1 @@
-"""Drugs, what they act on, and the processes in which these take part."""
+"""Drugs, their targets, and the biological processes of the targets."""

@@ -1,27 +1,26 @@
 """ChEMBL, drugs with their mechanisms and indications (https://chembl.gitbook.io/chembl-interface-documentation/web-services).
 
-Asked with GET, always with `format=json` and `limit` (at most 1000), answered in JSON:
+Queried with GET, always with `format=json` and `limit` (at most 1000); replies are JSON:
 
-* `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`; gives
-  `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`, `efo_id`,
-  `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
+* `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`;
+  returns `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`,
+  `efo_id`, `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
 * `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
-  compared with their capitals); gives `molecules[]` of `molecule_chembl_id`,
-  `pref_name`, `molecule_type`, `max_phase`, `first_approval`, `molecule_hierarchy.parent_chembl_id`,
-  `molecule_synonyms[].molecule_synonym`, `oral`, `parenteral` and `topical` (how it is given), `withdrawn_flag`,
-  `black_box_warning` (1, 0, -1 for unknown);
-* `drug_warning.json` with `parent_molecule_chembl_id__in`, for those with such a flag alone; gives `drug_warnings[]`
-  of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`,
-  `warning_country`, `warning_year`, `warning_description`;
-* `mechanism.json` with `parent_molecule_chembl_id__in`; gives `mechanisms[]` of `molecule_chembl_id`,
+  case-sensitive); returns `molecules[]` of `molecule_chembl_id`, `pref_name`, `molecule_type`, `max_phase`,
+  `first_approval`, `molecule_hierarchy.parent_chembl_id`, `molecule_synonyms[].molecule_synonym`, `oral`, `parenteral`
+  and `topical` (routes), `withdrawn_flag`, `black_box_warning` (1, 0, -1 for unknown);
+* `drug_warning.json` with `parent_molecule_chembl_id__in`, only for drugs with such a flag; returns `drug_warnings[]`
+  of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`, `warning_country`,
+  `warning_year`, `warning_description`;
+* `mechanism.json` with `parent_molecule_chembl_id__in`; returns `mechanisms[]` of `molecule_chembl_id`,
   `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
-* `target.json` with `target_chembl_id__in`; gives `targets[]` of `target_chembl_id`, `pref_name`,
+* `target.json` with `target_chembl_id__in`; returns `targets[]` of `target_chembl_id`, `pref_name`,
   `target_components[].accession` (UniProt) and `.target_component_synonyms[]` of `syn_type` (`GENE_SYMBOL`) and
   `component_synonym`.
 
-Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is asked
-with `offset`). A name without a hit gives an empty list with 200, never 404. Salts hold no mechanisms of their own:
-everything is asked of the parent molecule. `chembl_record` reads the rows.
+Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is requested with
+`offset`). A name without a hit returns an empty list with 200, never 404. Salts have no mechanisms of their own, so all
+queries use the parent molecule. `chembl_record` parses the rows.
 """
 
 import asyncio
@@ -60,9 +59,9 @@ CARD = SourceCard(
 )
 
 _IDS = ("molecule_chembl_id", "parent_molecule_chembl_id", "target_chembl_id", "molecule_type", "target_components")
-_LIMIT = 1000  # rows of a page; the API's own limit
-_MAX_PAGES = 20  # of one list: "cancer" alone has tens of thousands of indications; a cut is said
-_MAX_TERMS = 4  # spellings of a condition that are asked for, two requests each
+_LIMIT = 1000  # rows per page; the API's own limit
+_MAX_PAGES = 20  # per list: "cancer" alone has tens of thousands of indications; a cut is reported
+_MAX_TERMS = 4  # spellings of a condition to query, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
 _ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
 
@@ -73,7 +72,7 @@ class ChEMBL(Source):
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the drugs that the query names; else those that went furthest for the condition it names."""
+        """Return the drugs named in the query, else those in the highest phase for the condition it names."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         named, notes = await self._named(asked.drugs[:max_results])
@@ -93,7 +92,7 @@ class ChEMBL(Source):
         return self.reply(query, records, words=asked.words, total=total, problems=failed, notes=notes, url=self._url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none."""
+        """Look up drugs by name or ChEMBL id, all at once and each once per run; `empty` if none is found."""
         found = await self.transport.shelf.take(self.name, names, self._looked_up)
         records = [record for record, _ in found.values() if record is not None]
         warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]
@@ -101,7 +100,7 @@ class ChEMBL(Source):
         return self.reply(", ".join(names), records, problems=failures, notes=warnings, url=self._url)
 
     async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
-        """Whole drugs by the names that were asked for, with what of them could not be had."""
+        """Fetch whole drugs by the given names, with notes on failed parts."""
         parents, refused = await self._named(drugs)
         wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
         records, failures = await self._records(wanted, frozenset())
@@ -109,16 +108,16 @@ class ChEMBL(Source):
         return {drug: (by_id.get(parents[drug]), [*refused, *failures]) for drug in drugs}
 
     async def _named(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
-        """The parent molecules of names and ids, and what of them could not be asked.
+        """Map names and ids to parent molecules, with notes on failed parts.
 
-        Preferred names, other names and ids are asked for side by side; one that fails costs itself alone.
+        Preferred names, synonyms and ids are queried concurrently; one failure does not affect the others.
 
         Raises:
-            SearchError: one was not answered, and the others gave nothing.
+            SearchError: one query failed, and the others found nothing.
         """
         lists = {
             "pref_name__in": [name.upper() for drug in drugs for name in _names(drug)],
-            "molecule_synonyms__molecule_synonym__in": [  # compared with its capitals
+            "molecule_synonyms__molecule_synonym__in": [  # case-sensitive
                 form
                 for drug in drugs
                 for name in _names(drug)
@@ -151,7 +150,7 @@ class ChEMBL(Source):
         return f"{self.transport.endpoints[self.name].base_url}/molecule.json"
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
-        """Read whole drugs, in the order of `parents`; gives the records and what could not be had."""
+        """Fetch whole drugs in the order of `parents`; returns the records and notes on failed parts."""
         if not parents:
             return [], []
         ids, warnings = ",".join(parents), list[str]()
@@ -208,7 +207,7 @@ class ChEMBL(Source):
         return rows
 
     async def _pages(self, table: str, **params: object) -> tuple[list[Row], bool]:
-        """Give a list's rows and whether there are more than were read."""
+        """Return the rows of a list, and whether there are more than were read."""
         rows: list[Row] = []
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
@@ -227,7 +226,7 @@ def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
 
 
 def indication_terms(condition: str) -> list[str]:
-    """Spellings under which a condition's indications are found: its names without their endings, none within another.
+    """Return spellings that find a condition's indications: its names without suffixes, none contained in another.
 
     >>> indication_terms("diabetic nephropathy")[0]
     'diabetic nephropath'
@@ -238,7 +237,7 @@ def indication_terms(condition: str) -> list[str]:
 
 
 def inverted(condition: str) -> str | None:
-    """A name of two words in the order of MeSH's headings; None for other names.
+    """Return a two-word name in the order of MeSH's headings; None for other names.
 
     >>> inverted("portal hypertension")
     'hypertension, portal'
@@ -248,7 +247,7 @@ def inverted(condition: str) -> str | None:
 
 
 def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
-    """Order the parent molecules of indications: those for the very condition first, then by the highest phase.
+    """Sort the parent molecules of indications: those for the exact condition first, then by highest phase.
 
     >>> by_phase([{"molecule_chembl_id": "CHEMBL1", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "2.0"},
     ...           {"molecule_chembl_id": "CHEMBL2", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "4.0"}],
@@ -266,13 +265,13 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
 
 
 def _names(drug: str) -> list[str]:
-    """The names of a drug to be asked for; none for an id, or for a name that a list of names can't hold."""
+    """Return the names of a drug to query; empty for an id, or for a name that cannot be part of a list."""
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
     return [name for name in names if "," not in name and not checked_identifier("chembl_id", name.upper())]
 
 
 def best_match(molecules: Iterable[Row]) -> str | None:
-    """The parent's id of the molecule that went furthest; None where there is none."""
+    """Return the parent id of the molecule in the highest phase; None if there is none."""
     found = sorted(
         (-(parse_phase(row.get("max_phase")) or 0), str(row.get("molecule_chembl_id")), parent)
         for row in molecules
@@ -282,7 +281,7 @@ def best_match(molecules: Iterable[Row]) -> str | None:
 
 
 def names_it(molecule: Row, drug: str) -> bool:
-    """Whether a molecule bears the drug's name, as one of its names begins.
+    """Whether one of a molecule's names is, or starts with, the drug's name.
 
     >>> names_it({"pref_name": "VALPROIC ACID"}, "valproic acid")
     True

@@ -1,4 +1,4 @@
-"""Rows of ChEMBL as evidence: a drug with its mechanisms and the conditions it was developed for.
+"""Converts rows of ChEMBL to evidence: a drug with its mechanisms and the conditions it was developed for.
 
 The fields are defined at https://chembl.gitbook.io/chembl-interface-documentation/web-services.
 """
@@ -14,12 +14,12 @@ from ...records.parts import Development, DrugWarning, Mechanism
 Row = Mapping[str, Any]
 """One row of one of ChEMBL's lists."""
 
-_MAX_INDICATIONS = 60  # of one drug that a record keeps; some have hundreds
-_SHOWN_INDICATIONS = 12  # of one drug that the text names
+_MAX_INDICATIONS = 60  # per drug in a record; some have hundreds
+_SHOWN_INDICATIONS = 12  # per drug in the text
 
 
 def parse_phase(value: Any) -> float | None:
-    """Read a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and for -1, both "not known".
+    """Parse a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and -1, which both mean "not known".
 
     >>> parse_phase("4.0"), parse_phase("0.5"), parse_phase("-1.0"), parse_phase(None)
     (4, 0.5, None, None)
@@ -42,15 +42,15 @@ def parse_drug(
     warnings: Iterable[Row] = (),
     about: frozenset[str] = frozenset(),
 ) -> Evidence:
-    """Read one drug.
+    """Convert one drug to evidence.
 
     Args:
         molecule: the parent molecule.
-        mechanisms: its mechanisms, its salts' included.
-        indications: likewise.
-        targets: what the mechanisms' target ids stand for; others are passed over.
-        warnings: its withdrawals and boxed warnings, its salts' included.
-        about: indications to name first.
+        mechanisms: its mechanisms, including its salts'.
+        indications: its indications, including its salts'.
+        targets: the targets of the mechanisms; others are ignored.
+        warnings: its withdrawals and boxed warnings, including its salts'.
+        about: indications to list first.
     """
     chembl_id = str(molecule["molecule_chembl_id"])
     name = next(iter(molecule_names(molecule)), chembl_id).lower()
@@ -73,7 +73,7 @@ def parse_drug(
 
 
 def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
-    """Read mechanisms of action with what their targets are; each once, what is not reported left out."""
+    """Parse mechanisms of action with their targets, without duplicates and unreported values."""
     known = {str(row.get("target_chembl_id")): row for row in targets}
     found: list[Mechanism] = []
     for row in rows:
@@ -99,18 +99,18 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
 
 
 def parse_indications(rows: Iterable[Row], about: frozenset[str] = frozenset()) -> list[Development]:
-    """Read indications: each name once with its highest phase; those of `about` first, then by phase."""
+    """Parse indications: each name once with its highest phase; those in `about` first, then by phase."""
     best: dict[str, Any] = {}
     for row in rows:
         name, phase = indication_name(row), parse_phase(row.get("max_phase_for_ind"))
         if name and (name not in best or (phase or 0) > best[name].get("max_phase", 0)):
-            efo_id = str(row.get("efo_id") or "").replace(":", "_")  # as Open Targets writes it
+            efo_id = str(row.get("efo_id") or "").replace(":", "_")  # Open Targets' spelling
             best[name] = reported({"name": name, "id": row.get("mesh_id") or efo_id, "max_phase": phase})
     return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", 0), each["name"]))
 
 
 def parse_warnings(rows: Iterable[Row]) -> list[DrugWarning]:
-    """Read withdrawals and boxed warnings, each once; what is not reported is left out.
+    """Parse withdrawals and boxed warnings, without duplicates and unreported values.
 
     >>> parse_warnings([{"warning_type": "Black Box Warning", "warning_class": "hepatotoxicity", "warning_year": 2004}])
     [{'kind': 'boxed warning', 'about': 'hepatotoxicity', 'year': 2004}]
@@ -133,7 +133,7 @@ def parse_warnings(rows: Iterable[Row]) -> list[DrugWarning]:
 
 
 def warned(warning: DrugWarning) -> str:
-    """A warning in a few words.
+    """Describe a warning in a few words.
 
     >>> warned({"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004})
     'withdrawn (cardiotoxicity; United States; 2004)'
@@ -161,7 +161,7 @@ def _sentences(name: str, record: Drug) -> list[str]:
 
 
 def parent_id(row: Row) -> str | None:
-    """The id of the parent molecule of a molecule, mechanism or indication; its own where it is no salt."""
+    """Return the parent molecule's id of a molecule, mechanism or indication; its own id if it is not a salt."""
     found = (
         at(row, "molecule_hierarchy", "parent_chembl_id")
         or row.get("parent_molecule_chembl_id")
@@ -171,13 +171,13 @@ def parent_id(row: Row) -> str | None:
 
 
 def indication_name(row: Row) -> str | None:
-    """What an indication is called, by MeSH before EFO; None where neither names it."""
+    """Return the name of an indication, MeSH's before EFO's; None if there is neither."""
     name = row.get("mesh_heading") or row.get("efo_term")
     return str(name) if name else None
 
 
 def molecule_names(molecule: Row) -> list[str]:
-    """All names of a molecule, the preferred one first."""
+    """Return all names of a molecule, the preferred one first."""
     names = [
         molecule.get("pref_name"),
         *(each.get("molecule_synonym") for each in dicts(molecule, "molecule_synonyms")),

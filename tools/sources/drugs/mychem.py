@@ -1,12 +1,11 @@
-"""MyChem.info, what several databases say of a drug, for when ChEMBL gives no answer (https://docs.mychem.info).
+"""MyChem.info, drug data from several databases, used when ChEMBL does not answer (https://docs.mychem.info).
 
-Asked with GET `query`: `q` (a name), `fields`, `size`. A reply has `total` and `hits[]` of `_id` and a part for each
+Queried with GET `query`: `q` (a name), `fields`, `size`. A reply has `total` and `hits[]` of `_id` and a part for each
 database: `chembl` with `pref_name`, `molecule_chembl_id`, `molecule_type`, `drug_mechanisms` (`action_type`,
-`target_name`; the salts' stand with the salts), `gtopdb` with `name` and `interaction_targets` (`symbol`),
+`target_name`; a salt's are listed under the salt), `gtopdb` with `name` and `interaction_targets` (`symbol`),
 `drugcentral` with `approval` (`agency`, `date`) and `drug_use.indication` and `.contraindication` (`concept_name`),
-`unii.display_name`. Where
-one is all there is, an object stands in place of a list. A hit may resemble the name in one part alone, so that those
-count which bear the drug's own name, or a salt's.
+`unii.display_name`. A list of one element is given as the bare object. A hit may match the name in one part only, so
+only hits with the drug's own name, or a salt's, count.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ CARD = SourceCard(
     by_condition=False,
     specialist="mechanism",
 )
-MOST_DRUGS = 8  # of one call, a request each
+MOST_DRUGS = 8  # per call, one request each
 _FIELDS = (
     "chembl.pref_name,chembl.molecule_chembl_id,chembl.molecule_type,chembl.drug_mechanisms,gtopdb.name,"
     "gtopdb.interaction_targets.symbol,drugcentral.approval,drugcentral.drug_use.indication.concept_name,"
@@ -53,12 +52,12 @@ Hit = Mapping[str, Any]
 
 
 class MyChem(LookUps):
-    """Drugs, by what several databases say of them."""
+    """Drug data from several databases."""
 
     card = CARD
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give drugs by their names, the first few of them, and none twice in a run; raises as `find`."""
+        """Look up the first few drugs by name, each once per run; raises as `find`."""
         found = await self.shelved("query", names[:MOST_DRUGS], self._looked_up)
         left = [f"{len(names) - MOST_DRUGS} further drugs were not asked for"] * (len(names) > MOST_DRUGS)
         return found.model_copy(update={"warnings": [*found.warnings, *left]})
@@ -76,7 +75,7 @@ class MyChem(LookUps):
 
 
 def parse_hits(reply: Reply) -> Sequence[Hit]:
-    """Read the hits of a reply.
+    """Parse the hits of a reply.
 
     Raises:
         UnreadableReply: not a list of hits.
@@ -85,7 +84,7 @@ def parse_hits(reply: Reply) -> Sequence[Hit]:
 
 
 def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
-    """The record of a drug, from the hits that bear its name or a salt's; None where none does."""
+    """Build a drug's record from the hits with its name or a salt's; None if there are none."""
     own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
     own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
     number = next((str(hit.get("_id")) for hit in own if is_code(str(hit.get("_id")), 4, 40, "-")), None)
@@ -94,7 +93,7 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     chembl_ids = (str(at(hit, "chembl", "molecule_chembl_id")) for hit in own)
     days = [str(each.get("date")) for hit in own for each in many(at(hit, "drugcentral", "approval"))]
     years = [int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"]
-    mechanisms = list[Mechanism]()  # what ChEMBL says of drug and salts, then the Guide's genes; each once
+    mechanisms = list[Mechanism]()  # ChEMBL's for drug and salts, then the Guide's genes, without duplicates
     parts = [(many(hit.get("chembl")), many(hit.get("gtopdb"))) for hit in own]
     for row in (row for chembl, _ in parts for part in chembl for row in many(part.get("drug_mechanisms"))):
         given = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
@@ -143,7 +142,7 @@ def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
 
 
 def many(value: Any) -> list[dict[str, Any]]:
-    """The objects of a part that is one object where there is one alone, else a list.
+    """Return the objects of a part that is a bare object if there is only one, else a list.
 
     >>> many({"a": 1}), many([{"a": 1}, None]), many("x")
     ([{'a': 1}], [{'a': 1}], [])

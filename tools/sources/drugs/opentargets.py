@@ -1,25 +1,25 @@
 """Open Targets Platform, drugs and targets of diseases (https://platform-docs.opentargets.org/data-access/graphql-api).
 
-Asked with POST `graphql`, body `{"query": …, "variables": …}`. Four queries, told apart by their operation name:
+Queried with POST `graphql`, body `{"query": …, "variables": …}`. There are four queries, by operation name:
 
-* `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); gives `data.search.hits[]` of `id`, `name`,
-  `entity`, and `data.search.total`;
-* `Disease` with `id` (`EFO_…`, `MONDO_…`); gives `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
+* `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); returns `data.search.hits[]` of `id`,
+  `name`, `entity`, and `data.search.total`;
+* `Disease` with `id` (`EFO_…`, `MONDO_…`); returns `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
   `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
   `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
-* `MapIds` with `names` and `kinds`; gives `data.mapIds.mappings[]` of `term` and `hits[]` as above;
-* `Drugs` with `ids` (`CHEMBL…`); gives `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
+* `MapIds` with `names` and `kinds`; returns `data.mapIds.mappings[]` of `term` and `hits[]` as above;
+* `Drugs` with `ids` (`CHEMBL…`); returns `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
   `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
   `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), `indications` with `count` and `rows[]` of
   `maxClinicalStage` and `disease{id name}`, `drugWarnings[]` of `warningType`, `toxicityClass`, `country`, `year`,
-  `description`, and `adverseEvents(page: …)` with `criticalValue` and `rows[]` of `name`, `count` and `logLR`: what
-  is reported to FAERS after it more often than after others, by a ratio of log-likelihoods.
+  `description`, and `adverseEvents(page: …)` with `criticalValue` and `rows[]` of `name`, `count` and `logLR`: events
+  reported to FAERS more often for it than for others, by log-likelihood ratio.
 
 Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
-`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `IND`, `PRECLINICAL`, `WITHDRAWAL`, `UNKNOWN`. An unknown id gives `null` for
-`disease` and no row of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, beside the data
-that could be had. Where the schema says `Cannot query field`, the older one is asked: `knownDrugs(size: 200)` with rows
-of `phase` (number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` reads the answers.
+`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `IND`, `PRECLINICAL`, `WITHDRAWAL`, `UNKNOWN`. An unknown id returns `null` for
+`disease` and no row of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, along with any
+data found. If the schema says `Cannot query field`, the older one is used: `knownDrugs(size: 200)` with rows of `phase`
+(number), `maximumClinicalTrialPhase`, and `maxPhaseForIndication`. `opentargets_record` parses the answers.
 """
 
 import asyncio
@@ -50,22 +50,22 @@ CARD = SourceCard(
     typical_s=0.6,
     fresh_days=30,  # released every three months
     hosts=("platform.opentargets.org",),
-    gives="drug",  # and diseases, which say so
+    gives="drug",  # and diseases, which state their kind
     entries="Database entry",
     dialect="names",
     use="searched",
     specialist="mechanism",
 )
 
-_MAX_DISEASES = 3  # entries for one condition: the disease itself and near relations
-_MAX_NAMES = 4  # of one condition that are searched for, until one is found
+_MAX_DISEASES = 3  # entries per condition: the disease itself and close relatives
+_MAX_NAMES = 4  # names of a condition to search for, until one is found
 _AT_FAULT = re.compile(
     r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat|too (?:expensive|complex)",
     re.IGNORECASE,
 )
 
 Found = tuple[Any, list[str]]
-"""What was asked for, None where the server knows no such thing; and a line on each part of it that failed."""
+"""The requested data, None if the server has none, and a line for each part that failed."""
 
 SEARCH = """query Search($text: String!, $kinds: [String!]!) {
   search(queryString: $text, entityNames: $kinds, page: {index: 0, size: 10}) { total hits { id name entity } }
@@ -95,16 +95,16 @@ DISEASE = (
     _DISEASE % "drugAndClinicalCandidates { count rows { maxClinicalStage drug { id name } } }",
     _DISEASE % "knownDrugs(size: 200) { count rows { phase drug { id name } } }",
 )
-"""The query by today's schema, and by the one before it."""
+"""The query in the current schema, and in the previous one."""
 DRUGS = (
     _DRUGS % ("maximumClinicalStage", "pathways { pathwayId pathway }", "maxClinicalStage"),
     _DRUGS % ("maximumClinicalTrialPhase", "", "maxPhaseForIndication"),
 )
-"""Likewise."""
+"""The query in the current schema, and in the previous one."""
 
 
 class SchemaChanged(SourceRefused):
-    """The source does not know a field that was asked for."""
+    """The source does not know a requested field."""
 
 
 class OpenTargets(Source):
@@ -112,18 +112,18 @@ class OpenTargets(Source):
 
     card = CARD
     _schema = 0
-    """Which form of the queries the server understood last."""
+    """Schema version that the server accepted last."""
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the diseases that the query names, with their drugs and targets; then the drugs that it names.
+        """Return the diseases named in the query, with their drugs and targets; then the drugs it names.
 
         Args:
-            query: words, or the boolean form that `preprocess_query` gives.
+            query: words, or the boolean form returned by `preprocess_query`.
             max_results: 1 to 50 records.
-            filters: the page.
+            filters: only the page is used.
 
         Raises:
-            SourceRefused: filters were given, or the query holds no words.
+            SourceRefused: filters were given, or the query contains no words.
             SearchError: no reply, or an unreadable one.
         """
         page = SearchFilters.of(self.name, filters).page
@@ -143,7 +143,7 @@ class OpenTargets(Source):
         return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=self._url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Look drugs up by names or ChEMBL ids, all at once, and none twice in a run; `empty` where there is none.
+        """Look up drugs by name or ChEMBL id, all at once and each once per run; `empty` if none is found.
 
         Raises:
             SearchError: no reply, or an unreadable one.
@@ -173,9 +173,9 @@ class OpenTargets(Source):
         return [record for record, _ in found if record is not None], list(problems)
 
     async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
-        """Drugs by the names that were asked for: one request for their numbers, one for what is known of them.
+        """Look up drugs by name: one request for their ids, one for their data.
 
-        Gives each drug's record, None where there is none, with what could not be had of the reply.
+        Returns each drug's record, None if there is none, with notes on failed parts.
         """
         ids = {drug: number for drug in drugs if (number := checked_identifier("chembl_id", drug))}
         spelled = {
@@ -193,12 +193,12 @@ class OpenTargets(Source):
         return {drug: (found.get(ids.get(drug, "")), [*problems, *unread]) for drug in drugs}
 
     async def _mapped(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
-        """The drugs that bear each of the names."""
+        """Return the drugs with each of the names."""
         data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
         return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
 
     async def _either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Found:
-        """Ask by the schema that worked last, and by the other one where the server does not know a field."""
+        """Query with the schema that worked last, and with the other one if the server does not know a field."""
         try:
             return await self._ask(forms[self._schema], variables, root)
         except SchemaChanged:
@@ -208,16 +208,16 @@ class OpenTargets(Source):
             return found
 
     async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
-        """Give what stands under `root` of the answer's data."""
+        """Return the value under `root` in the answer's data."""
         body = {"query": query, "variables": dict(variables)}
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
 
 
 def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
-    """The hits of a kind.
+    """Return the hits of a kind.
 
     Raises:
-        UnreadableReply: there are hits, and none of them has an id and a kind.
+        UnreadableReply: there are hits, but none has an id and a kind.
     """
     given = at(data, "hits")
     known = [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity")]
@@ -227,12 +227,12 @@ def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
 
 
 def _read(root: str, reply: Reply) -> Found:
-    """Read a GraphQL answer; data is kept although errors stand beside it, which name what is missing.
+    """Parse a GraphQL answer; data is kept even with errors, which become notes on what is missing.
 
     Raises:
-        SchemaChanged: a field is not known.
-        SourceRefused: the query is at fault.
-        SourceUnavailable: the server is at fault.
+        SchemaChanged: a field is unknown.
+        SourceRefused: the query is invalid.
+        SourceUnavailable: the server failed.
         UnreadableReply: neither data nor errors.
     """
     found = reply.json()
@@ -249,7 +249,7 @@ def _read(root: str, reply: Reply) -> Found:
 
 
 def _part(error: Mapping[str, Any]) -> str:
-    """The part of an answer that an error is about: the names on its path, without the places in lists."""
+    """Return the part of an answer that an error concerns: the names on its path, without list indices."""
     path = error.get("path")
     return ".".join(each for each in path if isinstance(each, str))[:80] if isinstance(path, list) else "a part of it"
 
@@ -260,7 +260,7 @@ def _said(*errors: Any) -> str:
 
 
 def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:
-    """Name a GraphQL failure by what to do about it.
+    """Convert a GraphQL failure to the error class that says whether to retry.
 
     >>> failure("opentargets", 400, [{"message": "Cannot query field 'knownDrugs' on type 'Disease'."}])
     SchemaChanged("opentargets: refused the query: Cannot query field 'knownDrugs' on type 'Disease'.")
@@ -276,9 +276,9 @@ def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnav
 
 
 def best_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
-    """The ids of the hits that mean the condition: the disease itself, else those whose names hold one of its names.
+    """Return the ids of hits that match the condition: the disease itself, else those whose names contain its name.
 
-    A hit that shares no word with the condition is none: the server also gives what merely resembles it.
+    A hit that shares no word with the condition is dropped: the server also returns mere lookalikes.
 
     >>> best_hits([{"id": "A", "name": "migraine with aura"}, {"id": "B", "name": "migraine disorder"}], "migraine")
     ['B']
@@ -292,7 +292,7 @@ def best_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
 
 
 def named(hits: Iterable[Mapping[str, Any]], drug: str) -> str | None:
-    """The id of the hit that is the drug, or a salt of it; None where there is none among them.
+    """Return the id of the hit that is the drug or a salt of it; None if there is none.
 
     >>> named([{"id": "CHEMBL1", "name": "X ACID"}, {"id": "CHEMBL2", "name": "X"}], "x")
     'CHEMBL2'

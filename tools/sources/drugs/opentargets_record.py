@@ -1,4 +1,4 @@
-"""Answers of Open Targets as evidence: diseases with drugs and targets, drugs with mechanisms and indications.
+"""Converts answers of Open Targets to evidence: diseases with drugs and targets, drugs with mechanisms and indications.
 
 The fields are those of the schema at https://api.platform.opentargets.org/api/v4/graphql/schema.
 """
@@ -26,21 +26,21 @@ PHASE_OF_STAGE: Mapping[str, float] = {
     "IND": 0,
     "PRECLINICAL": 0,
 }
-"""Clinical stages as ChEMBL's highest phase, where 4 means approved; `WITHDRAWAL` and `UNKNOWN` tell of none.
+"""Clinical stages as ChEMBL's highest phase, where 4 means approved; `WITHDRAWAL` and `UNKNOWN` have no phase.
 
 A phase 4 trial of a drug that is not approved for the condition counts as 3; combined phases count as the lower one.
 """
 
 _SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}
-_MAX_DRUGS = 60  # of one disease that a record keeps
-_MAX_INDICATIONS = 60  # of one drug that a record keeps; some have hundreds
+_MAX_DRUGS = 60  # per disease in a record
+_MAX_INDICATIONS = 60  # per drug in a record; some have hundreds
 _MAX_TARGETS = 10
-_MAX_PATHWAYS = 12  # of one drug that a record keeps; well-studied targets take part in dozens
-_SHOWN = 15  # drugs or indications that the text names
+_MAX_PATHWAYS = 12  # per drug in a record; well-studied targets belong to dozens
+_SHOWN = 15  # drugs or indications in the text
 
 
 def parse_disease(disease: Mapping[str, Any]) -> Evidence:
-    """Read a disease: its drugs by the stage they reached, its targets by their score (0 to 1)."""
+    """Convert a disease: its drugs by highest stage, its targets by score (0 to 1)."""
     disease_id, name = str(disease["id"]), str(disease.get("name") or disease["id"])
     rows = dicts(disease, "drugAndClinicalCandidates", "rows") or dicts(disease, "knownDrugs", "rows")
     drugs = _furthest(
@@ -75,7 +75,7 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
 
 
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
-    """Read a drug: its mechanisms with their targets, its indications by the stage they reached."""
+    """Convert a drug: its mechanisms with their targets, its indications by highest stage."""
     chembl_id, name = str(drug["id"]), str(drug.get("name") or drug["id"]).lower()
     indications = _furthest(
         {
@@ -94,7 +94,7 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         mechanisms=[each for i, each in enumerate(mechanisms) if each not in mechanisms[:i]],
         indications=indications[:_MAX_INDICATIONS],
         pathways=_pathways(dicts(drug, "mechanismsOfAction", "rows"))[:_MAX_PATHWAYS],
-        warnings=parse_warnings(  # as ChEMBL, whose they are, writes them
+        warnings=parse_warnings(  # in the format of ChEMBL, where they come from
             {
                 "warning_type": row.get("warningType"),
                 "warning_class": row.get("toxicityClass"),
@@ -118,7 +118,7 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
 
 
 def _signals(drug: Mapping[str, Any]) -> list[Signal]:
-    """Events above the critical value, the strongest first; none where there is no such value."""
+    """Return events above the critical value, strongest first; empty if there is no such value."""
     critical = at(drug, "adverseEvents", "criticalValue")
     found: list[Signal] = []
     for row in dicts(drug, "adverseEvents", "rows"):
@@ -129,7 +129,7 @@ def _signals(drug: Mapping[str, Any]) -> list[Signal]:
 
 
 def signalled(signal: Signal) -> str:
-    """An event in a few words.
+    """Describe an event in a few words.
 
     >>> signalled({"term": "bradycardia", "count": 1204, "log_likelihood": 310.5})
     'bradycardia (1,204 reports, log-likelihood ratio 310.5)'
@@ -162,7 +162,7 @@ def _mechanism(row: Mapping[str, Any]) -> Mechanism:
 
 
 def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
-    """Reactome's pathways of the targets: id and name, those of most targets first."""
+    """Return the Reactome pathways of the targets, id and name, those with most targets first."""
     targets = {str(each.get("id")): each for row in rows for each in dicts(row, "targets")}
     listed = [path for each in targets.values() for path in dicts(each, "pathways")]
     named = [
@@ -180,7 +180,7 @@ def _acting(mechanism: Mechanism) -> str:
 
 
 def _stage(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The stage of a row by either schema, and the phase it amounts to; what is not known is left out."""
+    """Return a row's stage in either schema, and the corresponding phase; unknown values are left out."""
     stage = row.get("maxClinicalStage")
     phase = _phase(stage, row.get("phase", row.get("maxPhaseForIndication")))
     known = {"max_phase": phase, "stage": stage if stage != "UNKNOWN" else None}
@@ -188,7 +188,7 @@ def _stage(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _phase(stage: Any, number: Any) -> float | None:
-    """The phase of a stage by today's schema, or of a number by the one before it.
+    """Return the phase of a stage in the current schema, or of a number in the previous one.
 
     >>> _phase("PHASE_1_2", None), _phase(None, 4), _phase("UNKNOWN", None)
     (1, 4, None)
@@ -199,7 +199,7 @@ def _phase(stage: Any, number: Any) -> float | None:
 
 
 def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
-    """Each name once, by the furthest stage it reached; furthest first, then by name."""
+    """Return each name once, with its highest stage; highest first, then by name."""
     best: dict[str, Any] = {}
     for entry in entries:
         name = entry["name"]

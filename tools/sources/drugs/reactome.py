@@ -1,11 +1,11 @@
-"""Reactome, human pathways and what they do (https://reactome.org/dev/content-service).
+"""Reactome, human pathways and their functions (https://reactome.org/dev/content-service).
 
-Two addresses. POST `data/query/ids` with stable ids joined by commas as plain text (20 at most: more are left out
-without a word) gives a list of objects of `stId`, `displayName`, `speciesName`, `summation[].text` (with HTML in it).
-GET `search/query` with `query`, `species`, `types=Pathway` and `cluster=true` gives `results[].entries[]` of `stId`,
-`name` (with `<span class="highlighting">`) and `species`; nothing found is 404 with `code` 404 and `messages[]`.
+There are two endpoints. POST `data/query/ids` with stable ids joined by commas as plain text (20 at most: more are
+silently dropped) returns a list of objects of `stId`, `displayName`, `speciesName`, `summation[].text` (contains HTML).
+GET `search/query` with `query`, `species`, `types=Pathway` and `cluster=true` returns `results[].entries[]` of `stId`,
+`name` (with `<span class="highlighting">`) and `species`; no hit is 404 with `code` 404 and `messages[]`.
 
-The pathways of a drug are those of its targets, by Open Targets and UniProt, whose replies the run holds already.
+The pathways of a drug are those of its targets, from Open Targets' and UniProt's replies, which the run has cached.
 """
 
 import asyncio
@@ -40,29 +40,29 @@ CARD = SourceCard(
     entries="Database entry",
     dialect="names",
     use="searched",
-    by_condition=False,  # conditions are no pathways; those of the candidates' targets are looked up
+    by_condition=False,  # conditions are not pathways; those of the candidates' targets are looked up
     specialist="mechanism",
 )
-MAX_IDS = 20  # of one request; the server leaves further ones out
-MAX_SUMMARY = 1200  # characters of a summary that a record keeps
+MAX_IDS = 20  # per request; the server drops further ones
+MAX_SUMMARY = 1200  # characters of a summary in a record
 
 _TAG = re.compile(r"</?[A-Za-z][^>]*>")
 
 
 class Reactome(LookUps):
-    """Human pathways: of the targets of drugs, or by words."""
+    """Human pathways, by drug target or by words."""
 
     card = CARD
     MOST_NAMES = None
 
     async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
-        """The pathways that bear the words of a query; raises as `find`."""
+        """Return the pathways whose names contain the words of a query; raises as `find`."""
         params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         return *read_each(read, parse_pathway), url
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give the pathways that drugs act in, those of most drugs first, and none twice in a run.
+        """Return the pathways in which drugs act, those of most drugs first, each once per run.
 
         Raises:
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
@@ -78,7 +78,7 @@ class Reactome(LookUps):
         return self.reply(", ".join(names), told, problems=problems, notes=notes, url=url)
 
     async def _pathways_of(self, drugs: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Numbers of the pathways of the drugs' targets, those of most drugs first."""
+        """Return ids of the pathways of the drugs' targets, those of most drugs first."""
         mechanisms, proteins = await asyncio.gather(
             mechanisms_of(drugs, self.transport), UniProt(self.transport).look_up(*drugs), return_exceptions=True
         )
@@ -110,7 +110,7 @@ class Reactome(LookUps):
 
 
 def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
-    """Read the objects of some ids.
+    """Parse the objects of a reply.
 
     Raises:
         UnreadableReply: not a list.
@@ -120,10 +120,10 @@ def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
 
 
 def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Read what a search found, and what was asked.
+    """Parse the results of a search, and its URL.
 
     Raises:
-        UnreadableReply: neither results nor a word that there is none.
+        UnreadableReply: neither results nor a message that there are none.
     """
     data = reply.json()
     if reply.status == 404:
@@ -139,7 +139,7 @@ def _is_human(number: str) -> bool:
 
 
 def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
-    """Read a pathway; None where it is not human, or has no number or name."""
+    """Convert a pathway; None if it is not human, or has no id or name."""
     number, name = str(found.get("stId") or ""), without_tags(str(found.get("displayName") or found.get("name") or ""))
     if not _is_human(number) or not name:
         return None
@@ -153,7 +153,7 @@ def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
 
 
 def without_tags(text: str) -> str:
-    """A text without markup, in one line; what only looks like markup stays.
+    """Remove markup from a text and put it on one line; what merely resembles markup stays.
 
     >>> without_tags('<span class="highlighting" >MAPK</span> with p<0.05 &amp; more')
     'MAPK with p<0.05 & more'

@@ -1,13 +1,13 @@
-"""STRING, which human proteins work together (https://string-db.org/help/api/).
+"""STRING, interactions of human proteins (https://string-db.org/help/api/).
 
-Asked with GET `json/interaction_partners`: `identifiers` (gene symbols joined by carriage returns), `species=9606`,
+Queried with GET `json/interaction_partners`: `identifiers` (gene symbols joined by carriage returns), `species=9606`,
 `limit` (partners of each), `required_score` (700 of 1000 is called high confidence), `caller_identity`. A reply is a
-list of rows of `stringId_A`, `preferredName_A` (the protein that was asked for), `stringId_B`, `preferredName_B`,
-`ncbiTaxonId`, `score` (0 to 1) and its parts: `escore` (experiments), `dscore` (databases), `tscore` (texts), and
-others. Names that it does not know are left out; where it knows none, and for other failures, the list holds objects
-of `Error` and `ErrorMessage` instead. One request a second, none side by side.
+list of rows of `stringId_A`, `preferredName_A` (the requested protein), `stringId_B`, `preferredName_B`, `ncbiTaxonId`,
+`score` (0 to 1) and its parts: `escore` (experiments), `dscore` (databases), `tscore` (texts), and others. Unknown
+names are left out; if all are unknown, and for other failures, the list holds objects of `Error` and `ErrorMessage`
+instead. One request per second, none concurrently.
 
-A score says how likely two proteins work together, not that they touch, nor what one does to the other.
+A score is the probability that two proteins work together, not that they bind, nor how one affects the other.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,9 +44,9 @@ CARD = SourceCard(
     by_condition=False,
     specialist="mechanism",
 )
-HUMAN = "9606"  # NCBI's number of the species
-MAX_GENES = 40  # of one request
-MAX_PARTNERS = 20  # of one protein that are asked for
+HUMAN = "9606"  # NCBI's taxonomy id
+MAX_GENES = 40  # per request
+MAX_PARTNERS = 20  # requested per protein
 LEAST_SCORE = 700  # of 1000: high confidence
 _PARTS = {"escore": "experiments", "dscore": "databases", "tscore": "texts"}
 
@@ -57,7 +57,7 @@ class STRING(Source):
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the partners of the targets of the drugs that a query names; else of the genes it names, in capitals."""
+        """Return the interaction partners of the targets of a query's drugs, else of the genes it names in capitals."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         genes = [word for word in asked.words.split() if _is_symbol(word)]
@@ -66,7 +66,7 @@ class STRING(Source):
         return found.model_copy(update={"query": query, "records": shown})
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give the partners of the human proteins that drugs act on, all at once, and none twice in a run.
+        """Return the interaction partners of drugs' human targets, all at once and each once per run.
 
         Raises:
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
@@ -103,10 +103,10 @@ class STRING(Source):
 
 
 def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:
-    """Read the rows of a reply; none where it knows none of the proteins.
+    """Parse the rows of a reply; empty if all proteins are unknown.
 
     Raises:
-        SourceRefused: it names another error.
+        SourceRefused: the reply reports another error.
         UnreadableReply: neither rows nor an error.
     """
     data = reply.json()
@@ -132,7 +132,7 @@ def _is_human(number: str) -> bool:
 
 
 def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:
-    """Read a row: the symbol and number of the protein that was asked for, and a partner; None for one of no human."""
+    """Parse a row: symbol and id of the requested protein, and a partner; None if they are not human."""
     gene, number = text(row.get("preferredName_A")), str(row.get("stringId_A") or "")
     name, other = text(row.get("preferredName_B")), str(row.get("stringId_B") or "")
     if not (gene and name and _is_human(number) and _is_human(other)):
@@ -142,7 +142,7 @@ def parse_pair(row: Mapping[str, Any]) -> tuple[str, str, Partner] | None:
 
 
 def protein(gene: str, number: str, partners: Iterable[Partner]) -> Evidence:
-    """A protein with its partners, the likeliest first."""
+    """Build a protein's record with its partners, the likeliest first."""
     ranked = sorted(partners, key=lambda each: (-each["score"], each["symbol"]))
     title = f"{gene}: partners ({number})"
     record = Protein(gene_symbol=gene, string_id=number, partners=ranked)
@@ -151,7 +151,7 @@ def protein(gene: str, number: str, partners: Iterable[Partner]) -> Evidence:
 
 
 def sentence(gene: str, partner: Partner) -> str:
-    """A partner in a line.
+    """Describe a partner in one line.
 
     >>> sentence("BRAF", {"symbol": "MAP2K1", "score": 0.999, "parts": {"experiments": 0.9}})
     'BRAF works together with MAP2K1 (score 0.999; experiments 0.900).'

@@ -1,16 +1,16 @@
-"""UniProt, what human proteins do, where they take part, in which diseases (https://www.uniprot.org/help/api).
+"""UniProt, functions, processes and diseases of human proteins (https://www.uniprot.org/help/api).
 
-Asked with GET `uniprotkb/search`: `query` with fields (`accession:`, `gene_exact:`, `cc_disease:`, `organism_id:9606`,
-`reviewed:true`) joined by AND and OR, `fields`, `size` (at most 500), `format=json`. A reply has `results[]` of
-`primaryAccession`, `proteinDescription.recommendedName.fullName.value` (absent from entries that nobody reviewed),
+Queried with GET `uniprotkb/search`: `query` with fields (`accession:`, `gene_exact:`, `cc_disease:`,
+`organism_id:9606`, `reviewed:true`) joined by AND and OR, `fields`, `size` (at most 500), `format=json`. A reply has
+`results[]` of `primaryAccession`, `proteinDescription.recommendedName.fullName.value` (missing in unreviewed entries),
 `genes[].geneName.value` and `.synonyms[].value`, `organism.scientificName`, `comments[]` of `commentType` (`FUNCTION`
 with `texts[].value`; `DISEASE` with `disease.diseaseId`, `.description`, `.diseaseCrossReference.id` and
 `note.texts[].value`) and `uniProtKBCrossReferences[]` of `database` (`Reactome`, `GO`), `id` and `properties[]` of
-`key` and `value` (`PathwayName`; `GoTerm`, with `P:` before processes; `GoEvidenceType`). A query that it can't read
-is 400 with `messages[]`.
+`key` and `value` (`PathwayName`; `GoTerm`, with `P:` before processes; `GoEvidenceType`). An invalid query is 400 with
+`messages[]`.
 
-Which proteins a drug acts on is not UniProt's to say: that is taken from ChEMBL and Open Targets, whose replies the run
-holds already. Reviewed human entries alone are asked for; a target that has none is named.
+UniProt does not list a drug's targets: those come from ChEMBL's and Open Targets' replies, which the run has cached.
+Only reviewed human entries are requested; a target without one is reported.
 """
 
 import asyncio
@@ -51,27 +51,27 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 HUMAN = "Homo sapiens"
-MAX_PROTEINS = 60  # of one request: keeps its URL below 2,000 bytes
-MAX_TARGETS = 6  # proteins of one mechanism that are asked for: receptor families have dozens of subunits
+MAX_PROTEINS = 60  # per request: keeps its URL below 2,000 bytes
+MAX_TARGETS = 6  # proteins requested per mechanism: receptor families have dozens of subunits
 
 _FIELDS = "accession,id,gene_names,protein_name,organism_name,cc_function,cc_disease,go_p,xref_reactome"
 _HUMAN_ALONE = "organism_id:9606 AND reviewed:true"
-_MAX_NAMES = 4  # of one condition that are asked for
+_MAX_NAMES = 4  # of one condition in a query
 _PAGE = 100
 _ACCESSION = re.compile(r"[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2}")
 """https://www.uniprot.org/help/accession_numbers"""
 _CITED = re.compile(r"\s*\((?:PubMed:\d+(?:, )?)+\)|\s*\(By similarity\)")
-_GUESSED = "IEA"  # evidence that no curator looked at
+_GUESSED = "IEA"  # evidence not reviewed by a curator
 
 
 class UniProt(LookUps):
-    """Reviewed human proteins: those that drugs act on, or those of a condition."""
+    """Reviewed human proteins: targets of drugs, or proteins involved in a condition."""
 
     card = CARD
     MOST_NAMES = None
 
     async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
-        """The proteins involved in the condition that a query names; raises as `find`."""
+        """Return the proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
@@ -79,7 +79,7 @@ class UniProt(LookUps):
         return *read_each(entries, parse_protein), url
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give the human proteins that drugs act on, all at once, and none twice in a run.
+        """Return the human target proteins of drugs, all at once and each once per run.
 
         Raises:
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
@@ -93,7 +93,7 @@ class UniProt(LookUps):
         return self.reply(", ".join(names), told.values(), problems=problems, notes=notes, url=url)
 
     async def _looked_up(self, names: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
-        """Proteins by accession or gene symbol, with what could not be read."""
+        """Fetch proteins by accession or gene symbol, with notes on unreadable entries."""
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
         pages = await asyncio.gather(*(self._ask(_any_of(batch)) for batch in batches))
         records, unread = read_each([entry for entries, _ in pages for entry in entries], parse_protein)
@@ -110,7 +110,7 @@ class UniProt(LookUps):
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Proteins by accession or gene symbol, human ones alone.
+    """Build a query for reviewed human proteins by accession or gene symbol.
 
     >>> _any_of(["P08588", "ADRB2"])
     '(accession:P08588 OR gene_exact:ADRB2) AND organism_id:9606 AND reviewed:true'
@@ -120,10 +120,10 @@ def _any_of(names: Iterable[str]) -> str:
 
 
 async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[list[tuple[str, Mechanism]], list[str]]:
-    """What ChEMBL and Open Targets say that drugs do, by drug; and why one of them says nothing.
+    """Return mechanisms of action from ChEMBL and Open Targets, with the drug; and notes on a database that failed.
 
     Raises:
-        SearchError: neither gave an answer.
+        SearchError: neither database answered.
     """
     asked = [source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets)]
     replies = await asyncio.gather(*asked, return_exceptions=True)
@@ -136,10 +136,10 @@ async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[lis
 
 
 async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[str], list[str]]:
-    """Accessions of the human proteins that drugs act on, gene symbols where no accession is known; and notes.
+    """Return accessions of drugs' human targets (gene symbols if no accession is known), and notes.
 
     Raises:
-        SearchError: no database could be asked what they act on.
+        SearchError: no database of mechanisms answered.
     """
     told, notes = await mechanisms_of(drugs, transport)
     found: list[str] = []
@@ -156,7 +156,7 @@ async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[s
 
 
 def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Read a reply: the entries and what was asked.
+    """Parse a reply into its entries and its URL.
 
     Raises:
         UnreadableReply: not a list of entries.
@@ -168,7 +168,7 @@ def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
 
 
 def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
-    """Read an entry as evidence; None where it has no accession."""
+    """Convert an entry to evidence; None if it has no accession."""
     accession = str(entry.get("primaryAccession") or "")
     if not _ACCESSION.fullmatch(accession):
         return None
@@ -214,7 +214,7 @@ def _sentences(record: Protein) -> list[str]:
 
 
 def _said(comment: Any) -> str:
-    """The texts of a comment, without marks of where they come from."""
+    """Return the texts of a comment, without reference marks."""
     texts = [str(each["value"]) for each in dicts(comment, "texts") if each.get("value")]
     return " ".join(_CITED.sub("", " ".join(texts)).split())
 

@@ -1,1 +1,1 @@
-"""What regulators hold: labels, approvals, reports of adverse events."""
+"""Regulators' data: labels and approvals."""

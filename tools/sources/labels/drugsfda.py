@@ -1,14 +1,14 @@
-"""Drugs@FDA, when the United States approved a drug, and whether it is still sold (https://open.fda.gov/apis/drug/drugsfda/).
+"""Drugs@FDA, drug approvals in the United States, and whether a drug is still sold (https://open.fda.gov/apis/drug/drugsfda/).
 
-Asked with GET `drug/drugsfda.json`; `search` is Lucene's, as of openFDA's labels, whose daily allowance it shares. A
-reply has `meta.results.total` and `results[]` of `application_number` (`NDA020505`), `sponsor_name`, `products[]` of
-`brand_name`, `active_ingredients[].name`, `route` (`ORAL`), `marketing_status` (`Prescription`, `Over-the-counter`,
-`Discontinued`, `None (Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]` of
-`submission_type` (`ORIG`, `SUPPL`), `submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No hit
-is 404 with `No matches found!`.
+Queried with GET `drug/drugsfda.json`; `search` uses Lucene syntax, as for openFDA's labels, with which it shares a
+daily limit. A reply has `meta.results.total` and `results[]` of `application_number` (`NDA020505`), `sponsor_name`,
+`products[]` of `brand_name`, `active_ingredients[].name`, `route` (`ORAL`), `marketing_status` (`Prescription`,
+`Over-the-counter`, `Discontinued`, `None (Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]`
+of `submission_type` (`ORIG`, `SUPPL`), `submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No
+hit is 404 with `No matches found!`.
 
-Reference products alone are asked for, since copies of old drugs are hundreds: the earliest approval among them is
-given; there may be an earlier one under an application that is no longer listed.
+Only reference products are requested, since old drugs have hundreds of generics. The date is the earliest approval
+among them; an application that is no longer listed may have an earlier one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,21 +50,21 @@ CARD = SourceCard(
     batches=True,
     specialist="mechanism",
 )
-_LIMIT = 500  # applications of one reply: reference products of twenty drugs
+_LIMIT = 500  # applications per reply: reference products of twenty drugs
 
 
 class DrugsFDA(Source):
-    """Approvals of drugs by the Food and Drug Administration."""
+    """Drug approvals by the Food and Drug Administration."""
 
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the approval of each drug that the query names; nothing for a condition, of which approvals don't tell.
+        """Return the approval of each drug named in the query; nothing for a condition, which approvals do not state.
 
-        A name that is neither is taken for a drug's.
+        An unknown name is assumed to be a drug's.
 
         Raises:
-            SourceRefused: filters were given, or the query holds no words.
+            SourceRefused: filters were given, or the query contains no words.
             SearchError: no reply, or an unreadable one.
         """
         SearchFilters.of(self.name, filters)
@@ -74,7 +74,7 @@ class DrugsFDA(Source):
         return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give the approvals of drugs, all at once, and none twice in a run.
+        """Return the approvals of drugs, all at once and each once per run.
 
         Raises:
             SearchError: no reply, or an unreadable one.
@@ -99,7 +99,7 @@ class DrugsFDA(Source):
 
 
 def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | str:
-    """Read what was approved of a drug alone, without its combinations; a line that says so where nothing was."""
+    """Convert the approvals of a drug on its own, without combinations; a line that says so if there are none."""
     held = []
     for result in results:
         parts = [dicts(product, "active_ingredients") for product in dicts(result, "products")]
@@ -136,14 +136,14 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
 
 
 def _is_on_sale(product: Mapping[str, Any], drug: str) -> bool:
-    """Whether a product is sold, and holds a drug alone."""
+    """Whether a product is on sale and contains only this drug."""
     parts = dicts(product, "active_ingredients")
     is_of = len(parts) == 1 and same_drug(str(parts[0].get("name")), drug)
     return is_of and product.get("marketing_status") != "Discontinued"
 
 
 def _application(result: Mapping[str, Any]) -> Application | None:
-    """An application with the day of its first approval; None where it has no number."""
+    """Return an application with the date of its first approval; None if it has no number."""
     number = str(result.get("application_number") or "")
     digits = number.lstrip(ascii_uppercase)
     if not (digits.isdecimal() and len(digits) in (5, 6) and 2 <= len(number) - len(digits) <= 4):

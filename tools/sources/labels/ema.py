@@ -1,16 +1,15 @@
-"""EMA, the medicines that the European Union authorises centrally (https://www.ema.europa.eu/en/about-us/about-website).
+"""EMA, medicines authorised centrally in the European Union (https://www.ema.europa.eu/en/about-us/about-website).
 
-One file, made for programs and renewed twice a day: `medicines-output-medicines_json-report_en.json`, an object whose
-`data` lists all medicines, human and veterinary. Every value is a text, empty where there is none; days are
-`22/05/2014`. Read here: `category` (`Human`), `name_of_medicine`, `ema_product_number`, `medicine_status`
-(`Authorised`, `Withdrawn`, `Refused`, `Expired`, …), `international_non_proprietary_name_common_name` (parts of a
-combination between `/`, `,` or `;`), `marketing_authorisation_developer_applicant_holder`,
-`marketing_authorisation_date` and `medicine_url`. EMA's legal notice lets anyone reproduce what it publishes, with EMA
-named as the source.
+The data is one machine-readable file, updated twice a day: `medicines-output-medicines_json-report_en.json`, an object
+whose `data` lists all medicines, human and veterinary. Every value is a text, empty if missing; dates are `22/05/2014`.
+Fields used: `category` (`Human`), `name_of_medicine`, `ema_product_number`, `medicine_status` (`Authorised`,
+`Withdrawn`, `Refused`, `Expired`, …), `international_non_proprietary_name_common_name` (parts of a combination
+separated by `/`, `,` or `;`), `marketing_authorisation_developer_applicant_holder`, `marketing_authorisation_date` and
+`medicine_url`. EMA's legal notice allows reproduction of what it publishes, with EMA named as the source.
 
-What member states authorise themselves is not in it, which is most of what is older than 1995, and a status gives no
-reason: medicines are withdrawn for commercial reasons too. The columns are those that public programs read; no live
-reply has been met yet.
+National authorisations, which include most medicines from before 1995, are missing, and a status gives no reason:
+medicines are also withdrawn for commercial reasons. The columns are those used by public programs; they have not been
+checked against a live reply yet.
 """
 
 import re
@@ -58,7 +57,7 @@ class EMA(LookUps):
     MOST_NAMES = None
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give what is authorised of drugs, from one file for all; raises as `find`."""
+        """Return the authorisations of drugs, all from one file; raises as `find`."""
 
         async def fetch(files: Sequence[str]) -> dict[str, Sequence[Medicine]]:
             return {file: await self.transport.get(self.name, file, read=parse_medicines) for file in files}
@@ -71,12 +70,12 @@ class EMA(LookUps):
 
 
 def parse_medicines(reply: Reply) -> Sequence[Medicine]:
-    """Read the file; raises `UnreadableReply` for anything but a list of medicines."""
+    """Parse the file; raises `UnreadableReply` for anything but a list of medicines."""
     return entries(reply.source, reply.json(), "data", what="a list of medicines", keys=("name_of_medicine", _NAMES))
 
 
 def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | str:
-    """Read what is listed of a drug alone, without its combinations; a line that says so where nothing is."""
+    """Convert the entries on a drug on its own, without combinations; a line that says so if there are none."""
     listed = []
     for each in medicines:
         parts = [part for part in re.split(r"[/,;]", str(each.get(_NAMES) or "")) if part.strip()]

@@ -1,14 +1,14 @@
-"""openFDA, the labels of drugs on the United States market (https://open.fda.gov/apis/drug/label/).
+"""openFDA, labels of drugs on the United States market (https://open.fda.gov/apis/drug/label/).
 
-Asked with GET `drug/label.json`, answered in JSON. `search` is Lucene's: `field:("a" OR "b")`; words without an
-operator between them are alternatives, so OR is always written. `limit` gives up to 1000, `sort=effective_time:desc`
-the newest first. A reply has `meta.results.total` and `results[]` of `set_id` (DailyMed's number of the label),
+Queried with GET `drug/label.json`; replies are JSON. `search` uses Lucene syntax: `field:("a" OR "b")`; words without
+an operator between them are alternatives, so OR is always written. `limit` goes up to 1000, `sort=effective_time:desc`
+puts the newest first. A reply has `meta.results.total` and `results[]` of `set_id` (DailyMed's id of the label),
 `effective_time` (`20250317`), `openfda` (`generic_name[]`, `brand_name[]`, `manufacturer_name[]`; may be empty) and the
 label's sections, each a list of texts. No hit is 404 with `{"error": {"code": "NOT_FOUND", "message": "No matches
-found!"}}`; any other 404 is a failure. A query that it can't read is 400. 240 requests a minute, and 1,000 a day
-without a key.
+found!"}}`; any other 404 is a failure. An invalid query is 400. 240 requests per minute, and 1,000 per day without a
+key.
 
-A label says what a drug is approved for and warned of. It reports no study.
+A label lists a drug's approved uses and its warnings. It reports no study.
 """
 
 import asyncio
@@ -63,32 +63,32 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Pregnancy": ("pregnancy",),
     "Mechanism of action": ("mechanism_of_action",),
 }
-"""The sections that are quoted, by heading, each with the fields that may hold it."""
-MAX_NAMES = 5  # of a drug or a condition that are asked for
-MAX_NAMED = 60  # other drugs that a record keeps
-MAX_SECTION = 1200  # characters of a section that are quoted; whole labels have 100,000
+"""Quoted sections by heading, each with the fields that may hold it."""
+MAX_NAMES = 5  # names of a drug or a condition in a query
+MAX_NAMED = 60  # other drugs in a record
+MAX_SECTION = 1200  # characters quoted per section; whole labels have 100,000
 
-_CHOICE = 10  # labels of one drug, newest first, of which the fullest is taken
+_CHOICE = 10  # newest labels of a drug, of which the most complete is used
 NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
 
 Label = Mapping[str, Any]
 
 
 class OpenFDA(Source):
-    """Drug labels: what a drug is approved for, and what it is warned of."""
+    """Drug labels: approved uses and warnings."""
 
     card = CARD
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give one label of each drug that the query names; else labels of drugs for the condition it names.
+        """Return one label of each drug named in the query, else labels of drugs for the condition it names.
 
         Args:
-            query: names of drugs or conditions; a name that is neither is taken for a drug's.
+            query: names of drugs or conditions; an unknown name is assumed to be a drug's.
             max_results: 1 to 50 records.
-            filters: the page, of labels for a condition.
+            filters: only the page, for labels by condition.
 
         Raises:
-            SourceRefused: filters were given, or the query holds no words.
+            SourceRefused: filters were given, or the query contains no words.
             SearchError: no reply, or an unreadable one.
         """
         page = SearchFilters.of(self.name, filters).page
@@ -102,9 +102,9 @@ class OpenFDA(Source):
         return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Give the label of each drug, and none twice in a run; a name that the lexicon lacks is taken as it stands.
+        """Return the label of each drug, each once per run; a name missing from the lexicon is used unchanged.
 
-        Labels are long, so each drug is asked for alone: of the newest of many drugs at once, some would have none.
+        Drugs are queried one at a time: among the newest labels of many drugs, some drugs would have none.
 
         Raises:
             SearchError: no reply, or an unreadable one.
@@ -116,7 +116,7 @@ class OpenFDA(Source):
         return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
 
     async def _labels(self, drugs: Sequence[str]) -> dict[str, tuple[Label | None, str]]:
-        """The label of each drug, with what is to be said where none is of it alone."""
+        """Fetch the label of each drug, with a note if no label is for it alone."""
         pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
         chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
         found = dict[str, tuple[Label | None, str]]()
@@ -126,7 +126,7 @@ class OpenFDA(Source):
         return found
 
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
-        """Labels that a search gives, with how many there are and what was asked."""
+        """Return the labels found by a search, the total number and the URL."""
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(
             self.name,
@@ -143,7 +143,7 @@ def _of_drug(drug: str) -> str:
 
 
 def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
-    """Names as alternatives, each a phrase; what Lucene would read as syntax is taken out.
+    """Join names as alternatives, each a phrase, without Lucene syntax.
 
     >>> any_of(["valproic acid", 'a "b"'])
     '("valproic acid" OR "a b")'
@@ -154,10 +154,10 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
 
 
 def parse_page(keys: Sequence[str], reply: Reply) -> tuple[int, Sequence[Label], str]:
-    """Read a reply: how many entries match, those that came (each has one of the `keys`), and what was asked.
+    """Parse a reply into the total number, the entries (each has one of the `keys`), and the URL.
 
     Raises:
-        UnreadableReply: not a list of labels; also a 404 that does not say that nothing matches.
+        UnreadableReply: not a list of labels, or a 404 that does not say that nothing matches.
     """
     data = reply.json()
     if reply.status == 404:
@@ -171,9 +171,9 @@ def parse_page(keys: Sequence[str], reply: Reply) -> tuple[int, Sequence[Label],
 
 
 def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
-    """The label to read for a drug: of those of it alone the one with most sections, else of its combinations.
+    """Return the label to read for a drug: the one with most sections, of the drug alone if possible, else combined.
 
-    The labels stand newest first, and the newer one is taken where two are equal. None where none can be read.
+    The labels must be ordered newest first, and ties go to the newer one. None if none can be read.
     """
     readable = [label for label in labels if _set_id(label)]
     return max(readable, key=lambda label: (_is_of(label, drug), len(_sections(label))), default=None)
@@ -186,7 +186,7 @@ def _is_of(label: Label, drug: str) -> bool:
 
 
 def parse_label(label: Label) -> Evidence | None:
-    """Read a label as evidence; None where it has no number to find it by."""
+    """Convert a label to evidence; None if it has no set id."""
     set_id = _set_id(label)
     if set_id is None:
         return None
@@ -219,7 +219,7 @@ def parse_label(label: Label) -> Evidence | None:
 
 
 def _sections(label: Label) -> dict[str, str]:
-    """What is quoted of a label, by heading: the first of a section's fields that holds text, cut at a sentence."""
+    """Return the quoted text by heading: the first field of a section that has text, cut at the end of a sentence."""
     found = {}
     for heading, fields in SECTIONS.items():
         if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
@@ -228,7 +228,7 @@ def _sections(label: Label) -> dict[str, str]:
 
 
 def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
-    """Other drugs that its interactions and contraindications name, each with the first sentence that does."""
+    """Return other drugs named under interactions and contraindications, each with the first sentence that names it."""
     found: dict[tuple[str, str], NamedDrug] = {}
     for heading in ("Contraindications", "Drug interactions"):
         text = " ".join(" ".join(_texts(label, field)) for field in SECTIONS[heading])
@@ -240,7 +240,7 @@ def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a section in whole sentences, with `[…]` where it goes on.
+    """Return the beginning of a section in whole sentences, with `[…]` if there is more.
 
     >>> quoted("For migraine.")
     'For migraine.'
@@ -259,14 +259,14 @@ def _set_id(label: Label) -> str | None:
 
 
 def day(effective: object) -> str:
-    """`20250317` as a date; `Unknown` where it is none."""
+    """Convert `20250317` to a date; `Unknown` if it is not one."""
     told = str(effective)
     is_one = len(told) == 8 and told.isdecimal()
     return (date_of(f"{told[:4]}-{told[4:6]}-{told[6:]}") if is_one else None) or "Unknown"
 
 
 def _names(label: Label, field: str) -> list[str]:
-    """A field of the label's `openfda` block, which may be empty or missing."""
+    """Return a field of the label's `openfda` block, which may be empty or missing."""
     return _texts(at(label, "openfda") or {}, field)
 
 

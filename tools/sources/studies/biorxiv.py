@@ -1,6 +1,6 @@
-"""bioRxiv and medRxiv: which article a preprint became.
+"""bioRxiv and medRxiv: published versions of preprints.
 
-Their API knows no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
+Their API has no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
 """
 
 from typing import Any, Literal
@@ -27,12 +27,12 @@ CARD = SourceCard(
 
 Server = Literal["medrxiv", "biorxiv"]
 SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")
-"""Clinical preprints are on the first; the prefix does not tell which of the two holds one."""
-_OURS = ("10.1101/", "10.64898/")  # the prefixes of both, old and new; numbers alone follow
+"""Clinical preprints are on the first; the DOI prefix does not distinguish the two."""
+_OURS = ("10.1101/", "10.64898/")  # old and new prefix of both servers, followed only by digits
 
 
 def is_theirs(doi: object) -> bool:
-    """Whether a DOI is of the form that bioRxiv and medRxiv give.
+    """Whether a DOI has the form used by bioRxiv and medRxiv.
 
     >>> is_theirs("10.1101/2021.03.23.21254186"), is_theirs("10.1101/gad.1234"), is_theirs(None)
     (True, False, False)
@@ -43,13 +43,13 @@ def is_theirs(doi: object) -> bool:
 
 
 def _without_version(doi: str) -> str:
-    """A DOI without the `v2` behind it."""
+    """Return a DOI without its `v2` suffix."""
     before, _, version = doi.rpartition("v")
     return before if version.isdecimal() else doi
 
 
 async def small_question(transport: Transport) -> str:
-    """Ask about one preprint, for the doctor.
+    """Look up one preprint, as a check for the doctor.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -59,10 +59,10 @@ async def small_question(transport: Transport) -> str:
 
 
 async def published_version(doi: str, transport: Transport) -> str | None:
-    """Ask both servers for the DOI of the article that a preprint became; None where neither knows of an article.
+    """Query both servers for the DOI of a preprint's published version; None if neither knows one.
 
     Args:
-        doi: of the preprint; one that is not theirs is not asked about.
+        doi: of the preprint; others are not looked up.
         transport: sends the requests.
 
     Raises:
@@ -86,10 +86,10 @@ async def published_version(doi: str, transport: Transport) -> str | None:
 
 
 def parse_publication(data: Any) -> str | None:
-    """Read the DOI of the article that an answer names; None where it says that there is no article.
+    """Parse the DOI of the published version; None if the answer says that there is none.
 
     Raises:
-        UnreadableReply: neither an article nor a word on why there is none.
+        UnreadableReply: neither an article nor a message that there is none.
 
     >>> parse_publication({"messages": [{"status": "no posts found"}], "collection": []}) is None
     True

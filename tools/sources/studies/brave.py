@@ -1,9 +1,9 @@
 """Brave Search, for leads (https://api-dashboard.search.brave.com/documentation).
 
-Asked with GET `web/search`: `q` (400 characters and 50 words at most), `count` (at most 20), `result_filter=web`; the
+Queried with GET `web/search`: `q` (400 characters and 50 words at most), `count` (at most 20), `result_filter=web`; the
 key goes in the header `X-Subscription-Token`. A reply is `type` `search` with `web.results[]` of `url`, `title` and
-`description`; where nothing is found, there is no `web`. Errors are `type` `ErrorResponse` with `error.code`: a key
-that is wrong or missing is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`.
+`description`; without hits, there is no `web`. Errors are `type` `ErrorResponse` with `error.code`: a wrong or missing
+key is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ CARD = SourceCard(
 
 
 class Brave(WebSearch):
-    """Brave's search of the web."""
+    """Brave's web search."""
 
     card = CARD
 
     async def leads(self, words: str) -> Sequence[Lead]:
-        """Give the pages found first.
+        """Return the top pages.
 
         Raises:
-            SourceRefused: no key, or one that is refused.
+            SourceRefused: the key is missing or invalid.
             SearchError: no reply, or an unreadable one.
         """
         if not self.transport.endpoints.may_search(self.name):
@@ -53,10 +53,10 @@ class Brave(WebSearch):
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
-    """Read the pages of a reply.
+    """Parse the pages of a reply.
 
     Raises:
-        SourceRefused: it names an error; the source's own words, which may repeat the key, are left out.
+        SourceRefused: the reply reports an error; its wording, which may repeat the key, is left out.
         UnreadableReply: neither a search nor an error.
     """
     data = reply.json()

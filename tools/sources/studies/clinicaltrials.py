@@ -1,14 +1,14 @@
 """ClinicalTrials.gov, API version 2 (https://clinicaltrials.gov/data-api/api).
 
-Asked with GET, answered in JSON:
+Queried with GET; replies are JSON:
 
-* `studies` with `query.term` (boolean form; what is excluded stands behind `AND NOT`), `filter.advanced`
+* `studies` with `query.term` (boolean form; exclusions follow `AND NOT`), `filter.advanced`
   (`AREA[StudyType]INTERVENTIONAL`, joined by ` AND ` with `AREA[Phase](PHASE2 OR PHASE3)`, `AREA[HasResults]true` and
   `AREA[StartDate]RANGE[2015-01-01,MAX]`), `filter.overallStatus` (joined by `|`), `fields` (joined by `|`),
-  `countTotal=true`, `pageSize`, `pageToken`; gives `studies[]`, `totalCount` (first page only) and `nextPageToken`;
-* `studies/{nct_id}` with `fields`; gives one study, 404 for an unknown number.
+  `countTotal=true`, `pageSize`, `pageToken`; returns `studies[]`, `totalCount` (first page only) and `nextPageToken`;
+* `studies/{nct_id}` with `fields`; returns one study, 404 for an unknown number.
 
-A refusal is 400 with one line of plain text. `clinicaltrials_record` reads the studies.
+An invalid request is 400 with one line of plain text. `clinicaltrials_record` parses the studies.
 """
 
 import re
@@ -34,7 +34,7 @@ CARD = SourceCard(
     purpose="Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results.",
     address="https://clinicaltrials.gov/api/v2",
     documentation="https://clinicaltrials.gov/data-api/api",
-    per_second=1.25,  # none published; robots.txt asks for one a second
+    per_second=1.25,  # none published; robots.txt asks for one per second
     typical_s=0.9,
     wire="requests",  # its firewall is reported to refuse httpx's TLS fingerprint
     fresh_days=1,  # updated on weekdays
@@ -87,8 +87,8 @@ FIELDS = (
     "resultsSection.adverseEventsModule.eventGroups",
     "hasResults",
 )
-"""What is read of a study; sites, contacts, eligibility and single adverse events are most of the rest."""
-_PAGE_SIZE = 100  # studies; the API gives up to 1,000, of up to 1 MB each
+"""Fields requested of a study; sites, contacts, eligibility and single adverse events make up most of the rest."""
+_PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
 _RESERVED = str.maketrans("[],*", "    ")
 _BRACKETS = str.maketrans("()", "  ")
@@ -97,13 +97,13 @@ _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
 
 
 def _listed(value: object) -> object:
-    """Codes as the API writes them, from one or several."""
+    """Return codes as the API writes them, from one or several values."""
     asked = value if isinstance(value, list | tuple | set | frozenset) else [value]
     return [str(each).strip().upper().replace(" ", "_") for each in asked]
 
 
 class TrialFilters(DatedFilters, frozen=True):
-    """What narrows a search of trials; without any, interventional trials of every status are given."""
+    """Filters for a search of trials; without any, interventional trials of every status are returned."""
 
     status: Annotated[list[OverallStatus], BeforeValidator(_listed)] = Field(
         default_factory=list, description="Any of these overall statuses; trials that stopped early are evidence too"
@@ -115,7 +115,7 @@ class TrialFilters(DatedFilters, frozen=True):
     has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
 
     def params(self) -> dict[str, object]:
-        """The request's parameters.
+        """Return the request's parameters.
 
         >>> TrialFilters(phase=["PHASE2", "PHASE3"]).params()["filter.advanced"]
         'AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2 OR PHASE3)'
@@ -131,13 +131,13 @@ class TrialFilters(DatedFilters, frozen=True):
 
 
 class ClinicalTrials(Source):
-    """Registered trials, with the reasons for which some were stopped and the results that were posted."""
+    """Registered trials, with reasons for early termination and posted results."""
 
     card = CARD
     filters = TrialFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search interventional trials of every status: one that was stopped is evidence too."""
+        """Search interventional trials of every status: terminated ones are evidence too."""
         asked, term = TrialFilters.of(self.name, filters), clean_term(query)
         size = request_size(max(1, max_results), _PAGE_SIZE)
         params = {"query.term": term, **asked.params(), "countTotal": "true", "pageSize": size}
@@ -153,7 +153,7 @@ class ClinicalTrials(Source):
         return self.reply(term, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
     async def trial(self, nct_id: str) -> SourceReply:
-        """Look one trial up by its number; `empty` where the registry has none.
+        """Look up one trial by its number; `empty` if the registry has none.
 
         Raises:
             SourceRefused: not an NCT number.
@@ -172,7 +172,7 @@ class ClinicalTrials(Source):
         return self.reply(known, records, notes=notes, problems=unread, url=url)
 
     async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
-        """Give a reply's object (empty for 404) and what was asked; whole studies where a field is not known."""
+        """Return a reply's object (empty for 404) and its URL; requests whole studies if a field is unknown."""
         also = (400, 404) if "/" in path else (400,)
         ask = partial(self.transport.get, self.name, path, also=also, read=partial(_read, path))
         try:
@@ -182,11 +182,11 @@ class ClinicalTrials(Source):
 
 
 class UnknownField(SourceRefused):
-    """The API does not know a field that was asked for: its data structure has changed."""
+    """The API does not know a requested field: its data structure has changed."""
 
 
 def clean_term(query: str) -> str:
-    """Make a query safe for the API: no reserved characters, no tags, no loose ends, brackets and quotes in pairs.
+    """Make a query safe for the API: no reserved characters, tags or dangling operators; brackets and quotes in pairs.
 
     Raises:
         SourceRefused: nothing is left to search for.
@@ -198,7 +198,7 @@ def clean_term(query: str) -> str:
     """
 
     def word_of_tag(tag: re.Match[str]) -> str:
-        """The word that a PubMed tag hangs on (`migraine[tiab]`), or nothing for this API's own (`AREA[Phase]`)."""
+        """Keep the word before a PubMed tag (`migraine[tiab]`); drop this API's own tags (`AREA[Phase]`)."""
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
@@ -214,7 +214,7 @@ def clean_term(query: str) -> str:
     if depths and (min(depths) < 0 or depths[-1]):
         term = term.translate(_BRACKETS)
     former = ""
-    while term != former:  # each round can bare another empty pair or loose end
+    while term != former:  # each round can expose another empty pair or dangling operator
         former = term
         term = " ".join(term.split()).replace("( ", "(").replace(" )", ")")
         term = " ".join(term.replace("()", " ").split())
@@ -240,7 +240,7 @@ def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
 
 
 def refusal(body: bytes) -> str:
-    """The API's own reason in one short line, without addresses.
+    """Return the API's own reason in one short line, without addresses.
 
     >>> refusal(b"Unknown area name: `X`\\nsee https://clinicaltrials.gov/x")
     'Unknown area name: `X` see'

@@ -1,8 +1,8 @@
-"""Studies of ClinicalTrials.gov as evidence: what was planned, what became of it, what was posted.
+"""Converts studies of ClinicalTrials.gov to evidence: plan, status and posted results.
 
-Read are `protocolSection` (identification, status, sponsor, description, conditions, design, arms and interventions,
+It reads `protocolSection` (identification, status, sponsor, description, conditions, design, arms and interventions,
 outcomes, references), `derivedSection` (mesh terms of conditions and interventions), `resultsSection` (outcomes,
-serious adverse events, deaths) and `hasResults`; every one of them may be absent. Texts are Markdown, whose escapes
+serious adverse events, deaths) and `hasResults`; any of them may be missing. Texts are Markdown, whose escapes
 (`\\<50%`) are undone. https://clinicaltrials.gov/data-api/about-api/study-data-structure defines the fields.
 """
 
@@ -16,18 +16,18 @@ from ...http.reply import at, dicts, reported, text
 from ...records import Trial
 from ...records.parts import PostedResults
 
-UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's word for "not known"
+UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not known"
 
-_MAX_VALUES = 40  # values of one outcome that a record keeps
-_SHOWN_VALUES = 12  # values of one outcome that the text names
-_MAX_ANALYSES = 30  # of one outcome that a record keeps
-_MAX_EVENTS = 60  # terms of serious adverse events that a record keeps; some trials post hundreds
-_MAX_WORDS = 1000  # characters of a description that a record keeps
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: any ASCII punctuation may stand behind a backslash
+_MAX_VALUES = 40  # per outcome in a record
+_SHOWN_VALUES = 12  # per outcome in the text
+_MAX_ANALYSES = 30  # per outcome in a record
+_MAX_EVENTS = 60  # terms of serious adverse events in a record; some trials post hundreds
+_MAX_WORDS = 1000  # characters of a description in a record
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 
 
 def parse_study(study: Any) -> Evidence | None:
-    """Read one study of any type; None where it has no registry number."""
+    """Convert one study of any type; None if it has no registry number."""
     protocol = at(study, "protocolSection")
     names, status, design = (at(protocol, f"{part}Module") for part in ("identification", "status", "design"))
     nct_id = checked_identifier("nct_id", at(names, "nctId"))
@@ -38,7 +38,7 @@ def parse_study(study: Any) -> Evidence | None:
     info, count = at(design, "designInfo"), at(design, "enrollmentInfo", "count")
     results, has_results = parse_results(at(study, "resultsSection")), at(study, "hasResults")
     papers = dicts(protocol, "referencesModule", "references")
-    pmids = [  # background reading is none of them
+    pmids = [  # background reading is left out
         checked_identifier("pmid", each.get("pmid")) for each in papers if each.get("type") in ("RESULT", "DERIVED")
     ]
     planned = {"measure": "measure", "time_frame": "timeFrame"}
@@ -83,7 +83,7 @@ def parse_study(study: Any) -> Evidence | None:
         has_results=has_results if isinstance(has_results, bool) else True if results else None,
         has_abstract=True,
     )
-    # when the record last changed; else when it was first posted, else when the trial began
+    # date of the last update, else of first posting, else of the trial's start
     structs = ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct")
     dates = (date for struct in structs if (date := _at(status, struct, "date")) and date_parts(date))
     return Evidence(
@@ -100,9 +100,9 @@ def parse_study(study: Any) -> Evidence | None:
 
 
 def parse_results(section: Any) -> PostedResults:
-    """Read posted results: outcomes, serious adverse events and deaths; empty where none are posted.
+    """Convert posted results: outcomes, serious adverse events and deaths; empty if none are posted.
 
-    Numbers stay the text that the registry posts (`<0.001`, `12.4`, `NA`).
+    Numbers remain the text posted by the registry (`<0.001`, `12.4`, `NA`).
     """
     measures = dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
     found: dict[str, Any] = {
@@ -183,7 +183,7 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
 
 
 def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
-    """An analysis with the `sentence` that stands for it in the record's text."""
+    """Return an analysis with the `sentence` that describes it in the record's text."""
     compared = [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()]
     found: dict[str, Any] = reported(
         {
@@ -214,7 +214,7 @@ def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], out
 
 
 def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
-    """What a record says, one thing a line; what is not reported is left out."""
+    """Yield the record's text, one fact per line; unreported facts are left out."""
     design, kind = [trial.study_type, trial.allocation], at(protocol, "designModule", "enrollmentInfo", "type")
     if trial.masking:
         design.append("no masking" if trial.masking == "NONE" else f"{_spoken(trial.masking)} masking")
@@ -267,17 +267,17 @@ def _counted(groups: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """A text on one line, without HTML entities and Markdown escapes; None where there is none."""
+    """Return a text on one line, without HTML entities and Markdown escapes; None if there is none."""
     return text(_ESCAPED.sub(r"\1", html.unescape(value))) if isinstance(value, str) else text(value)
 
 
 def _at(data: Any, *path: str) -> str | None:
-    """The text at a path."""
+    """Return the text at a path."""
     return _text(at(data, *path))
 
 
 def _words(value: Any) -> str | None:
-    """The beginning of a longer text."""
+    """Return the beginning of a longer text."""
     return (_text(value) or "")[:_MAX_WORDS] or None
 
 
@@ -293,7 +293,7 @@ def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
 
 
 def _spoken(code: str) -> str:
-    """A code of the API as words.
+    """Convert an API code to words.
 
     >>> _spoken("ACTIVE_NOT_RECRUITING"), _spoken("PHASE3")
     ('active not recruiting', 'phase 3')

@@ -1,7 +1,7 @@
-"""Crossref: what was later said of a work - retraction, concern, correction - by its DOI.
+"""Crossref: later notices on a publication (retraction, concern, correction), by its DOI.
 
-`updated-by` on a work lists the notices about it, the publishers' own and Retraction Watch's; `update-to` lists what a
-work is itself a notice of. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
+`updated-by` lists the notices on a publication, from publishers and Retraction Watch; `update-to` lists the
+publications it is itself a notice on. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ _KINDS: Mapping[str, "NoticeKind"] = {
     "reinstatement": "reinstatement",
 }
 """https://www.crossref.org/documentation/register-maintain-records/maintaining-your-metadata/registering-updates/ ;
-other kinds (new versions, addenda, clarifications) take nothing back."""
+other kinds (new versions, addenda, clarifications) retract nothing."""
 _RETRACTED = frozenset(f"{said}{what}" for said in ("RETRACTED", "WITHDRAWN") for what in ("", " ARTICLE", " CHAPTER"))
 
 NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
@@ -53,26 +53,26 @@ NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something said of a work after it appeared."""
+    """A notice on a publication, issued after it appeared."""
 
     kind: NoticeKind
     doi: str | None = None
-    """Of the notice itself; None where it has none."""
+    """DOI of the notice itself; None if it has none."""
     date: str | None = None
-    """As precise as it is given; None where it is not."""
+    """As precise as given; None if missing."""
     said_by: str | None = None
-    """`publisher` or `retraction-watch`; None where Crossref does not say."""
+    """`publisher` or `retraction-watch`; None if Crossref does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Crossref's word on one work."""
+    """Crossref's data on one publication."""
 
     doi: str
     notices: tuple[Notice, ...] = ()
-    """Oldest first; those without a date come first."""
+    """Oldest first; undated ones come first."""
     notice_of: tuple[str, ...] = field(default=())
-    """DOIs of the works that this one is itself a notice on."""
+    """DOIs of the publications that this one is itself a notice on."""
 
     @property
     def retracted(self) -> bool:
@@ -82,7 +82,7 @@ class Updates:
 
 
 async def small_question(transport: Transport) -> str:
-    """Ask about one work, the PRISMA statement, for the doctor.
+    """Look up one publication, the PRISMA statement, as a check for the doctor.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -92,10 +92,10 @@ async def small_question(transport: Transport) -> str:
 
 
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
-    """Ask what was said of works; those that Crossref does not know are missing from the answer.
+    """Look up the notices on publications; those unknown to Crossref are missing from the result.
 
     Args:
-        dois: in any written form; what is no DOI is left out.
+        dois: in any form; invalid ones are left out.
         transport: sends the requests.
 
     Raises:
@@ -116,7 +116,7 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
 
 
 async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
-    """Ask about a few works at once; where Crossref refuses one of them, the others are asked about without it."""
+    """Look up a few publications at once; if Crossref refuses one of them, the others are looked up without it."""
     params = {
         "filter": ",".join(f"doi:{doi}" for doi in dois),
         "select": "DOI,title,updated-by,update-to",
@@ -156,10 +156,10 @@ async def _one(doi: str, transport: Transport) -> dict[str, Updates]:
 
 
 def parse_works(data: Any) -> dict[str, Updates]:
-    """Read a list of works, by DOI.
+    """Parse a list of publications, by DOI.
 
     Raises:
-        UnreadableReply: not a list of works.
+        UnreadableReply: not a list of publications.
 
     >>> notice = {"type": "retraction", "DOI": "10.5555/N", "updated": {"date-parts": [[2010, 2, 6]]}}
     >>> parse_works({"message": {"items": [{"DOI": "10.5555/A", "updated-by": [notice]}]}})["10.5555/a"].retracted
@@ -175,7 +175,7 @@ def parse_works(data: Any) -> dict[str, Updates]:
 
 
 def parse_work(work: Mapping[str, Any]) -> Updates | None:
-    """Read one work; None where it has no DOI."""
+    """Parse one publication; None if it has no DOI."""
     doi = checked_identifier("doi", work.get("DOI"))
     if doi is None:
         return None

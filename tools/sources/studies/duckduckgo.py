@@ -1,10 +1,10 @@
 """DuckDuckGo, for leads: its page for browsers without scripts (https://duckduckgo.com/duckduckgo-help-pages/).
 
-There is no interface for programs; GET `html/` with `q` gives a page whose links bear the class `result__a` (title)
-and `result__snippet`. Addresses stand there as they are, or behind `duckduckgo.com/l/?uddg=`; those of advertisements
-lead to `duckduckgo.com/y.js`. Nothing found is a page with `no-results`. Whom it takes for a robot gets, with status
-202, a page that asks for pictures to be looked at (`anomaly-modal`): that is told as a refusal, and not asked again.
-Willowbark says who it is, and never passes for a browser.
+There is no API; GET `html/` with `q` returns a page whose links have the class `result__a` (title) and
+`result__snippet`. Links are direct or redirected by `duckduckgo.com/l/?uddg=`; advertisements link to
+`duckduckgo.com/y.js`. A page without hits contains `no-results`. Suspected robots get, with status 202, a page with a
+picture puzzle (`anomaly-modal`): that is reported as a refusal, without retries. Willowbark identifies itself and never
+poses as a browser.
 """
 
 import re
@@ -24,7 +24,7 @@ CARD = SourceCard(
     purpose="Search the web by DuckDuckGo for pages that name a publication or a trial, and fetch those.",
     address="https://html.duckduckgo.com",
     documentation="https://duckduckgo.com/duckduckgo-help-pages/",
-    per_second=0.25,  # none published; after a few requests at once it asks for a person
+    per_second=0.25,  # none published; after a few quick requests it asks for proof of being human
     off="its page is made for people, and it may refuse programs; what it finds are leads of uneven worth",
     fresh_days=1,
     gives="publication",
@@ -32,7 +32,7 @@ CARD = SourceCard(
     use="named",
     specialist="literature",
 )
-_LARGEST = 2_000_000  # bytes of a page; real ones have some 40,000
+_LARGEST = 2_000_000  # bytes per page; real ones have some 40,000
 _LINK = re.compile(r"<a\s([^<>]{1,4000})>((?:(?!</a>).){0,4000})", re.IGNORECASE | re.DOTALL)
 _ATTRIBUTE = re.compile(r"\b(class|href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{0,4000}>")
@@ -40,21 +40,21 @@ _CHALLENGE = ("anomaly-modal", "anomaly.js", "challenge-form")
 
 
 class DuckDuckGo(WebSearch):
-    """DuckDuckGo's search of the web."""
+    """DuckDuckGo's web search."""
 
     card = CARD
 
     async def leads(self, words: str) -> Sequence[Lead]:
-        """Give the pages found first; raises `SearchError` where there is no answer, or no readable one."""
+        """Return the top pages; raises `SearchError` if there is no reply, or an unreadable one."""
         return await self.transport.get(self.name, "html/", params={"q": words}, read=parse)
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
-    """Read a page of results.
+    """Parse a page of results.
 
     Raises:
-        SourceRefused: it asks for a person.
-        UnreadableReply: no page of results.
+        SourceRefused: the page asks for proof of being human.
+        UnreadableReply: not a page of results.
     """
     page = reply.html(_LARGEST) if reply.status == 200 else ""
     if not page or any(mark in page for mark in _CHALLENGE):
@@ -73,7 +73,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
 
 
 def _target(href: str) -> str:
-    """Where a link leads; empty for advertisements and for what is no address.
+    """Return the target of a link; empty for advertisements and invalid addresses.
 
     >>> _target("//duckduckgo.com/l/?uddg=https%3A%2F%2Fpubmed.ncbi.nlm.nih.gov%2F1%2F&rut=x")
     'https://pubmed.ncbi.nlm.nih.gov/1/'

@@ -1,9 +1,9 @@
 """Europe PMC: peer-reviewed articles and preprints in one search.
 
 https://europepmc.org/RestfulWebService; the query language is described at https://europepmc.org/searchsyntax. Words
-without a field are sought in full texts, too, where most of what is found is mentioned in passing: so they are sought
-in titles, abstracts and keywords (which hold MeSH terms), unless full texts are asked for. The fields of a hit, in its
-full or its short form, are told at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
+without a field are also searched in full texts, where most hits are passing mentions, so they are searched in titles,
+abstracts and keywords (which contain MeSH terms), unless full texts are requested. The fields of a hit, in full or
+short form, are listed at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
 """
 
 import re
@@ -56,7 +56,7 @@ CARD = SourceCard(
     specialist="literature",
 )
 
-_PAGE_SIZE = 100  # records a request; the server allows 1,000, whose abstracts would fill the reply's cap
+_PAGE_SIZE = 100  # records per request; the server allows 1,000, whose abstracts would reach the size limit of a reply
 _FIELDS = {
     "ti": "TITLE",
     "title": "TITLE",
@@ -77,9 +77,8 @@ _FIELDS = {
     "dp": "PUB_YEAR",
     "pdat": "PUB_YEAR",
 }
-"""PubMed's field tags as Europe PMC names them; others are left out. That KW holds MeSH terms and other keywords is
-said by a users' guide (https://wiki.nested-knowledge.com/doku.php?id=wiki:autolit:search:europepmc), not by its
-provider."""
+"""PubMed's field tags in Europe PMC's syntax; others are dropped. That KW holds MeSH terms and other keywords is stated
+by a users' guide (https://wiki.nested-knowledge.com/doku.php?id=wiki:autolit:search:europepmc), not by its provider."""
 _NOTICE_TYPES = frozenset(kind.lower() for kind in NOTICE_TYPES)
 _NOTICES = {
     "retraction of": "retracted",
@@ -87,7 +86,7 @@ _NOTICES = {
     "erratum for": "corrected",
     "correction of": "corrected",
 }
-"""Notes by which an article speaks of another, and what that makes of the other."""
+"""Types of comments on another article, and the flag that each raises on it."""
 _CORRECTED = frozenset({"erratum in", "correction in", "corrected and republished in"})
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _TERM = r'(?:"[^"]*"|(?!(?:AND|OR|NOT)\b)[^\s()\[\]":]+(?![^\s()]))(?! ?\[)'
@@ -99,7 +98,7 @@ _PIECE = re.compile(
 
 
 class EuropePMCFilters(DatedFilters, frozen=True):
-    """What narrows a search of Europe PMC, or widens it."""
+    """Filters for a search of Europe PMC, and options that widen it."""
 
     preprints: Literal["only", "none"] | None = Field(
         default=None, description="Preprints only, or none; otherwise both they and articles are given"
@@ -110,7 +109,7 @@ class EuropePMCFilters(DatedFilters, frozen=True):
 
 
 class EuropePMC(Source):
-    """Europe PMC: PubMed's literature and more, with preprints."""
+    """Europe PMC: PubMed's literature and more, including preprints."""
 
     card = CARD
     filters = EuropePMCFilters
@@ -127,7 +126,7 @@ class EuropePMC(Source):
         return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
 
     async def citations(self, pmid: str) -> SourceReply:
-        """Give what cites a publication and what it cites, as far as Europe PMC knows and has a PMID for them.
+        """Return citing and cited publications for which Europe PMC has a PMID.
 
         Raises:
             SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
@@ -159,7 +158,7 @@ class EuropePMC(Source):
             "resultType": "core",
             "pageSize": size,
             "cursorMark": mark or "*",
-            "synonym": "true",  # as the website searches; the API's default leaves MeSH synonyms out
+            "synonym": "true",  # like the website; the API's default leaves MeSH synonyms out
         }
         return await self.transport.get(
             self.name,
@@ -170,7 +169,7 @@ class EuropePMC(Source):
 
 
 async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidence]:
-    """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`) in one request; unknown ones are left out.
+    """Fetch publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`) in one request, without unknown ones.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -187,7 +186,7 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
 
 
 def _sent(query: str, asked: EuropePMCFilters) -> str:
-    """The query in Europe PMC's language, with its filters."""
+    """Build the query in Europe PMC's syntax, with its filters."""
     if not query.strip():
         raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
     first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
@@ -198,7 +197,7 @@ def _sent(query: str, asked: EuropePMCFilters) -> str:
 
 
 def translated(query: str, *, full_text: bool = False) -> str:
-    """A PubMed query in Europe PMC's language: field tags become prefixes, what has none gets the usual fields.
+    """Translate a PubMed query to Europe PMC's syntax: field tags become prefixes, other terms get the default fields.
 
     >>> translated('("long covid"[tiab] OR PASC[all]) AND metformin AND 2019:2021[dp]', full_text=True)
     '(TITLE_ABS:"long covid" OR PASC) AND metformin AND PUB_YEAR:[2019 TO 2021]'
@@ -223,7 +222,7 @@ def translated(query: str, *, full_text: bool = False) -> str:
 
 
 def _listed(kind: str, reply: Reply) -> list[str]:
-    """The PMIDs of a list of citations or references; of some works that are listed none is known."""
+    """Return the PMIDs in a list of citations or references; entries without one are skipped."""
     data = reply.json()
     listed = dicts(data, f"{kind}List", kind)
     total = parse_page({**data, "resultList": {"result": listed}} if isinstance(data, dict) else data).total
@@ -234,12 +233,12 @@ def _listed(kind: str, reply: Reply) -> list[str]:
 
 
 def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
-    """Read a page of search results (`core`, `lite` or `idlist`), the first or another; `parse_record` reads its hits.
+    """Parse a page of search results (`core`, `lite` or `idlist`), the first or another; `parse_record` reads its hits.
 
     Raises:
-        SourceRefused: Europe PMC says that the query is at fault, which it does with status 200.
-        SourceUnavailable: Europe PMC reports a fault of its own, likewise.
-        UnreadableReply: neither hits nor an error; a page without a count is no empty result.
+        SourceRefused: Europe PMC reports an invalid query, which it does with status 200.
+        SourceUnavailable: Europe PMC reports an internal failure, also with status 200.
+        UnreadableReply: neither hits nor an error; a page without a count is not an empty result.
 
     >>> parse_page({"version": "6.9", "hitCount": 0, "resultList": {"result": []}}).hits
     []
@@ -261,13 +260,13 @@ def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:
-    """Read one hit: what it reports of itself, of its standing (unknown where it gives no types), of other versions.
+    """Convert one hit, with its retraction status (unknown if it gives no types) and its other versions.
 
     Raises:
         LookupError: it has no source or no number.
     """
     source, number = str(hit["source"]), str(hit["id"])
-    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []  # of short records one joined text
+    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []  # short records have one joined text
     listed = listed.split(";") if isinstance(listed, str) else listed
     types = list(dict.fromkeys(kind.strip() for kind in listed if isinstance(kind, str) and kind.strip()))
     lowered = {kind.lower() for kind in types}
@@ -283,7 +282,7 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     issued = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
     if source == "PPR" or issued is None:
         date = publication_date(first, date_of(str(hit.get("pubYear") or "")))
-    else:  # as PubMed would give it: a printed month has no day
+    else:  # as PubMed does: a printed month has no day
         date = publication_date(issued, date_of(str(hit.get("electronicPublicationDate") or "")))
 
     kinds, named = set[str](), list[tuple[str, str]]()

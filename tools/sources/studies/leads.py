@@ -1,8 +1,8 @@
-"""Leads: pages of the web that name a publication or a trial.
+"""Leads: web pages that name a publication or a trial.
 
-A page is no evidence, and no word of it is quoted. Where its address or what a search engine shows of it names a PMID,
-PMCID, DOI or NCT number, that record is fetched from PubMed, Europe PMC or ClinicalTrials.gov, and stands for itself;
-a number that these do not know leads nowhere. What a page says of a record counts for nothing either.
+A page is not evidence and is never quoted. If its address or its search result names a PMID, PMCID, DOI or NCT number,
+that record is fetched from PubMed, Europe PMC or ClinicalTrials.gov and used instead; unknown numbers are ignored. Nor
+does a page's opinion of a record count.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from .clinicaltrials import ClinicalTrials
 from .europepmc import by_numbers
 from .pubmed import PubMed
 
-MOST_PAGES = 20  # of one search that are looked through
-MOST_TRIALS = 5  # of one search that are fetched, a request each
-MOST_WORDS, MOST_CHARACTERS = 50, 400  # of a query; Brave's limits
-_ALTERNATIVES = 3  # of one group that are asked for
+MOST_PAGES = 20  # read per search
+MOST_TRIALS = 5  # fetched per search, one request each
+MOST_WORDS, MOST_CHARACTERS = 50, 400  # per query; Brave's limits
+_ALTERNATIVES = 3  # per group in a query
 
 _NUMBERS = {
     "pmid": re.compile(r"(?:pubmed\.ncbi\.nlm\.nih\.gov/|/pubmed/|/article/MED/|\bPMID:? ?)(\d{1,9})\b", re.IGNORECASE),
@@ -38,21 +38,21 @@ _SIGNS = ((" AND NOT ", " -"), (" NOT ", " -"), ("(NOT ", "( -"), (" AND ", " ")
 
 
 class Lead(NamedTuple):
-    """A page that a search engine found: its address, and what it shows of it."""
+    """A page found by a search engine: its address and the text of its search result."""
 
     url: str
     text: str
 
 
 class WebSearch(Source):
-    """Base of the search engines: subclasses write `leads`."""
+    """Base class of the search engines: subclasses implement `leads`."""
 
     @abstractmethod
     async def leads(self, words: str) -> Sequence[Lead]:
-        """Give the pages found first; raises `SearchError` where there is no answer."""
+        """Return the top pages; raises `SearchError` if there is no reply."""
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give the publications and trials that the pages found first name; there is no second page."""
+        """Return the publications and trials named on the top pages; there is no second page."""
         read_query(self.name, query)
         sent, url = for_the_web(query), self.transport.endpoints[self.name].base_url
         if SearchFilters.of(self.name, filters).page > 1:
@@ -73,7 +73,7 @@ class WebSearch(Source):
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
 
     async def _fetched(self, names: Sequence[str]) -> Mapping[str, tuple[Evidence | None, list[str]]]:
-        """The records behind some numbers (`pmid:…`), and what could not be asked for."""
+        """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
         of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
         papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
         trials = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
@@ -91,7 +91,7 @@ class WebSearch(Source):
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:
-    """The numbers of publications and trials that a page names, as `Evidence.identifiers` writes them.
+    """Yield the numbers of publications and trials named by a page, in the form of `Evidence.identifiers`.
 
     >>> list(numbers_in(Lead("https://www.nejm.org/doi/full/10.1056/NEJMoa1/full?q=1", "PMID: 123 and nct00000102.")))
     ['pmid:123', 'doi:10.1056/nejmoa1', 'nct:NCT00000102']
@@ -105,7 +105,7 @@ def numbers_in(lead: Lead) -> Iterator[str]:
 
 
 def for_the_web(query: str) -> str:
-    """A boolean query as search engines take it: few alternatives, no word for "and", a minus for "not".
+    """Convert a boolean query for search engines: few alternatives, no word for "and", a minus for "not".
 
     >>> for_the_web('(prevent OR prevention OR prophylaxis OR x) AND "migraine attacks"[tiab] NOT mice')
     '(prevent OR prevention OR prophylaxis) "migraine attacks" -mice'

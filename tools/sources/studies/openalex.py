@@ -1,6 +1,6 @@
-"""OpenAlex: retraction flag and citation count of a work by its DOI; it is searched for nothing.
+"""OpenAlex: retraction flag and citation count of a publication by its DOI; it is not searched.
 
-Single works are free, without a key: https://developers.openalex.org/guides/authentication.
+Single look-ups are free, without a key: https://developers.openalex.org/guides/authentication.
 """
 
 from dataclasses import dataclass
@@ -31,15 +31,15 @@ CARD = SourceCard(
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """OpenAlex's word on one work."""
+    """OpenAlex's data on one publication."""
 
     is_retracted: bool | None
-    """None where it does not say."""
+    """None if not stated."""
     cited_by_count: int | None
 
 
 async def work(doi: str, transport: Transport) -> Work | None:
-    """Ask about one work; None where OpenAlex does not know it, or `doi` is none.
+    """Look up one publication; None if OpenAlex does not know it, or `doi` is invalid.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -60,7 +60,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
 
 
 async def small_question(transport: Transport) -> str:
-    """Ask about one work, for the doctor.
+    """Look up one publication, as a check for the doctor.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -70,10 +70,10 @@ async def small_question(transport: Transport) -> str:
 
 
 def parse_work(data: Any) -> Work:
-    """Read a single work.
+    """Parse a single publication.
 
     Raises:
-        UnreadableReply: not a work with a DOI.
+        UnreadableReply: not a publication with a DOI.
 
     >>> parse_work({"id": "W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}).is_retracted
     True

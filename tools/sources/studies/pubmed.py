@@ -1,8 +1,8 @@
-"""PubMed, through NCBI's E-utilities: ESearch for the numbers, EFetch for the records, ELink for citations.
+"""PubMed, through NCBI's E-utilities: ESearch for PMIDs, EFetch for records, ELink for citations.
 
-https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and what is narrower, and quoted
-phrases to nothing (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): conditions named by quoted phrases
-alone get their heading beside them.
+https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and narrower ones, but not quoted
+phrases (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): if a condition is named only by quoted phrases,
+its heading is added.
 """
 
 import re
@@ -49,11 +49,11 @@ CARD = SourceCard(
 )
 
 IDS_PER_FETCH = 90  # above 200 NCBI asks for POST; its servers are reported to fail GETs from 100 on
-_LONGEST_TRANSLATION = 1000  # characters that are kept
-_SHORTEST_MAPPED = 6  # letters of a word; shorter ones are abbreviations, which PubMed mostly maps to something else
+_LONGEST_TRANSLATION = 1000  # characters kept
+_SHORTEST_MAPPED = 6  # letters per word; shorter ones are abbreviations, which PubMed mostly maps to something else
 _GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
-_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch heeds a date range only when it has both ends
+_EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
 _LEFT_OUT = {
     "phrasesnotfound": "has nothing under",
     "fieldsnotfound": "knows no field",
@@ -61,26 +61,26 @@ _LEFT_OUT = {
     "quotedphrasesnotfound": "knows no phrase",
     "outputmessages": "says:",
 }
-"""What PubMed left out of a query, and why, by its own names for that."""
+"""What PubMed left out of a query, and why, by PubMed's own names."""
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What ESearch found."""
+    """Result of an ESearch."""
 
     total: int
     pmids: list[str]
     """Best first."""
     notes: list[str] = field(default_factory=list)
-    """What PubMed left out of the query, and why."""
+    """Parts of the query that PubMed left out, and why."""
     url: str = ""
     translation: str = ""
-    """What PubMed made of the query: terms mapped to headings, phrases that it does not know taken apart."""
+    """The query as PubMed translated it: terms mapped to headings, unknown phrases split."""
 
 
 class PubMedFilters(DatedFilters, frozen=True):
-    """What narrows a search of PubMed."""
+    """Filters for a search of PubMed."""
 
     publication_types: Annotated[
         list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
@@ -95,7 +95,7 @@ class PubMed(Source):
     filters = PubMedFilters
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search PubMed, most relevant first, by words or its own boolean form with field tags; else as `find`."""
+        """Search PubMed by words or in its own syntax with field tags, most relevant first; otherwise as `find`."""
         asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
         if not query.strip():
             raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
@@ -119,12 +119,12 @@ class PubMed(Source):
         return self._reply(query, term, hits, _together((await fetching).values()))
 
     async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
-        """Fetch articles; gives what came by each PMID that was asked for, that of its whole batch."""
+        """Fetch articles in batches; returns for each requested PMID the result of its batch."""
         articles = await self._fetch(pmids, partial(_articles, due=True))
         return dict.fromkeys(pmids, articles)
 
     async def paper(self, pmid: str) -> SourceReply:
-        """Give one publication; status `empty` where PubMed has none of that number.
+        """Return one publication; status `empty` if PubMed has none with that PMID.
 
         Raises:
             SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
@@ -132,14 +132,14 @@ class PubMed(Source):
         return await self.papers(checked_pmid(self.name, pmid))
 
     async def papers(self, *pmids: str) -> SourceReply:
-        """Give publications by their numbers; those that PubMed does not have are named. Raises as `paper`."""
+        """Return publications by PMID; the reply names those missing from PubMed. Raises as `paper`."""
         if (library := local_library(self.transport)) is not None:
             return library.papers(self, pmids)
         articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
         return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
 
     async def citations(self, pmid: str) -> SourceReply:
-        """Give what cites a publication and what it cites, as far as PubMed's links (ELink) go; raises as `paper`."""
+        """Return citing and cited publications that PubMed links (ELink); raises as `paper`."""
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
@@ -173,7 +173,7 @@ class PubMed(Source):
         return Articles(records, unread)
 
     def _always(self) -> dict[str, str | None]:
-        """What NCBI wants to see in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
+        """Return the parameters NCBI expects in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
         return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
 
     def _reply(self, query: str, sent: str, hits: Hits, articles: Articles) -> SourceReply:
@@ -199,9 +199,9 @@ def _together(batches: Iterable[Articles]) -> Articles:
 
 
 def with_headings(query: str) -> str:
-    """A query with the MeSH heading of each condition that a group of it names by quoted phrases alone.
+    """Add the MeSH heading of each condition that a group of the query names only by quoted phrases.
 
-    PubMed finds a heading by its other names, too. A query with field tags stays as it is.
+    PubMed also finds a heading by its synonyms. A query with field tags is not changed.
 
     >>> with_headings('("heart failure" OR "cardiac failure") AND (migraine OR "migraine disorders")')
     '(("heart failure" OR "heart failure"[mh]) OR "cardiac failure") AND (migraine OR "migraine disorders")'
@@ -224,18 +224,18 @@ def with_headings(query: str) -> str:
 
 
 def _indexed(words: str) -> str | None:
-    """The common name of the condition that words name in full; None where MeSH is not known to have it."""
+    """Return the common name of the condition named in full by the words; None if the table lists no MeSH heading."""
     whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
 
 def _hits(start: int, reply: Reply) -> Hits:
-    """Read an ESearch reply, of the hits after the first so many.
+    """Parse an ESearch reply; `start` is the number of hits skipped.
 
     Raises:
-        RateLimitError: asked too often; that message may come with status 200, and holds the caller's address or key.
-        SourceUnavailable: the search failed on NCBI's side.
-        SourceRefused: NCBI will not answer this search.
+        RateLimitError: too many requests; the message may come with status 200, and contains the caller's IP or key.
+        SourceUnavailable: the search failed at NCBI.
+        SourceRefused: NCBI refuses this search.
         UnreadableReply: not an ESearch result.
     """
     data = reply.json()
@@ -275,7 +275,7 @@ def _failure(said: str) -> SearchError:
 
 
 def _links(reply: Reply) -> Citations:
-    """Read an ELink reply; a publication without links of a kind has no list of it. Errors as in `_hits`."""
+    """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_hits`."""
     if reply.body.lstrip().startswith(b"{"):
         _refuse_error(reply.json())
     try:
@@ -296,7 +296,7 @@ def _links(reply: Reply) -> Citations:
 
 
 def _articles(reply: Reply, *, due: bool = False) -> Articles:
-    """Read an EFetch reply, in which articles may be due since a search has just named them; errors as in `_hits`."""
+    """Parse an EFetch reply; `due` means that a search has just named its articles. Raises as `_hits`."""
     if reply.body.lstrip().startswith(b"{"):
         _refuse_error(reply.json())
     articles = parse_articles(reply.xml())

@@ -1,7 +1,7 @@
-"""PubMed's EFetch XML as evidence: https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
+"""Converts PubMed's EFetch XML to evidence: https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html
 
-Journal articles and book chapters differ in where their parts stand. `article_facts` reads an article of a reply and
-one of PubMed's baseline files alike, without making a typed record of it.
+Journal articles and book chapters keep their parts in different places. `article_facts` reads articles of replies and
+of PubMed's baseline files alike, without building a typed record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ from ..publications import (
     written,
 )
 
-_MAX_DEPTH = 100  # PubMed's own records stay below 20, formulas included
+_MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
 _ARTICLES = frozenset({"PubmedArticle", "PubmedBookArticle"})
 _ROOTS = frozenset({*_ARTICLES, "PubmedArticleSet", "PubmedBookArticleSet", "eFetchResult", "ERROR"})
 _DROPPED = frozenset(
@@ -51,13 +51,13 @@ _NOTICES = {
     "ExpressionOfConcernFor": "expression_of_concern",
     "ErratumFor": "corrected",
 }
-"""Notes by which an article speaks of another, and what that makes of the other."""
+"""Types of comments on another article, and the flag that each raises on it."""
 _NOTHING = Element("nothing")
 
 
 @dataclass(frozen=True, slots=True)
 class Articles:
-    """What an EFetch reply holds."""
+    """Contents of an EFetch reply."""
 
     records: list[Evidence]
     unread: list[str] = field(default_factory=list)
@@ -65,13 +65,13 @@ class Articles:
 
 
 def parse_articles(xml: bytes) -> Articles:
-    """Read a set of PubMed articles.
+    """Parse a set of PubMed articles.
 
     Args:
         xml: a `PubmedArticleSet`, `PubmedBookArticleSet` or a single article.
 
     Raises:
-        UnreadableReply: the XML is cut, is something else, holds entities, or is nested beyond any real record.
+        UnreadableReply: the XML is truncated, something else, holds entities, or is nested too deep.
         SourceUnavailable: the reply is PubMed's own error message.
 
     >>> parse_articles(b"<PubmedArticleSet/>").records
@@ -93,7 +93,7 @@ def parse_articles(xml: bytes) -> Articles:
 
 
 def read_articles(xml: bytes) -> list[Element]:
-    """Read the articles of a reply, without what is not asked of them, and PubMed's own error message.
+    """Parse the articles of a reply, without unused elements, and PubMed's own error message.
 
     Raises:
         UnreadableReply: as `parse_articles`.
@@ -111,14 +111,14 @@ def read_articles(xml: bytes) -> list[Element]:
 
 
 class _Reader(ContentHandler):
-    """Builds a tree of each article: by SAX, which holds no whole reply and minds no prefix that is not declared."""
+    """Builds a tree for each article with SAX, which keeps no whole reply and ignores undeclared prefixes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = ""
         self.found: list[Element] = []
         self._depth = 0
-        self._dropped_at = 0  # depth of the element that is being left out; 0 outside of one
+        self._dropped_at = 0  # depth of the element being skipped; 0 outside of one
         self._began_at = 0  # depth of the article; 0 outside of one
         self._tree = TreeBuilder()
 
@@ -150,7 +150,7 @@ class _Reader(ContentHandler):
 
 
 def parse_article(root: Element) -> Evidence:
-    """Read one article.
+    """Convert one article.
 
     Raises:
         ValueError: it has no PMID.
@@ -163,7 +163,7 @@ def parse_article(root: Element) -> Evidence:
 
 
 def article_facts(root: Element) -> dict[str, Any]:
-    """What one article says: the fields of an `Evidence`, as its JSON has them.
+    """Return the fields of an `Evidence` for one article, as in its JSON.
 
     Args:
         root: a `PubmedArticle` or `PubmedBookArticle`.
@@ -204,7 +204,7 @@ def article_facts(root: Element) -> dict[str, Any]:
     data = _at(root, "PubmedBookData" if is_book else "PubmedData")
     identifiers = [*_all(citation, "ArticleIdList", "ArticleId"), *_all(data, "ArticleIdList", "ArticleId")]
     own = {node.get("IdType"): _text(node) for node in identifiers}
-    located = (  # the article's references carry lists of identifiers of the same name
+    located = (  # the article's references have identifier lists of the same name
         _text(node)
         for node in article.findall("ELocationID")
         if node.get("EIdType") == "doi" and node.get("ValidYN", "Y") == "Y"
@@ -219,9 +219,7 @@ def article_facts(root: Element) -> dict[str, Any]:
         "pmcid": checked_identifier("pmcid", own.get("pmc")),
         "doi": checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
         "journal": container or None,
-        "journal_abbreviation": _text(
-            _at(citation, "MedlineJournalInfo").find("MedlineTA")
-        )  # as reference lists have it
+        "journal_abbreviation": _text(_at(citation, "MedlineJournalInfo").find("MedlineTA"))  # as in reference lists
         or _text(journal.find("ISOAbbreviation"))
         or None,
         "volume": _text(issue.find("Volume")) or None,
@@ -258,7 +256,7 @@ def article_facts(root: Element) -> dict[str, Any]:
 
 
 def _referred(note: Element) -> list[str]:
-    """The names of the article that a note is on: its PMID, and the DOI in its reference."""
+    """Return the identifiers of the article that a note concerns: its PMID, and the DOI in its reference."""
     source = _text(note.find("RefSource"))
     said = source[source.find("10.") :].split() if "10." in source else []
     pmid = checked_identifier("pmid", _text(note.find("PMID")))
@@ -267,7 +265,7 @@ def _referred(note: Element) -> list[str]:
 
 
 def _authors(lists: list[Element]) -> Iterator[str]:
-    """Authors as `Surname Initials`, groups by their names; editors only speak for a book without authors."""
+    """Yield authors as `Surname Initials`, groups by name; editors only for a book without authors."""
     authors = [group for group in lists if group.get("Type") != "editors"] or lists
     for author in (author for group in authors for author in group.findall("Author")):
         if author.get("ValidYN", "Y") == "Y":
@@ -288,25 +286,25 @@ def _date(node: Element | None) -> str | None:
 
 
 def _texts(nodes: Iterable[Element | None]) -> list[str]:
-    """The texts of elements, each once."""
+    """Return the texts of elements, without duplicates."""
     return list(dict.fromkeys(filter(None, map(_text, nodes))))
 
 
 def _at(node: Element, name: str) -> Element:
-    """The first child of a name; an empty one where it is absent, which PubMed means the same by."""
+    """Return the first child with a name; an empty one if missing, since PubMed treats both alike."""
     found = node.find(name)
     return _NOTHING if found is None else found
 
 
 def _all(node: Element, group: str, name: str) -> list[Element]:
-    """The members of a group; single names are found much faster than paths."""
+    """Return the members of a group; single names are found much faster than paths."""
     return _at(node, group).findall(name)
 
 
 def _text(element: Element | None) -> str:
-    """An element's running text on one line; empty where there is none."""
+    """Return an element's running text on one line; empty if there is none."""
     if element is None or not (text := running_text(element) if len(element) else element.text):
         return ""
-    if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup is sent escaped
+    if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup arrives escaped
         text = without_markup(text)
     return " ".join(text.split())
