@@ -1,7 +1,7 @@
-"""A report in other forms: `render(report, "html")` gives one, `write(report, folder, names)` writes them to a folder.
+"""Export a report: `render(report, "html")` returns one format, `write(report, folder, names)` writes several.
 
-An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes. What a
-format needs beyond Willowbark comes with the extra `report` and is imported when it is asked for.
+An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes.
+Libraries that a format needs come with the extra `report` and are imported on first use.
 """
 
 import json
@@ -21,13 +21,13 @@ EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
 
 
 class Format(NamedTuple):
-    """One form of a report."""
+    """One export format."""
 
     name: str
-    """What `--to` takes."""
+    """Name for `--to`."""
     file_name: str
     module: str
-    """Module of this package whose `as_NAME` takes a report and gives bytes; empty for this one."""
+    """Module of this package that defines `as_NAME`, from report to bytes; empty for this module."""
 
 
 FORMATS = (
@@ -44,14 +44,14 @@ FORMATS = (
     Format("json", "report.json", ""),
     Format("schema", "report.schema.json", ""),
 )
-"""Every form there is, in the order in which they are shown."""
+"""All formats, in display order."""
 
 
 def format_of(name: str) -> Format:
-    """The format of that name.
+    """Look up a format by name.
 
     Raises:
-        UsageError: there is none; names those that there are.
+        UsageError: no such format; lists those that exist.
     """
     for known in FORMATS:
         if known.name == name:
@@ -60,10 +60,10 @@ def format_of(name: str) -> Format:
 
 
 def render(report: "ResearchReport", name: str) -> bytes:
-    """Give a report in one form.
+    """Render a report in one format.
 
     Raises:
-        UsageError: no such format, or the format needs an extra that is not installed; names what to do.
+        UsageError: no such format, or its extra is not installed; says what to do.
     """
     module = format_of(name).module
     try:
@@ -77,9 +77,9 @@ def render(report: "ResearchReport", name: str) -> bytes:
 
 
 def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[Path]:
-    """Write a report's forms into a folder, which is made where it is missing; each file is there whole or not at all.
+    """Write a report in several formats, each file atomically; a missing folder is created.
 
-    All are rendered before the first is written: what cannot be rendered leaves nothing behind.
+    All are rendered before the first is written, so a failure to render leaves nothing behind.
 
     Raises:
         UsageError: no such format, an extra is missing, or the folder cannot be written to.
@@ -90,7 +90,7 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
 
 
 def line(text: str) -> str:
-    """A text in one line, of characters that are seen and that any form can hold."""
+    """Reduce a text to one line of visible characters that every format can hold."""
     said = " ".join(visible(text).split())
     return "".join(c for c in said if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
 

@@ -1,8 +1,8 @@
-"""The references in the forms that reference managers read: BibTeX, RIS, CSL-JSON.
+"""Export a report's references for reference managers: BibTeX, RIS, CSL-JSON.
 
-Only what the record says goes in: a journal with volume and pages where the record names them, a day where it gives
-one, no field made up.
-Forms: https://www.bibtex.com/g/bibtex-format/, https://en.wikipedia.org/wiki/RIS_(file_format),
+Fields come only from the record: journal, volume, pages and day are written where the record gives them, and nothing
+is made up.
+Formats: https://www.bibtex.com/g/bibtex-format/, https://en.wikipedia.org/wiki/RIS_(file_format),
 https://docs.citationstyles.org/en/stable/specification.html.
 """
 
@@ -35,7 +35,7 @@ FIELDS = (
     ("url",                 "url",          "UR",  "URL"),
     ("flags",               "",             "N1",  "note"),
 )  # fmt: skip
-"""Fields that are the same text in all forms; what is empty is no field of that form."""
+"""Fields with the same text in all formats; an empty name means that the format lacks the field."""
 TYPES = {
     "article": ("JOUR", "article-journal"),
     "preprint": ("UNPB", "article"),
@@ -43,7 +43,7 @@ TYPES = {
     "entry": ("DATA", "dataset"),
     "page": ("ELEC", "webpage"),
 }
-"""What RIS and CSL-JSON call a kind."""
+"""Names of each kind in RIS and CSL-JSON."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
@@ -54,7 +54,7 @@ _LATEX = str.maketrans(
 
 
 class Author(NamedTuple):
-    """A person, or a group by its name."""
+    """A person, or a named group."""
 
     family: str
     given: str = ""
@@ -63,21 +63,21 @@ class Author(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One reference, read once for all three forms."""
+    """One reference, parsed once for all three formats."""
 
     key: str
-    """Unique among the references, the same in every report: made of the record's identifier."""
+    """Derived from the record's identifier: unique among the references, the same in every report."""
     kind: Kind
     title: str
     authors: tuple[Author, ...]
     date: tuple[int, ...]
-    """Year, month, day, as far as the record is precise; empty where it has no date."""
+    """Year, month, day, as precise as the record; empty if it has no date."""
     fields: Mapping[str, str]
-    """By the names of `FIELDS`, and `nct_id`; without what is not reported."""
+    """Values by the names of `FIELDS` and `nct_id`, where reported."""
 
 
 def entries(report: ResearchReport) -> list[Entry]:
-    """The references in the report's order."""
+    """Parse the references, in the report's order."""
     found = []
     for reference in report.references:
         source, name = str(reference.get("source") or ""), str(reference["key"])
@@ -126,7 +126,7 @@ def entries(report: ResearchReport) -> list[Entry]:
 
 
 def citation_key(name: str) -> str:
-    """A record's key in letters, digits and dashes; a checksum keeps keys apart that lose characters.
+    """Convert a record's key to letters, digits and dashes; a checksum keeps keys distinct that lose characters.
 
     >>> citation_key("pmid:12859700"), citation_key("nct:NCT02188459"), citation_key("doi:10.1000/abc")
     ('pmid12859700', 'nct02188459', 'doi-10-1000-abc-91b32f')
@@ -140,7 +140,7 @@ def citation_key(name: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""A text for LaTeX.
+    r"""Escape a text for LaTeX.
 
     >>> escape_latex("5% of {x}_1 & y")
     '5\\% of \\{x\\}\\_1 \\& y'
@@ -149,14 +149,14 @@ def escape_latex(text: str) -> str:
 
 
 def as_bib(report: ResearchReport) -> bytes:
-    """BibTeX in UTF-8; `@article` only where a journal is known."""
+    """Export as BibTeX in UTF-8; `@article` only with a known journal."""
     written = []
     for entry in entries(report):
         authors = []
         for family, given, suffix in entry.authors:
             person = ", ".join(escape_latex(part) for part in (family, suffix, given) if part)
             authors.append(person if given else f"{{{escape_latex(family)}}}")
-        values = {"title": f"{{{escape_latex(entry.title)}}}"}  # inner braces keep capitals: drugs, abbreviations
+        values = {"title": f"{{{escape_latex(entry.title)}}}"}  # inner braces keep capitals (drugs, abbreviations)
         values["author"] = " and ".join(authors)
         for name, bibtex, *_ in FIELDS:
             if bibtex and (value := entry.fields.get(name)):
@@ -176,7 +176,7 @@ def as_bib(report: ResearchReport) -> bytes:
 
 
 def as_ris(report: ResearchReport) -> bytes:
-    """RIS in UTF-8."""
+    """Export as RIS in UTF-8."""
     written = []
     for entry in entries(report):
         tags = [("TY", TYPES[entry.kind][0]), ("ID", entry.key), ("TI", entry.title)]
@@ -195,7 +195,7 @@ def as_ris(report: ResearchReport) -> bytes:
 
 
 def as_csl(report: ResearchReport) -> bytes:
-    """CSL-JSON 1.0.2."""
+    """Export as CSL-JSON 1.0.2."""
     listed = []
     for entry in entries(report):
         people = []

@@ -1,6 +1,6 @@
-"""A report's tree as a Word document: headings, tables, pictures with alternative texts, references.
+"""Export a report as a Word document: headings, tables, pictures with alternative texts, references.
 
-Tables whose lines hold whole titles and passages become lists. https://python-docx.readthedocs.io
+Tables with whole titles or passages in their rows become lists. https://python-docx.readthedocs.io
 """
 
 import io
@@ -21,14 +21,14 @@ from . import line
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
 _SMALL = Pt(8.5)
-_LINE = 105  # characters of that size in the width of the text, wide ones
-_MARGIN = 5  # of a cell and of bold, in characters
+_LINE = 105  # wide characters of that size in a line of text
+_MARGIN = 5  # of a cell, with bold text, in characters
 _LISTS = {"points": "List Bullet", "steps": "List", "references": "List", "lines": "Normal"}
 _SIZES = {"Normal": 10, "Caption": 8.5, "Title": 20, "Quote": 9.5, "Heading 1": 15, "Heading 2": 12, "Heading 3": 10.5}
 
 
 def as_docx(report: ResearchReport) -> bytes:
-    """The report as a document; the same report gives the same bytes."""
+    """Export as a Word document; the same report gives the same bytes."""
     tree, word = report.to_tree(), docx.Document()
     properties, when = word.core_properties, report.generated_at.replace(tzinfo=None)
     properties.title, properties.subject = line(report.title)[:255], line(report.research_question)[:255]
@@ -48,7 +48,7 @@ def as_docx(report: ResearchReport) -> bytes:
     packed, again = io.BytesIO(), io.BytesIO()
     word.save(packed)
     with zipfile.ZipFile(packed) as source, zipfile.ZipFile(again, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():  # without the time at which it was packed
+        for name in source.namelist():  # without the time of packing
             target.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), source.read(name), zipfile.ZIP_DEFLATED)
     return again.getvalue()
 
@@ -118,7 +118,7 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
     spare = max(_LINE - sum(longest) - _MARGIN * len(longest), 0)
     lengths = [sum(map(len, texts)) for texts in columns]
     shares = [
-        word + _MARGIN + spare * length / max(sum(lengths), 1)  # no word is broken where the page has room
+        word + _MARGIN + spare * length / max(sum(lengths), 1)  # no word is broken if the page has room
         for word, length in zip(longest, lengths, strict=True)
     ]
     widths = [Length(int(TEXT_WIDTH * share / sum(shares))) for share in shares]

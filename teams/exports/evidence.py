@@ -1,8 +1,8 @@
-"""The evidence table, one row a candidate and record, as CSV (RFC 4180) and as a workbook: what a reviewer edits next.
+"""Export the evidence table for reviewers to edit, one row per candidate and record, as CSV (RFC 4180) or workbook.
 
-No cell is a formula. In CSV one that a spreadsheet would take for a formula gets an apostrophe in front
-(https://owasp.org/www-community/attacks/CSV_Injection), and a byte order mark tells spreadsheets that it is UTF-8. In
-the workbook every text is written as a text, and stays one when it is edited. https://xlsxwriter.readthedocs.io
+No cell is a formula. In CSV a cell that a spreadsheet would read as a formula is prefixed with an apostrophe
+(https://owasp.org/www-community/attacks/CSV_Injection), and a byte order mark marks the file as UTF-8. In the
+workbook texts are written as texts, and remain so when edited. https://xlsxwriter.readthedocs.io
 """
 
 import csv
@@ -24,9 +24,9 @@ WIDTHS = {
     "is_preprint": 9, "retracted": 9, "expression_of_concern": 11, "url": 30,
 }  # fmt: skip
 COLUMNS = tuple(WIDTHS)
-"""In their order; the workbook's widths are in letters."""
+"""Columns in order, with their widths in the workbook in characters."""
 REVIEWER = ("reviewer_verdict", "reviewer_note")
-"""Columns that the workbook leaves to the reader."""
+"""Columns that the workbook leaves for the reviewer."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
@@ -41,7 +41,7 @@ _ABOUT = (
 
 
 def as_csv(report: ResearchReport) -> bytes:
-    """The table as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
+    """Export as CSV; an empty cell means "not reported", or for flags "could not be checked"."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(COLUMNS)
@@ -50,7 +50,7 @@ def as_csv(report: ResearchReport) -> bytes:
 
 
 def as_xlsx(report: ResearchReport) -> bytes:
-    """The table as a workbook with room for a reviewer's verdict and note; the same report gives the same bytes."""
+    """Export as a workbook with columns for a reviewer's verdict and note; the same report gives the same bytes."""
     from xlsxwriter import Workbook  # noqa: PLC0415  an extra
 
     file = io.BytesIO()
@@ -82,7 +82,7 @@ def as_xlsx(report: ResearchReport) -> bytes:
 
 
 def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
-    """The cells of each row, in the order of `COLUMNS`; None is "not reported"."""
+    """Yield the cells of each row, in the order of `COLUMNS`; None means "not reported"."""
     candidates = {candidate.name: candidate for candidate in report.candidates}
     urls = {str(reference["key"]): str(reference.get("url") or "") for reference in report.references}
     for row in report.evidence_table:
@@ -102,7 +102,7 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
 
 
 def plain_text(value: object) -> str:
-    """A value in a line: empty for None, `yes` or `no`, a number without needless digits."""
+    """Format a value as one line: empty for None, `yes` or `no`, a number without needless digits."""
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
     said = f"{value:g}" if isinstance(value, float) else line(str(value))
@@ -110,7 +110,7 @@ def plain_text(value: object) -> str:
 
 
 def safe_cell(value: object) -> str:
-    """A value as a cell's text that no spreadsheet runs.
+    """Format a value for a cell so that no spreadsheet runs it as a formula.
 
     >>> safe_cell("=1+1"), safe_cell("@SUM(A1)"), safe_cell("p = 0.05"), safe_cell(None), safe_cell(12)
     ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')

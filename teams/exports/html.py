@@ -1,4 +1,4 @@
-"""A report as one self-contained page: nothing is loaded from anywhere, nothing of a record's text is live.
+"""Export a report as one self-contained page that loads nothing and runs nothing from a record's text.
 
 The Content-Security-Policy allows the page's own style sheet, by its hash, and pictures that are part of the page:
 https://www.w3.org/TR/CSP3/#framework-directive-source-list.
@@ -14,7 +14,7 @@ from willowbark.agents.report.model import ResearchReport
 
 
 def as_html(report: ResearchReport) -> bytes:
-    """The report as a page in UTF-8."""
+    """Export as a page in UTF-8."""
     document = report.to_tree()
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -1,6 +1,6 @@
-"""A report as PDF: its page, printed by a Chromium that is there already.
+"""Export a report as PDF, by printing its page with an installed Chromium.
 
-No library lays out this page as well, and those that come near need libraries of the system themselves.
+No library lays out this page as well, and the closest ones need system libraries themselves.
 """
 
 import os
@@ -28,7 +28,7 @@ _FLAGS = (
 
 
 def as_pdf(report: ResearchReport) -> bytes:
-    """The report as printed; the same report gives the same bytes.
+    """Export as PDF; the same report gives the same bytes.
 
     Raises:
         UsageError: no Chromium was found, or it failed.
@@ -39,7 +39,7 @@ def as_pdf(report: ResearchReport) -> bytes:
     with TemporaryDirectory() as folder:
         page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
         page.write_bytes(as_html(report))
-        unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # root has no other way
+        unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
         command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
         try:
             subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=_LONGEST_S)  # noqa: S603
@@ -47,4 +47,4 @@ def as_pdf(report: ResearchReport) -> bytes:
         except (OSError, subprocess.SubprocessError) as error:
             raise UsageError(f"pdf: {browser} did not print the report ({type(error).__name__})") from None
     when = f"D:{report.generated_at:%Y%m%d%H%M%S}".encode()
-    return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # as long as the time at which it was printed
+    return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing

@@ -1,9 +1,9 @@
-"""The ledger: everything a run asked, was answered and decided, in one SQLite file a workspace.
+"""The ledger: all requests, answers and decisions of the runs, in one SQLite file per workspace.
 
     from willowbark.teams.ledger import Ledger
 
-A run is resumed and replayed by its journal: a fresh team is asked the same question, and every request and model call
-that the journal holds is answered from there. So nothing committed is asked twice, and no team's state is kept.
+To resume or replay a run, a fresh team is asked the same question, and every request and model call that the journal
+holds is answered from it. So nothing committed is asked twice, and no team state needs saving.
 """
 
 from .database import LedgerError

@@ -18,8 +18,8 @@ from willowbark.tools.errors import UsageError
 
 SCHEMA_VERSION = 6
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
-BUSY_TIMEOUT_S = 60.0  # others write for milliseconds, but SQLite keeps no queue: one of 40 processes may wait for 10 s
-MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed: no source's reply comes near it
+BUSY_TIMEOUT_S = 60.0  # writes take milliseconds, but SQLite has no queue: one of 40 processes may wait for 10 s
+MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed; far above any source's reply
 DAMAGED = "is damaged (it holds what nobody wrote); it was left as it is: move it away, and a new one is made"
 
 _SCHEMA = """
@@ -63,20 +63,20 @@ _SCHEMA = """
 
 
 class LedgerError(UsageError):
-    """The ledger cannot be used: its file, its content or what was asked of it; the message says what to do."""
+    """An unusable ledger file, damaged content or an invalid request; the message says what to do."""
 
 
 class Database:
-    """A ledger's one connection, which threads share by a lock and processes by SQLite's write-ahead log.
+    """A ledger's only connection, shared by threads through a lock and by processes through SQLite's write-ahead log.
 
-    A commit survives the process's death at any moment; a power cut may cost the last seconds, which are asked again.
+    A commit survives the process's death at any moment; a power cut may lose the last seconds, which are repeated.
 
     Args:
-        path: the file, made with its folder where it is missing; None keeps everything in memory.
-        busy_timeout_s: how long to wait for other programs that write to it.
+        path: the file, created with its folder if missing; None keeps everything in memory.
+        busy_timeout_s: seconds to wait while other programs write to it.
 
     Raises:
-        LedgerError: it cannot be opened or written, is damaged, or is not a ledger of this version.
+        LedgerError: the file cannot be opened or written, is damaged, or is not a ledger of this version.
     """
 
     def __init__(self, path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
@@ -95,7 +95,7 @@ class Database:
                         try:
                             self.connection.execute("PRAGMA journal_mode=WAL")
                             break
-                        except sqlite3.OperationalError as error:  # SQLite does not wait where another does the same
+                        except sqlite3.OperationalError as error:  # SQLite does not wait if another process does so
                             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
                                 raise
                             time.sleep(0.01)
@@ -103,7 +103,7 @@ class Database:
                 self.connection.execute("PRAGMA foreign_keys=ON")
                 if self._is_new():
                     with self.transaction():
-                        if self._is_new():  # else another process was first
+                        if self._is_new():  # otherwise another process was first
                             for statement in _SCHEMA.split(";"):
                                 self.connection.execute(statement)
                             self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
@@ -112,12 +112,12 @@ class Database:
                 raise
 
     def _is_new(self) -> bool:
-        """Whether the file holds nothing yet.
+        """Check whether the file is still empty.
 
         Raises:
-            LedgerError: it holds something else than a ledger of this version.
+            LedgerError: its content is not a ledger of this version.
         """
-        version, tables = self.connection.execute(  # one statement, since another process may just make the tables
+        version, tables = self.connection.execute(  # one statement, since another process may be creating the tables
             "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
         ).fetchone()
         if version == SCHEMA_VERSION:
@@ -133,20 +133,20 @@ class Database:
         self.connection.close()
 
     def query(self, statement: str, *values: Any) -> list[Any]:
-        """All rows of a statement.
+        """Return all rows of a statement.
 
         Raises:
-            LedgerError: instead of any error of SQLite's.
+            LedgerError: in place of any error of SQLite's.
         """
         with self._lock, self.errors_in_words():
             return self.connection.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Write all of a block, or none of it.
+        """Commit a block as a whole, or roll it back.
 
         Raises:
-            LedgerError: it could not be written.
+            LedgerError: the block could not be written.
         """
         with self._lock, self.errors_in_words():
             self.connection.execute("BEGIN IMMEDIATE")
@@ -160,7 +160,7 @@ class Database:
 
     @contextmanager
     def errors_in_words(self) -> Iterator[None]:
-        """Turn SQLite's and the file system's errors, and those of reading damaged rows, into one line.
+        """Turn errors of SQLite, the file system and damaged rows into a one-line message.
 
         Raises:
             LedgerError: says what is wrong with the file, and what to do.
@@ -201,24 +201,24 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 def insert_into(table: str, **row: Any) -> Statement:
-    """The statement that inserts a row, given by its columns."""
+    """Build the statement that inserts a row, given by column."""
     places = ", ".join("?" * len(row))
     return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())  # noqa: S608  our own names
 
 
 def pack(content: Any) -> bytes:
-    """JSON content, or a model's, compressed. Nothing that is read back is ever executed."""
+    """Compress JSON content, or a model's. Unpacking never executes anything."""
     is_model = isinstance(content, BaseModel)
     try:
         data = content.model_dump_json().encode() if is_model else to_json(content)  # four times as fast as `json`
-    except ValueError:  # half of a surrogate pair, which a source may send
+    except ValueError:  # half a surrogate pair, which a source may send
         plain = content.model_dump(mode="json") if is_model else content
         data = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return zlib.compress(data, 1)
 
 
 def unpack(packed: Any) -> Any:
-    """JSON content that `pack` packed.
+    """Return the JSON content that `pack` packed.
 
     Raises:
         LedgerError: the content is not what was written.
@@ -230,11 +230,11 @@ def unpack(packed: Any) -> Any:
 
 
 def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
-    """Uncompress a content, by its own checksum and its size whole.
+    """Decompress a content, verifying its checksum and size.
 
     Args:
-        packed: as it stands in the ledger.
-        expected: its SHA-256; None compares none.
+        packed: as stored in the ledger.
+        expected: its SHA-256; None skips the comparison.
 
     Raises:
         LedgerError: the content is not what was written.
@@ -250,5 +250,5 @@ def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256, in hexadecimal digits."""
+    """Return the SHA-256 as hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

@@ -1,4 +1,4 @@
-"""One run's journal: keeps what happens while the run goes on, and answers from it when the run is lived again."""
+"""A run's journal: records requests, answers and turns, and answers from them when the run is resumed or replayed."""
 
 import time
 import zlib
@@ -23,39 +23,39 @@ _KEPT_FIELDS = (
     *("status", "content_type", "elapsed_s", "error"),
 )
 MODEL = "model"
-"""Stands for a source's name in the failures of model calls."""
+"""In place of a source's name, in failures of model calls."""
 
 
 class Turn(BaseModel, frozen=True, extra="forbid"):
-    """What one speaker handed to the team."""
+    """One agent's contribution to the team."""
 
     iteration: int
     source: str
     type: str
     """Name of the message's class."""
     message: dict[str, Any]
-    """The message as AutoGen dumps it."""
+    """The message as dumped by AutoGen."""
     prompt_tokens: int
     completion_tokens: int
 
 
 class Journal:
-    """Records a run, and remembers it; handed to the run's transport and model client.
+    """Records a run and answers repeated requests, for the run's transport and model clients.
 
-    Each reply, answer and turn is committed before the run goes on, so a kill costs no more than what each agent was at
-    just then. Once a commit fails, nothing more is written and the run is stopped: it would ask, and pay, for what
-    nobody could get back.
+    Each reply, answer and turn is committed before the run continues, so a kill loses only what each agent was doing
+    at that moment. After a failed commit nothing more is written and the run is stopped, since it would pay for
+    results that could not be kept.
 
     Args:
         database: the ledger's.
         run_id: the run.
         spent_s: seconds of work before now.
-        replaying: whether what is not in the journal counts as not to be had; nothing is written then.
-        reuse: whether replies of other runs may answer, while they are fresh.
+        replaying: whether requests that the journal cannot answer fail; nothing is written then.
+        reuse: whether fresh replies of other runs may be used.
 
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
-        earlier_turns: of the run's earlier life; they are lived again and not written twice.
+        earlier_turns: turns from before a resume or replay; they are repeated, but not written twice.
 
     Raises:
         LedgerError: damaged content.
@@ -97,14 +97,14 @@ class Journal:
         return time.monotonic() - self._started
 
     def leave_out(self, seconds: float) -> None:
-        """Leave time out of the run's: it waited for a person. Less than 0 counts what was spent before it began."""
+        """Exclude time spent waiting for a person; negative seconds add time from before the run's start."""
         self._started += seconds
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
-        """Tell others too.
+        """Connect a further recorder and a callback for failure.
 
         Args:
-            relay: gets every exchange; None for nobody.
+            relay: also receives every exchange; None sends none.
             on_failure: called once when the ledger can no longer be written.
         """
         self._relay, self._on_failure = relay, on_failure
@@ -128,7 +128,7 @@ class Journal:
         )
 
     def recall(self, source: str, request: str) -> WireReply | SearchError | None:
-        """The reply or failure that a request ended in, in this run or, while fresh, in another one."""
+        """Return a request's final reply or failure, from this run or a fresh one from another."""
         try:
             if failure := self._next_failure(request):
                 kind, name, reason = failure
@@ -138,7 +138,7 @@ class Journal:
             if not rows and self._reuse:
                 since = (datetime.now(UTC) - timedelta(days=fresh_days(source))).isoformat()
                 rows = self._database.query(_FRESH_REPLY, request, since)
-                for number, *_ in rows:  # kept as this run's too, so that it outlives the run that asked
+                for number, *_ in rows:  # stored for this run too, so that it outlives the other run
                     self._write((_COPY_REPLY, (self.run_id, number)))
             for _, status, content_type, data, expected in rows:
                 return WireReply(status, {"content-type": content_type}, unpack_bytes(data, expected))
@@ -147,13 +147,13 @@ class Journal:
         return SourceUnavailable(source, "its reply is not in the ledger") if self.replaying else None
 
     def gave_up(self, request: str, error: SearchError) -> None:
-        """Commit the failure that a request ended in."""
+        """Commit a request's final failure."""
         self._keep_failure(request, type(error).__name__, error.source, error.reason)
 
     # --- model calls ---
 
     def find_answer(self, request: str) -> Any:
-        """The answer that a model once gave to a request, as JSON content; None where it was not asked."""
+        """Return a model's earlier answer to a request, as JSON content; None if there is none."""
         try:
             rows = self._database.query(
                 "SELECT answer FROM model_call WHERE request = ? AND run = ? LIMIT 1", request, self.run_id
@@ -166,7 +166,7 @@ class Journal:
     def keep_answer(
         self, request: str, model: str, answer: BaseModel, usage: RequestUsage, cost_usd: float | None
     ) -> None:
-        """Commit a model's answer; `cost_usd` is None where the price is not known."""
+        """Commit a model's answer; `cost_usd` is None if the price is unknown."""
         self._write(
             insert_into(
                 "model_call",
@@ -182,27 +182,27 @@ class Journal:
         )
 
     def find_batch(self, request: str) -> str | None:
-        """The batch in which a request was sent; None where it was sent in none."""
+        """Return the batch that contained a request; None if there was none."""
         rows = self._database.query("SELECT batch FROM batch WHERE request = ? AND run = ?", request, self.run_id)
         return str(rows[0][0]) if rows else None
 
     def keep_batch(self, request: str, batch: str) -> None:
-        """Commit that a request was sent in a batch: a resumed run waits for that one."""
+        """Commit a request's batch, so that a resumed run waits for it."""
         self._write(insert_into("batch", run=self.run_id, request=request, batch=batch, at=_now()))
 
     def find_model_failure(self, request: str) -> tuple[str, str] | None:
-        """The kind of error that a model once raised, and why a batch had not answered; None where it raised none."""
+        """Return the kind of a model's earlier error, and why a batch gave no answer; None if there was no error."""
         failure = self._next_failure(request)
         return (failure[0], failure[2]) if failure else None
 
     def keep_model_failure(self, request: str, kind: str, unanswered: str = "") -> None:
-        """Commit that a model raised an error of a kind instead of answering, after a batch had not, where it had."""
+        """Commit the kind of a model's error, and why a batch gave no answer before it, if one was used."""
         self._keep_failure(request, kind, MODEL, unanswered)
 
     # --- turns, report ---
 
     def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
-        """Commit what a speaker handed to the team in a round, from 1."""
+        """Commit an agent's turn in a round, counted from 1."""
         identity = (iteration, message.source, type(message).__name__)
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
@@ -223,19 +223,19 @@ class Journal:
         )
 
     def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
-        """Commit how the run ended.
+        """Commit the end of the run.
 
         Args:
             status: complete, cancelled or failed.
-            stop_reason: as the report names it.
-            report: is kept as JSON; None where there is none.
+            stop_reason: as the report states it.
+            report: stored as JSON; None if there is none.
         """
         packed = None if report is None else pack(report)
         end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
         self._write((end, (status, stop_reason, packed, self.run_id)))
 
     def _next_failure(self, request: str) -> tuple[str, str, str] | None:
-        """The next failure of this request in the run's earlier life: they come back in their order."""
+        """Return this request's next failure from before the resume, in the original order."""
         rows = self._database.query(
             "SELECT kind, source, reason FROM failure WHERE request = ? AND run = ? AND id <= ? ORDER BY id"
             " LIMIT 1 OFFSET ?",
@@ -249,7 +249,7 @@ class Journal:
         self._write(insert_into("failure", **row, at=_now()))
 
     def _write(self, *statements: Statement) -> None:
-        """Commit statements and the time spent."""
+        """Commit statements together with the time spent."""
         if self.failure is not None or self.replaying:
             return
         try:
@@ -268,10 +268,10 @@ class Journal:
 
 
 def turns_of(database: Database, run_id: str) -> list[Turn]:
-    """A run's turns, in their order.
+    """Return a run's turns in order.
 
     Raises:
-        LedgerError: one is not what was written.
+        LedgerError: one of them is damaged.
     """
     columns = "iteration, source, type, message, prompt_tokens, completion_tokens"
     with database.errors_in_words():

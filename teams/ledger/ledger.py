@@ -1,4 +1,4 @@
-"""The runs of a ledger: started, listed, opened again by one process at a time, forgotten."""
+"""Start, list, reopen and delete the runs of a ledger; one process at a time works on a run."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -20,44 +20,44 @@ if TYPE_CHECKING:
     from willowbark.agents.autogen import RequestUsage
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
-"""Below the current folder, which is the workspace."""
-MAX_BYTES = 2 << 30  # of replies kept, 2 GiB: thousands of runs
-_SHARE_LEFT = 0.8  # of `MAX_BYTES`: what dropping replies leaves, so that not every run has to drop some
+"""Relative to the current folder, which is the workspace."""
+MAX_BYTES = 2 << 30  # of stored replies: 2 GiB, thousands of runs
+_SHARE_LEFT = 0.8  # of `MAX_BYTES`, kept when replies are dropped, so that not every run has to drop some
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
 _DROP_UNUSED_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Who answers a run's model calls."""
+    """The model of a run."""
 
     name: str
-    """As in the settings, such as `openai/gpt-4.1-mini`."""
+    """Name in the settings, such as `openai/gpt-4.1-mini`."""
     analyst: str
-    """What the report calls it."""
+    """The model's name in reports."""
     info: dict[str, Any]
-    """What it can do, as AutoGen tells it: requests are worded by that."""
+    """Abilities in AutoGen's form, which determine how requests are worded."""
 
 
 class Run(BaseModel, frozen=True, extra="forbid"):
-    """One line of the list of runs."""
+    """A run in the list of runs."""
 
     run_id: str
     question: str
     status: Status
-    """interrupted: nobody works on it any more, and it was not finished."""
+    """interrupted: unfinished, and no process works on it."""
     stop_reason: str | None
-    """Why the search ended; None while it has not."""
+    """Why the search ended; None until then."""
     created_at: AwareDatetime
     updated_at: AwareDatetime
     version: str
-    """Of Willowbark, when the run was started."""
+    """Willowbark's version at the start of the run."""
     model: str
-    """Its name in the settings."""
+    """The model's name in the settings."""
     analyst: str
-    """What the report calls it."""
+    """The model's name in reports."""
     model_info: dict[str, Any]
-    """What the model can do, as AutoGen tells it."""
+    """Abilities of the model, in AutoGen's form."""
     sandboxed: bool
     settings: dict[str, Any]
     spent_s: float = Field(ge=0)
@@ -65,22 +65,22 @@ class Run(BaseModel, frozen=True, extra="forbid"):
     rounds: int
     """Rounds judged so far."""
     requests: int
-    """Requests sent, every attempt counted."""
+    """Requests sent, including retries."""
     model_calls: int
     tokens: int
     cost_usd: float | None
-    """None where the price of the model is not known."""
+    """US dollars; None if the model's price is unknown."""
     pruned_at: AwareDatetime | None
-    """When its replies were dropped to make room; None while they are kept."""
+    """When its replies were dropped to make room; None if they are kept."""
 
 
 class Ledger:
-    """One workspace's file of runs; a context manager.
+    """A workspace's file of runs; a context manager.
 
     Args:
-        path: the file, made where it is missing; None keeps everything in memory.
-        busy_timeout_s: how long to wait for other programs that write to it.
-        max_bytes: of replies; above, those of the oldest complete runs are dropped when a run starts.
+        path: the file, created if missing; None keeps everything in memory.
+        busy_timeout_s: seconds to wait while other programs write to it.
+        max_bytes: limit for replies; above it, starting a run drops those of the oldest complete runs.
 
     Raises:
         LedgerError: the file cannot be used.
@@ -109,10 +109,10 @@ class Ledger:
 
     @classmethod
     def existing(cls, path: Path = DEFAULT_PATH) -> Self:
-        """Open a ledger that is there.
+        """Open an existing ledger.
 
         Raises:
-            LedgerError: there is none, or it cannot be used.
+            LedgerError: it does not exist, or cannot be used.
         """
         if not path.is_file():
             raise LedgerError(f"there is no ledger at {path}; `willowbark ask` in this folder makes one")
@@ -129,18 +129,18 @@ class Ledger:
         run_id: str | None = None,
         reuse: bool = False,
     ) -> Iterator[Journal]:
-        """Begin a run, and hold it while the block lasts.
+        """Start a run and lock it for the duration of the block.
 
         Args:
             question: as asked.
             settings: JSON-safe, without keys.
             model: the run's.
             sandboxed: whether the sources are a sandbox's.
-            run_id: None makes one.
-            reuse: whether replies of other runs may answer, while they are fresh.
+            run_id: None generates one.
+            reuse: whether fresh replies of other runs may be used.
 
         Raises:
-            LedgerError: not a run id, one that is taken, or a file that cannot be written.
+            LedgerError: an invalid run id, one already in use, or a file that cannot be written.
         """
         name = run_id or new_run_id(question)
         if not RUN_ID.fullmatch(name):
@@ -171,7 +171,7 @@ class Ledger:
 
     @contextmanager
     def reopen(self, run_id: str) -> Iterator[Journal]:
-        """Go on with a run, and hold it while the block lasts.
+        """Reopen a run to resume it, and lock it for the duration of the block.
 
         Raises:
             LedgerError: no such run, a finished one, one that another process works on, or damaged content.
@@ -188,7 +188,7 @@ class Ledger:
                 yield journal
 
     def journal(self, run_id: str) -> Journal:
-        """A run's journal, to replay from.
+        """Open a run's journal for a replay.
 
         Raises:
             LedgerError: no such run, or damaged content.
@@ -198,22 +198,22 @@ class Ledger:
         return Journal(self._database, run_id, spent_s=run.spent_s, replaying=True)
 
     def runs(self) -> list[Run]:
-        """Every run, the latest first."""
+        """List all runs, the latest first."""
         rows = self._database.query(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC")
         return [self._run(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
-        """One run.
+        """Return one run.
 
         Raises:
-            LedgerError: there is no such run, or its row is not what was written.
+            LedgerError: there is no such run, or its row is damaged.
         """
         for row in self._database.query(f"{_RUNS} WHERE run.id = ?", run_id):
             return self._run(row)
         raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
 
     def turns(self, run_id: str) -> list[Turn]:
-        """What a run's speakers handed to the team, in their order.
+        """Return the turns of a run's agents, in order.
 
         Raises:
             LedgerError: no such run, or damaged content.
@@ -222,17 +222,17 @@ class Ledger:
         return turns_of(self._database, run_id)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
-        """A run's report as JSON content; None where there is none yet.
+        """Return a run's report as JSON content; None if there is none yet.
 
         Raises:
-            LedgerError: no such run, or a report that is not what was written.
+            LedgerError: no such run, or a damaged report.
         """
         self.run(run_id)
         ((packed,),) = self._database.query("SELECT report FROM run WHERE id = ?", run_id)
         return None if packed is None else unpack(packed)
 
     def usage(self, run_id: str) -> "RequestUsage":
-        """The tokens of all model calls of a run."""
+        """Sum the tokens of all model calls of a run."""
         from willowbark.agents.autogen import RequestUsage  # noqa: PLC0415  AutoGen takes a while
 
         ((prompt, completion),) = self._database.query(
@@ -242,10 +242,10 @@ class Ledger:
         return RequestUsage(prompt_tokens=prompt, completion_tokens=completion)
 
     def verify(self, run_id: str) -> None:
-        """Read every content of a run and compare it with its checksum.
+        """Verify the checksum of every content of a run.
 
         Raises:
-            LedgerError: something is not what was written.
+            LedgerError: a content is damaged.
         """
         self.report(run_id)
         for table, column in (("turn", "message"), ("model_call", "answer")):
@@ -256,7 +256,7 @@ class Ledger:
             unpack_bytes(data, expected)
 
     def forget(self, run_id: str) -> None:
-        """Remove a run and all that only it holds, be it damaged or not.
+        """Delete a run, even a damaged one, with all content that no other run uses.
 
         Raises:
             LedgerError: no such run, or a process is working on it.
@@ -271,7 +271,7 @@ class Ledger:
                 lock.unlink(missing_ok=True)
 
     def is_held(self, run_id: str) -> bool:
-        """Whether a process is working on a run."""
+        """Check whether a process is working on a run."""
         try:
             with self._hold(run_id):
                 return False
@@ -290,7 +290,7 @@ class Ledger:
             raise LedgerError(f"{what}; remove it with `willowbark forget {row[0]}`, and ask again") from None
 
     def _make_room(self, database: sqlite3.Connection) -> None:
-        """Drop the replies that the oldest complete runs got, where all take too much; turns and reports stay."""
+        """Drop replies of the oldest complete runs if all replies exceed the limit; turns and reports are kept."""
         size = "SELECT coalesce(sum(length(data)), 0) FROM body"
         if database.execute(size).fetchone()[0] <= self._max_bytes:
             return
@@ -309,7 +309,7 @@ class Ledger:
 
     @contextmanager
     def _hold(self, run_id: str) -> Iterator[None]:
-        """Hold a run: an exclusive lock of SQLite's on a file of its own, which the system lets go with the process."""
+        """Lock a run: an exclusive SQLite lock on its own file, which the system releases when the process ends."""
         file = self._lock_file(run_id)
         if file is None:
             yield

@@ -1,4 +1,4 @@
-"""A model client whose answers the ledger keeps: what was asked before in a run is answered from there."""
+"""A model client whose answers the ledger records: repeated requests of a run are answered from there."""
 
 import asyncio
 import hashlib
@@ -42,31 +42,31 @@ from willowbark.tools.enclosure import without_embedded
 from .journal import Journal
 
 _CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
-ANSWERS = 4  # part of a context that is left to the answer, as a divisor
-TOKENS_A_LETTER = 2  # of any script, at most on the average of a text
+ANSWERS = 4  # divisor: this part of a context is reserved for the answer
+TOKENS_A_LETTER = 2  # of any script: upper bound of a text's average
 MOST_UNSEEN_SENT = 2_000  # tokens that a server's template puts around a prompt
-MOST_THOUGHTS = 131_072  # tokens of an answer that nobody sees, and that are billed
-MAX_CALLS = 40  # tools that one answer may call; a model that is lost calls hundreds
+MOST_THOUGHTS = 131_072  # tokens of an answer that are hidden but billed
+MAX_CALLS = 40  # tool calls of one answer; a confused model makes hundreds
 _SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
 
 class JournaledClient(ChatCompletionCache):
-    """A model client that answers from a run's journal what the run asked before, within a budget.
+    """A model client that answers repeated requests from a run's journal, within a budget.
 
-    Two requests count as the same when they differ only in what belongs to the moment: the marker of records, the time
-    of a search, a sandbox's address, and who of those that spoke side by side was heard first; what is said twice, in
-    words and as data, counts once.
+    Requests count as the same if they differ only in incidental parts: the marker of records, the time of a search, a
+    sandbox's address, and the order of agents that worked in parallel. Content sent both as words and as data counts
+    once.
 
     Args:
-        client: the model itself.
-        budget: asked before every call.
-        journal: the run's; None keeps to the budget alone.
+        client: the wrapped client.
+        budget: checked before every call.
+        journal: the run's; None applies only the budget.
         model: its name.
-        stop: the run's; once it is cancelled, nothing is asked any more.
-        context_tokens: of prompt and answer together; a prompt that leaves no room for an answer is not asked. None
+        stop: the run's token; once it is cancelled, no further call is made.
+        context_tokens: of prompt and answer together; a prompt that leaves no room for an answer is not sent. None
             leaves it to the model's server to refuse.
-        streams: whether answers are taken piece by piece.
+        streams: whether answers are streamed.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class JournaledClient(ChatCompletionCache):
         context_tokens: int | None = None,
         streams: bool = False,
     ) -> None:
-        super().__init__(client, InMemoryStore())  # which stays empty: the journal is what remembers
+        super().__init__(client, InMemoryStore())  # stays empty: the journal holds the answers
         self.display_name = analyst_name(client)
         self.reads_requests = reads_requests(client)
         self._budget = budget
@@ -103,9 +103,9 @@ class JournaledClient(ChatCompletionCache):
         """Answer from the journal, or ask the model and commit its answer, or its failure.
 
         Raises:
-            BudgetExceeded: nothing is left for another call.
-            ModelUnavailable: the prompt is too long, or the run met a failure here before.
-            CancelledError: the run was stopped; AutoGen hands out turns that were due even then.
+            BudgetExceeded: the budget allows no further call.
+            ModelUnavailable: the prompt is too long, or this request failed before in the run.
+            CancelledError: the run was stopped; AutoGen still starts turns that were due.
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
@@ -144,7 +144,7 @@ class JournaledClient(ChatCompletionCache):
                 journal.keep_model_failure(key, provider_error_line(error), first.unanswered if first else "")
             raise
         answer = _with_calls(result, arguments)
-        answer.usage = _bounded(answer, messages, arguments)
+        answer.usage = _cap_usage(answer, messages, arguments)
         in_batch = first is not None and first.was_answered
         if first is not None and (in_batch or first.unanswered):
             answer = BatchedResult(**dict(answer), unanswered=first.unanswered)
@@ -158,10 +158,10 @@ class JournaledClient(ChatCompletionCache):
     async def _ask(
         self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any], *, streams: bool
     ) -> CreateResult:
-        """What the model says, in one piece, or united from its pieces."""
+        """Return the model's answer, in one piece or joined from a stream."""
         if not streams:
             return await self.client.create(messages, **arguments)
-        if openai_server(self.client) is not None:  # else it counts no tokens of a stream
+        if openai_server(self.client) is not None:  # otherwise it counts no tokens of a stream
             extra = {**arguments["extra_create_args"], "stream_options": {"include_usage": True}}
             arguments = {**arguments, "extra_create_args": extra}
         text, result = list[str](), None
@@ -176,7 +176,7 @@ class JournaledClient(ChatCompletionCache):
         return result if result.content else result.model_copy(update={"content": "".join(text)})
 
     async def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
-        """Answer as a stream of one piece, from the journal where it holds the answer."""
+        """Answer as a stream of one piece, from the journal if it holds the answer."""
         result = await self.create(*arguments, **options)
         if isinstance(result.content, str):
             yield result.content
@@ -184,11 +184,11 @@ class JournaledClient(ChatCompletionCache):
 
 
 class BatchedResult(CreateResult):
-    """An answer to a prompt that was sent in a batch: at its price, where the batch gave it."""
+    """An answer to a prompt that was sent in a batch, at the batch's price if the batch answered it."""
 
     in_batch: Literal[True] = True
     unanswered: str = ""
-    """Why the batch gave none, and the prompt was asked alone."""
+    """Why the batch gave no answer, so that the prompt was sent alone."""
 
 
 def _answer_in(journal: Journal, key: str) -> CreateResult | None:
@@ -202,7 +202,7 @@ def _answer_in(journal: Journal, key: str) -> CreateResult | None:
 
 
 def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateResult:
-    """An answer with the calls that a model wrote as text, and no more than `MAX_CALLS`."""
+    """Convert tool calls that a model wrote as text, and keep at most `MAX_CALLS` calls."""
     called = result.content
     if isinstance(called, str) and arguments["tools"] and arguments["tool_choice"] != "none":
         called = written_calls(called, [_schema(tool)["name"] for tool in arguments["tools"]])
@@ -211,8 +211,8 @@ def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateRes
     return result.model_copy(update={"content": called[:MAX_CALLS], "finish_reason": "function_calls"})
 
 
-def _bounded(answer: CreateResult, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> RequestUsage:
-    """The tokens that a server tells, as far as what was sent and received can have so many, thoughts included."""
+def _cap_usage(answer: CreateResult, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> RequestUsage:
+    """Cap the token counts that a server reports at what prompt, answer and hidden reasoning can contain."""
     sent = _estimate_tokens(messages, arguments) * CHARACTERS_PER_TOKEN
     received = len(answer.content if isinstance(answer.content, str) else str(answer.content))
     told = answer.usage
@@ -223,7 +223,7 @@ def _bounded(answer: CreateResult, messages: Sequence[LLMMessage], arguments: Ma
 
 
 def _estimate_tokens(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:
-    """About how many tokens a prompt has, with its tools and schema."""
+    """Estimate the tokens of a prompt with its tools and schema."""
     form = arguments["json_output"]
     schema = form.model_json_schema() if isinstance(form, type) else None  # type: ignore[attr-defined]
     schema = schema or arguments["extra_create_args"].get("response_format")
@@ -242,9 +242,9 @@ def request_key(
     json_output: bool | type[BaseModel] | None,
     extra_create_args: Mapping[str, Any],
 ) -> str:
-    """Hash of what a model is asked, the same for every life of a run."""
+    """Hash a request to a model, to the same value in every resume of a run."""
     schema = json_output.model_json_schema() if isinstance(json_output, type) else None
-    if "response_format" in extra_create_args:  # the same, as OpenAI's client is handed it
+    if "response_format" in extra_create_args:  # the same schema, in the form that OpenAI's client takes
         schema = extra_create_args["response_format"]["json_schema"]["schema"]
     content = {
         "messages": list(_sort_messages(messages)),
@@ -259,7 +259,7 @@ def request_key(
 
 
 def _sort_messages(messages: Sequence[LLMMessage]) -> Iterator[dict[str, Any]]:
-    """The messages, with those that came side by side sorted: which one was first is chance."""
+    """Yield the messages, sorting those of agents in parallel, whose order is random."""
     for by_users, group in groupby(messages, key=lambda message: isinstance(message, UserMessage)):
         dumped = [message.model_dump(mode="json") for message in group]
         if by_users:
