@@ -1,1 +1,1 @@
-"""From drug to target to process to disease: what databases and sentences of the records say of each step."""
+"""Mechanistic chains from drug to target to process to disease, with the evidence for each step."""

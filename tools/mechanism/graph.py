@@ -1,14 +1,14 @@
-"""The graph of a run: drugs, their targets, the processes that these take part in, and the condition.
+"""The mechanism graph of a run: drugs, their targets, the processes of the targets, and the condition.
 
-Nodes and steps come from the records at hand: ChEMBL and Open Targets say what drugs act on, Open Targets, UniProt and
-Reactome where targets take part, STRING with what they work together, Open Targets and UniProt which proteins have to
-do with the condition; sentences of publications say any of it. Proteins are human where a database does not say
+Nodes and steps come from the collected records: drug targets from ChEMBL and Open Targets, processes of targets from
+Open Targets, UniProt and Reactome, interactions from STRING, proteins involved in the condition from Open Targets and
+UniProt, and any of these from sentences in publications. Proteins are human unless a database says
 otherwise.
 
-Hubs say little: a drug of many targets, a process of many proteins, a target of many drugs, a protein of many partners.
-A way through one is damped by its degree to the power of -0.4, as degree-weighted path counts are (Himmelstein and
-Baranzini 2015, https://doi.org/10.1371/journal.pcbi.1004259); a target is damped from the sixth drug on, since a class
-may well hold five. Proteins that carry or break down drugs of every kind count a quarter.
+Hubs are weak evidence: drugs with many targets, processes with many proteins, targets of many drugs, proteins with many
+partners. Paths through one are damped by its degree to the power of -0.4, as degree-weighted path counts (Himmelstein
+and Baranzini 2015, https://doi.org/10.1371/journal.pcbi.1004259); a target is damped from the sixth drug on, since a
+class may have five. Proteins that transport or metabolise drugs in general count a quarter.
 """
 
 import importlib
@@ -29,23 +29,23 @@ from ..records.parts import Mechanism
 from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step, sign_of, weight_of
 
 DAMPING = 0.4
-CLASS_SIZE = 5  # drugs on one target that are no sign of a hub
+CLASS_SIZE = 5  # drugs on one target that do not make it a hub
 CARRIER = 0.25
-GAP = 0.1  # weight of a step that nothing says
-MOST = 0.9  # confidence that look-ups and sentences can give
-MOST_UNDIRECTED = 0.5  # likewise where no approved drug tells whether more or less of the target helps
-COUNTED = 3  # ways that are added up
-MOST_STEPS = 3  # of a way: drug, target, process or another target, condition
+GAP = 0.1  # weight of a step without evidence
+MOST = 0.9  # maximum confidence from databases and sentences
+MOST_UNDIRECTED = 0.5  # maximum if no approved drug shows whether more or less of the target helps
+COUNTED = 3  # paths that are combined
+MOST_STEPS = 3  # nodes before the condition: drug, target, process or other target
 MAX_SHOWN_GENES = 3
 _TAKES_PART, _HAS_A_PART, _WORKS_WITH = "takes part in", "has a part in", "works together with"
 _CARRIERS = re.compile(r"CYP\d|UGT\d|ABC[BCG]\d|SLCO\d|SLC22A\d|SULT\d|ALB$|ORM\d|KCNH2$")
 
 Way = Sequence[Step]
-"""From a drug to the condition, without a circle."""
+"""A path from a drug to the condition, without cycles."""
 
 
 class MechanismGraph:
-    """What the records at hand say of how drugs might act on a condition.
+    """Evidence in the collected records on how drugs might act on a condition.
 
     Args:
         pool: all records found.
@@ -92,15 +92,15 @@ class MechanismGraph:
 
     @property
     def involved(self) -> list[Step]:
-        """What has a part in the condition, the surest first; what is only shared stands with its protein."""
+        """Steps of what is involved in the condition, surest first, without processes that only share a protein."""
         steps = [self._step(node, self.disease) for node in self._before[self.disease]]
         own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
 
     def as_data(self) -> dict[str, list[dict[str, Any]]]:
-        """All nodes and steps as JSON has them, in the form that `networkx.node_link_graph(…, edges="links")` reads.
+        """Return all nodes and steps as JSON data for `networkx.node_link_graph(…, edges="links")`.
 
-        Each link has the step's relation, its weight and the keys of the records behind it.
+        Each link has the step's relation, weight and the keys of its records.
         """
         ids = {node: ":".join(filter(None, node)) for node in self._after}
         steps = [self._step(start, end) for start, ends in self._after.items() for end in ends]
@@ -119,17 +119,17 @@ class MechanismGraph:
         }
 
     def as_networkx(self) -> Any:
-        """The graph as a `networkx.DiGraph`, with what `as_data` gives.
+        """Return the graph as a `networkx.DiGraph` with the data of `as_data`.
 
         Raises:
-            ImportError: networkx is not installed; it comes with no extra of this package.
+            ImportError: networkx is not installed; no extra of this package installs it.
         """
         networkx = importlib.import_module("networkx")
         data = {"directed": True, "multigraph": False, "graph": {}, **self.as_data()}
         return networkx.node_link_graph(data, edges="links")
 
     def about(self, process: Node) -> tuple[str, str] | None:
-        """The key of Reactome's record of a process, and its summary's first sentence; None where there is none."""
+        """Return the key of a process's Reactome record and its summary's first sentence; None if there is none."""
         for record in self._pool:
             entry = record.record
             if isinstance(entry, Process) and entry.process_id == process.number and entry.summary:
@@ -139,7 +139,7 @@ class MechanismGraph:
         return None
 
     def genetic_support(self, target: Node) -> tuple[str, float] | None:
-        """The key of the condition's entry in Open Targets, and its score of a target by genetic associations alone."""
+        """Return the key of the condition's Open Targets entry and a target's genetic score; None if there is none."""
         for record, entry in self._entries:
             for each in entry.targets:
                 if each["symbol"] in self._genes.get(target, ()) and "genetic" in each:
@@ -147,7 +147,7 @@ class MechanismGraph:
         return None
 
     def function_of(self, target: Node) -> tuple[str, str] | None:
-        """The key of UniProt's record of a target, and what it says that it does; None where it says nothing."""
+        """Return the key of a target's UniProt record and its function; None if not given."""
         for gene in sorted(self._genes.get(target, ())):
             record, protein = self._proteins.get(gene, (None, None))
             if record and protein and protein.function and protein.function in record.content:
@@ -155,17 +155,17 @@ class MechanismGraph:
         return None
 
     def acting_on(self, node: Node) -> list[str]:
-        """The drugs looked at that act on a target, or on a target that takes part in a process; by name."""
+        """List the graph's drugs that act on a target, or on any target in a process, by name."""
         before = set(self._before[node])
         if node.kind == "process":
             before |= {drug for target in before for drug in self._before[target]}
         return sorted(each.name for each in before if each.kind == "drug")
 
     def chain(self, drug: str) -> Chain:
-        """The best way from a drug to the condition; steps that nothing says stand in it as missing.
+        """Find the best path from a drug to the condition; steps without evidence are marked as missing.
 
-        A drug that acts on its target the other way than all drugs approved for the condition has no confidence; where
-        none tells the direction, it is `MOST_UNDIRECTED` at most.
+        Confidence is 0 if the drug acts on its target in the opposite direction to all approved drugs, and at most
+        `MOST_UNDIRECTED` if no approved drug shows the direction.
         """
         found = self._best_chain(drug)
         genes = self._genes.get(found.node("target") or self.disease, frozenset())
@@ -185,7 +185,7 @@ class MechanismGraph:
         return found
 
     def _best_chain(self, drug: str) -> Chain:
-        """The best way, whatever the direction."""
+        """Find the best path, ignoring the direction of action."""
         start = self._drugs.get(drug, Node("drug", drug))
         targets = sorted(
             self._after.get(start, ()), key=lambda target: -self._step(start, target).weight * self._damping_of(target)
@@ -216,7 +216,7 @@ class MechanismGraph:
         )
 
     def _broken_chain(self, drug: str, start: Node, target: Node) -> Chain:
-        """The way to the target, and what is missing: of its processes none is tied with the condition."""
+        """Return the path to the target and what is missing, if none of its processes leads to the condition."""
         steps = [self._step(*ends) for ends in pairwise([start, target, self.disease])]
         known = [step for step in steps if not step.is_missing]
         missing = [f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing]
@@ -227,7 +227,7 @@ class MechanismGraph:
         return Chain(drug=drug, steps=steps, confidence=round(confidence, 2), arithmetic=arithmetic, missing=missing)
 
     def _ways(self, way: list[Node]) -> Iterator[list[Node]]:
-        """The ways to the condition that go on from one, of three steps at most, without a circle."""
+        """Yield the paths to the condition that extend a path, with at most three steps and no cycles."""
         for node in self._after[way[-1]]:
             if node == self.disease:
                 yield [*way, node]
@@ -240,7 +240,7 @@ class MechanismGraph:
         return Step(start=start, end=end, relation=relation, backings=backings)
 
     def _factors(self, way: Way) -> list[float]:
-        """The weights of a way's steps, and by how much the hubs on it count less."""
+        """List the weights of a path's steps and the damping factors of its hubs."""
         damped = [self._damping_of(step.start) for step in way if step.start.kind != "disease"]
         between = (step.start for step in way if step.start.kind == "target" == step.end.kind)
         damped += [self._partners[target] ** -DAMPING for target in between]
@@ -250,7 +250,7 @@ class MechanismGraph:
         return " × ".join(f"{factor:.2f}" for factor in self._factors(way))
 
     def _damping_of(self, node: Node) -> float:
-        """By how much a way through a node counts less."""
+        """Return the damping factor of a path through a node."""
         if node not in self._after:
             return 1.0
         if node.kind == "drug":
@@ -262,7 +262,7 @@ class MechanismGraph:
         return carrier * float(max(1.0, drugs / CLASS_SIZE) ** -DAMPING)
 
     def _back(self, start: Node, end: Node, relation: str, *given: Backing) -> None:
-        """Add what says a step; the relation is that of whoever says it first."""
+        """Add evidence for a step; the first one added names the relation."""
         if not given:
             return
         for node in (start, end):
@@ -274,7 +274,7 @@ class MechanismGraph:
         self._relations.setdefault((start, end), relation)
 
     def _target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
-        """The node of a target; one by its genes, whoever names it."""
+        """Return the node of a target, the same for the same genes."""
         wanted = frozenset(genes)
         if wanted and (known := next((node for node, held in self._genes.items() if held == wanted), None)):
             self._names[known] += [name]
@@ -289,7 +289,7 @@ class MechanismGraph:
         return [node for node, genes in self._genes.items() if gene in genes]
 
     def _add_actions(self) -> None:
-        """What drug databases say that drugs act on."""
+        """Add the targets that drug databases give."""
         for record in self._pool:
             entry = record.record
             if isinstance(entry, Drug) and entry.drug:
@@ -316,7 +316,7 @@ class MechanismGraph:
             self._back(target, process, _TAKES_PART, _backing(record, "membership", path["id"]))
 
     def _add_involved(self) -> None:
-        """Proteins that databases connect with the condition."""
+        """Add the proteins that databases link to the condition."""
         for record, entry in self._entries:
             has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
             for each in entry.targets:
@@ -324,13 +324,13 @@ class MechanismGraph:
                     self._involve(
                         symbol, _backing(record, "association", entry.disease_id or "", score=min(1.0, score))
                     )
-                    if has_kinds:  # drugs and papers on a protein tie no process of its with the condition
+                    if has_kinds:  # drugs and papers on a protein do not link its processes to the condition
                         self._causal[symbol] = max(each.get("genetic", 0.0), each.get("pathway", 0.0))
         for record, protein in self._proteins.values():
             for part in protein.diseases:
                 sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
                 if is_condition(part["name"], self._asked):
-                    quote = sentence if sentence in record.content else ""  # what speaks to machines was taken out
+                    quote = sentence if sentence in record.content else ""  # text addressed to machines was removed
                     backing = _backing(record, "involvement", part.get("id", ""), quote)
                     self._involve(protein.gene_symbol or "", backing)
 
@@ -343,7 +343,7 @@ class MechanismGraph:
             self._back(node, self.disease, _HAS_A_PART, backing)
 
     def _add_processes(self) -> None:
-        """What UniProt says of the targets: their further names, their pathways and processes."""
+        """Add the targets' other names, pathways and processes from UniProt."""
         for target, genes in self._genes.items():
             for record, protein in (self._proteins[gene] for gene in sorted(genes) if gene in self._proteins):
                 self._names[target] += [protein.protein_name or "", *protein.other_names]
@@ -352,7 +352,7 @@ class MechanismGraph:
                     self._back(target, process, _TAKES_PART, _backing(record, "membership", path["id"]))
 
     def _add_sentences(self) -> None:
-        """What sentences of publications say of any step."""
+        """Add steps found in sentences of publications."""
         targets = {target: Names(self._names[target]) for target in self._genes}
         processes = {process: Names([process.name]) for process in self._processes()}
         drugs = {drug: Names([drug.name, *drug_synonyms(drug.name)]) for drug in self._drugs.values()}
@@ -365,9 +365,9 @@ class MechanismGraph:
             self._back(process, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
 
     def _add_shared(self) -> None:
-        """Processes in which proteins of the condition take part, beside the targets of drugs.
+        """Link processes to the condition through proteins involved in both.
 
-        Where Open Targets tells its evidence by kind, its genetic and pathway evidence alone says that a protein does.
+        If Open Targets gives its evidence by kind, only genetic and pathway evidence counts for a protein.
         """
         for process in self._processes():
             for target in list(self._before[process]):
@@ -382,7 +382,7 @@ class MechanismGraph:
                     self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
 
     def _add_partners(self) -> None:
-        """What targets work together with, where records connect it with the condition."""
+        """Add interaction partners of targets that are involved in the condition."""
         involved = set(self._before[self.disease])
         for record in self._pool:
             entry = record.record
@@ -397,7 +397,7 @@ class MechanismGraph:
                     self._partners[start] = len(entry.partners)
 
     def _processes(self) -> list[Node]:
-        """Pathways and processes, by name."""
+        """List pathways and processes by name."""
         found = (node for node in self._after if node.kind == "process")
         return sorted(found, key=lambda node: (node.name, node.number))
 

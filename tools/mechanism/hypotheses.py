@@ -1,4 +1,4 @@
-"""The mechanism hypotheses on a question: from the graph and the records, each with what could test it."""
+"""Mechanism hypotheses on a question, from the graph and the records, each with searches that could test it."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -23,29 +23,29 @@ class MechanismHypothesis(BaseModel, extra="forbid"):
 
     drug: str
     target: str
-    """`not reported` where no record names one."""
+    """`not reported` if no record names one."""
     pathway: str
-    """Likewise: the pathway or process of the best chain."""
+    """Pathway or process of the best chain, or `not reported`."""
     effect: str
     confidence: float = Field(ge=0.0, le=1.0)
-    """Of the chain from drug to condition, by the arithmetic of `steps` and `graph`; whether patients fare better is
-    another matter, which the drug's certainty tells."""
+    """Confidence in the chain from drug to condition, as computed in `steps` and `graph`; whether patients benefit is
+    rated by the drug's certainty instead."""
     supporting_evidence: list[str] = []
-    """Keys of records: those behind the chain's steps, then those that speak for the drug."""
+    """Keys of records: for the chain's steps, then studies that support the drug."""
     contradicting_evidence: list[str] = []
-    """Likewise of drugs approved for the condition that act the other way, then those that deny a step, then those that
-    speak against the drug."""
+    """Keys of records: on approved drugs that act in the opposite direction, then denying a step, then studies that
+    contradict the drug."""
     search_suggestions: list[str] = []
 
     def to_search_queries(self) -> list[str]:
-        """Queries that could test the hypothesis, without repeats.
+        """List queries that could test the hypothesis, without duplicates.
 
         >>> MechanismHypothesis(drug="propranolol", target="ADRB1", pathway="not reported", effect="antagonist",
         ...                     confidence=0.5).to_search_queries()
         ['propranolol AND ADRB1']
         """
-        paths = [part for part in (self.target, self.pathway) if part and part != NOT_REPORTED]
-        return list(dict.fromkeys([*(f"{self.drug} AND {_quoted(part)}" for part in paths), *self.search_suggestions]))
+        ends = [end for end in (self.target, self.pathway) if end and end != NOT_REPORTED]
+        return list(dict.fromkeys([*(f"{self.drug} AND {_quote_name(end)}" for end in ends), *self.search_suggestions]))
 
 
 class HypothesisAssessment(BaseModel, extra="forbid"):
@@ -53,15 +53,15 @@ class HypothesisAssessment(BaseModel, extra="forbid"):
 
     hypotheses: list[MechanismHypothesis] = []
     primary_hypothesis: MechanismHypothesis | None = None
-    """The surest; None where there is no hypothesis."""
+    """The most confident one; None if there is no hypothesis."""
     knowledge_gaps: list[str] = []
     recommended_searches: list[str] = []
 
 
-def _quoted(name: str) -> str:
-    """A name as a query has it; gene symbols that are one target are alternatives.
+def _quote_name(name: str) -> str:
+    """Write a name for a query; gene symbols of one target become alternatives.
 
-    >>> _quoted("ADRA1A, ADRA1B"), _quoted("Angiotensin-converting enzyme"), _quoted("release, of this")
+    >>> _quote_name("ADRA1A, ADRA1B"), _quote_name("Angiotensin-converting enzyme"), _quote_name("release, of this")
     ('(ADRA1A OR ADRA1B)', '"Angiotensin-converting enzyme"', '"release of this"')
     """
     parts = [part.strip() for part in name.split(",")]
@@ -72,16 +72,16 @@ def _quoted(name: str) -> str:
 
 
 class MechanismFindings(NamedTuple):
-    """What is known of how some candidates might act."""
+    """Hypotheses, chains and graph for some candidates."""
 
     hypotheses: HypothesisAssessment
     chains: Mapping[str, Chain]
-    """By drug, from it to the condition."""
+    """Chain from each drug to the condition."""
     graph: MechanismGraph
 
 
 def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question) -> MechanismFindings:
-    """The hypotheses on some candidates, the chain behind each, and the graph that they stand in."""
+    """Build the graph, chains and hypotheses for some candidates."""
     graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
     found = [_hypothesis(each, chains[each.drug]) for each in candidates if chains[each.drug].node("target")]
@@ -99,7 +99,7 @@ def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Que
 def _hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
     target, process, disease = (chain.node(kind) for kind in ("target", "process", "disease"))
     found = candidate.appraisal
-    tested = [_quoted(node.name) for node in (target, process) if node and chain.missing]
+    tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
     return MechanismHypothesis(
         drug=candidate.drug,
         target=target.name if target else NOT_REPORTED,
@@ -108,5 +108,5 @@ def _hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
         confidence=chain.confidence,
         supporting_evidence=list(dict.fromkeys([*chain.keys(), *found.supporting])),
         contradicting_evidence=list(dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *found.contradicting])),
-        search_suggestions=[f"{each} AND {_quoted(disease.name)}" for each in tested if disease],
+        search_suggestions=[f"{each} AND {_quote_name(disease.name)}" for each in tested if disease],
     )

@@ -1,23 +1,23 @@
-"""The steps of a chain, what they rest on and weigh, and the sentences of publications that say one.
+"""Steps of a mechanistic chain, their evidence and weights, and the search for steps in sentences.
 
-How sure a step is follows from what says it, by these figures; none of them is measured, all of them are conventions.
+The weight of a step follows from its evidence by these figures, which are conventions, not measurements.
 
-| what says it | weight |
+| evidence | weight |
 |---|---|
 | a database of mechanisms, with the kind of action | 0.9; 0.6 without it |
 | a database that lists a protein among those of a pathway or process | 0.8 |
-| a curated entry that a protein has a part in the disease | 0.8 |
+| a curated entry that a protein is involved in the disease | 0.8 |
 | an association score of Open Targets | the score, 0.8 at most |
 | sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
-| proteins of the disease that take part in the same process | 1 - Π(1 - w/2), w their own steps; 0.7 at most |
-| proteins that work together by STRING | half the score |
+| proteins of the disease in the same process | 1 - Π(1 - w/2), w the weights of their steps; 0.7 at most |
+| proteins that interact according to STRING | half the score |
 
-Of several kinds the heaviest counts, since databases copy each other; each record that denies the step halves it.
+Of several kinds the highest weight counts, since databases copy each other; each record that denies the step halves it.
 
-A sentence counts where it names both ends by their names, not where the record does somewhere else. One that speaks of
-a treatment (it names a drug, an inhibitor, a blocker, an antagonist) says that acting on the target was tried, not that
-the target has a part in the condition, and does not count for that. Whether a sentence denies that two things have to
-do with each other, or only supposes it, is told by a few words; everything else counts as said.
+A sentence counts only if it names both ends itself. One that mentions
+a treatment (a drug, an inhibitor, a blocker, an antagonist) shows that acting on the target was tried, not that
+the target is involved in the condition, and does not count for that. A few cue words decide whether a sentence denies a
+relation or only supposes it; all others count as assertions.
 """
 
 import math
@@ -51,13 +51,13 @@ Basis = Literal[
 WEIGHTS: dict[Basis, float] = {"action": 0.9, "action not named": 0.6, "membership": 0.8, "involvement": 0.8}
 MOST_BY_SCORE = 0.8
 MOST_BY_SENTENCES = 0.7
-_MISSED_BY_ONE = 0.6  # chance that a step which one sentence names is none
+_MISSED_BY_ONE = 0.6  # probability that a step named by one sentence is wrong
 _SHARED = 0.5
 _DENIED = 0.5
 
 
 Direction = Literal["same", "opposite", "unknown"]
-"""How a drug acts on its target beside drugs approved for the condition: as they do, or the other way."""
+"""Direction of a drug's action on its target compared with drugs approved for the condition."""
 _MORE = (
     "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT"
 ).split("|")
@@ -65,11 +65,11 @@ _LESS = (
     "ALLOSTERIC ANTAGONIST|ANTAGONIST|ANTISENSE INHIBITOR|BLOCKER|DEGRADER|INHIBITOR|INVERSE AGONIST|"
     "NEGATIVE ALLOSTERIC MODULATOR|NEGATIVE MODULATOR|RNAI INHIBITOR|SEQUESTERING AGENT"
 ).split("|")
-"""Action types of ChEMBL's vocabulary that make a target do more, and less; the others have no sign."""
+"""ChEMBL action types that increase or decrease a target's activity; the others have no sign."""
 
 
 def sign_of(action_type: str | None) -> int:
-    """1 where an action makes a target do more, -1 where less, 0 where that is not known.
+    """Return 1 if an action increases a target's activity, -1 if it decreases it, 0 if unknown.
 
     >>> sign_of("AGONIST"), sign_of("Blocker"), sign_of("BINDING AGENT"), sign_of(None)
     (1, -1, 0, 0)
@@ -84,25 +84,25 @@ class Node(NamedTuple):
     kind: NodeKind
     name: str
     number: str = ""
-    """Its identifier: CHEMBL27, P08588, R-HSA-390696, GO:0042310; empty where none is known."""
+    """Its identifier: CHEMBL27, P08588, R-HSA-390696, GO:0042310; empty if unknown."""
 
 
 class Backing(BaseModel, frozen=True, extra="forbid"):
-    """One thing that says a step, or denies it."""
+    """One piece of evidence for or against a step."""
 
     key: str
-    """Of the record."""
+    """The record's key."""
     source: str
     """Name of the record's source."""
     basis: Basis
     number: str = ""
-    """Identifier under which the source holds it; empty for sentences."""
+    """Identifier in the source; empty for sentences."""
     quote: str = ""
-    """The record's own sentence, whole; empty where the source is a table."""
+    """Whole sentence of the record; empty if the source is a table."""
     denies: bool = False
     hedged: bool = False
     score: float | None = Field(default=None, ge=0, le=1)
-    """Of an association, an interaction or a shared protein; None for the others."""
+    """Score of an association, interaction or shared protein; None for others."""
 
 
 class Step(BaseModel, frozen=True, extra="forbid"):
@@ -112,27 +112,27 @@ class Step(BaseModel, frozen=True, extra="forbid"):
     end: Node
     relation: str
     backings: list[Backing] = []
-    """Empty where nothing says it: the step is missing."""
+    """Empty if there is no evidence: the step is missing."""
 
     @property
     def is_missing(self) -> bool:
-        """Whether nothing says it."""
+        """Whether no evidence supports it."""
         return not any(not each.denies for each in self.backings)
 
     @property
     def weight(self) -> float:
-        """How sure it is, 0 to 1, by the table above; 0 for a missing one."""
+        """Weight, 0 to 1, by the table above; 0 if missing."""
         return weight_of(self.backings)
 
     @property
     def quoted(self) -> Backing | None:
-        """What is shown for it: a sentence where there is one, databases before publications."""
+        """The evidence to quote, from databases before publications; None without a quote."""
         told = [each for each in self.backings if each.quote and not each.denies]
         return min(told, key=lambda each: (each.basis == "sentence", each.hedged), default=None)
 
 
 def weight_of(backings: Iterable[Backing]) -> float:
-    """How sure a step is, by what says it.
+    """Compute the weight of a step from its evidence.
 
     >>> weight_of([Backing(key="a", source="chembl", basis="action")])
     0.9
@@ -154,22 +154,22 @@ def weight_of(backings: Iterable[Backing]) -> float:
 
 
 class Chain(BaseModel, frozen=True, extra="forbid"):
-    """The best way from a drug to the condition, with what says each step and what nothing says."""
+    """The best path from a drug to the condition, with evidence and missing steps."""
 
     drug: str
     steps: list[Step]
     confidence: float = Field(ge=0, le=1)
-    """That the drug acts on the condition along this way or another one that is known, by `arithmetic`."""
+    """Confidence that the drug acts on the condition by this or another known path, by `arithmetic`."""
     arithmetic: str
     direction: Direction = "unknown"
     compared: list[str] = []
-    """Drugs approved for the condition that act on the same target, by which the direction is told."""
+    """Approved drugs acting on the same target, used to find the direction."""
     opposing: list[str] = []
-    """Keys of the records that say so, where these act the other way."""
+    """Keys of the records on these if they act in the opposite direction."""
     others: int = 0
-    """Further ways that are whole."""
+    """Number of other complete paths."""
     missing: list[str] = []
-    """What no record says, in words."""
+    """Missing evidence, in words."""
 
     @property
     def nodes(self) -> list[Node]:
@@ -177,23 +177,23 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
         return [self.steps[0].start, *(step.end for step in self.steps)] if self.steps else []
 
     def node(self, kind: NodeKind) -> Node | None:
-        """The node of a kind; None where the chain has none."""
+        """Return the node of a kind; None if the chain has none."""
         return next((each for each in self.nodes if each.kind == kind), None)
 
     def keys(self, *, denying: bool = False) -> list[str]:
-        """Keys of the records that say its steps, or deny them."""
+        """List the keys of the records that support its steps, or deny them."""
         told = (each.key for step in self.steps for each in step.backings if each.denies is denying)
         return list(dict.fromkeys(told))
 
 
 _SYMBOL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
 _ENGLISH = frozenset("ACE AIDS CAT IMPACT MAX MET REST SET TANK".split())
-"""Gene symbols that texts also write for something else; ACE is one, and is found by the enzyme's name."""
-_SHORTEST = 5  # letters of a stem by which a name of one word is known
+"""Gene symbols with other meanings in texts; ACE, for one, is found by the enzyme's name."""
+_SHORTEST = 5  # letters of a stem that identifies a one-word name
 
 
 class Names:
-    """The names of one thing, as sentences may hold them.
+    """The names of one node, for finding it in sentences.
 
     Args:
         names: gene symbols and names in words.
@@ -207,17 +207,17 @@ class Names:
                 continue
             words = frozenset(stems(name))  # a phrase, in any order: "insulin release", "release of insulin"
             long = [word for word in words if len(word) >= _SHORTEST and not word.isdigit()]
-            if long and (len(words) > 1 or len(words) == len(long)):  # else too little to know the thing by
+            if long and (len(words) > 1 or len(words) == len(long)):  # else too unspecific
                 self.words.add(words)
 
 
 class SentenceIndex:
-    """The sentences of the publications of a pool that were not retracted, found by what they name.
+    """Index of the sentences of non-retracted publications by the names in them.
 
     Args:
-        pool: records as `readable` gives them.
+        pool: records screened by `readable`.
         asked: the question.
-        named: all names that will be looked for.
+        named: all names that will be searched for.
     """
 
     def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
@@ -236,11 +236,11 @@ class SentenceIndex:
         self._on_condition = self._places_of(condition)
 
     def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
-        """Sentences that hold all of the names, one a record, as what says a step.
+        """Find sentences with all of the names, one per record, as evidence for a step.
 
         Args:
-            names: of the things that a sentence must name.
-            on_condition: whether it must name the condition too, and speak of no treatment.
+            names: the names of the nodes that a sentence must mention.
+            on_condition: whether it must also name the condition and mention no treatment.
         """
         places = [self._places_of(each.words, each.symbols) for each in names]
         if on_condition:
@@ -261,7 +261,7 @@ class SentenceIndex:
         return list(found.values())
 
     def _places_of(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
-        """Where any of the names stands as a phrase, or any of the symbols."""
+        """Find sentences with any of the names as a phrase, or any of the symbols."""
         found = set[int]().union(*(self._holding.get(symbol, set()) for symbol in symbols))
         for words in filter(None, names):
             together = set.intersection(*(self._holding.get(word, set()) for word in words))
@@ -269,7 +269,7 @@ class SentenceIndex:
         return found
 
     def _is_phrase(self, words: frozenset[str], at: int) -> bool:
-        """Whether words stand together in a sentence, in any order, with one word between them at most."""
+        """Whether words are together in a sentence, in any order, with at most one other word between."""
         said = [stem(word) for word in content_words(self._sentences[at][1].quote)]
         size = len(words) + 1
         return any(words <= set(said[place : place + size]) for place in range(max(1, len(said) - size + 1)))

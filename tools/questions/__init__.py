@@ -1,4 +1,4 @@
-"""A question: what it asks, and the query that sources are asked."""
+"""Parse questions and turn them into queries for the sources."""
 
 from .question import (
     Question,

@@ -1,4 +1,4 @@
-"""Which kind of question is asked, told by cues in a table over the question with its names masked."""
+"""Classify questions by cues from a table, after masking the names in the question."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ drug safe in a population. `status`: approvals and trials. `negative`: what does
 studied for. `other`: none of these."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ON_HARM: frozenset[Kind] = frozenset(("harm", "avoid", "safety"))
-"""Those that do not ask what helps."""
+"""Kinds that ask about harm rather than benefit."""
 QUESTIONS: Mapping[Kind, str] = {
     "treat": "Which existing drugs might treat {condition}?",
     "prevent": "Which existing drugs could prevent {condition}?",
@@ -29,7 +29,7 @@ QUESTIONS: Mapping[Kind, str] = {
     "uses": "What is {drug} studied for?",
     "negative": "Which drugs were shown not to help in {condition}?",
 }
-"""A question of each kind, with places for what it is about."""
+"""A question of each kind, with placeholders."""
 PLACES: Mapping[str, str] = {
     "condition": "A condition or a state, such as migraine",
     "drug": "A generic name, such as propranolol",
@@ -38,7 +38,7 @@ PLACES: Mapping[str, str] = {
 
 
 class Name(NamedTuple):
-    """A drug, a class of drugs, a condition or a way to give drugs that a question names; `end` exclusive."""
+    """A drug, drug class, condition or route of administration named in a question; `end` exclusive."""
 
     name: str
     start: int
@@ -48,7 +48,7 @@ class Name(NamedTuple):
 
     @property
     def is_drug(self) -> bool:
-        """Whether it is a drug or a class of drugs."""
+        """Whether it is a drug or a drug class."""
         return self.kind in ("drug", "class")
 
 
@@ -60,14 +60,14 @@ class _Row(NamedTuple):
 
 
 def kind_of(text: str, names: Sequence[Name]) -> Kind:
-    """The kind of a question.
+    """Classify a question.
 
-    Words without a question's form ("metformin PCOS") and a drug beside a condition ask for treatment, where nothing
-    says otherwise.
+    Words without the form of a question ("metformin PCOS"), and a drug with a condition, default to
+    treatment.
 
     Args:
         text: the question.
-        names: the drugs, classes and conditions that it names.
+        names: the drugs, classes and conditions in it.
     """
     words = mask_names(text, names)
     drugs = words.count("DRUG")
@@ -77,29 +77,29 @@ def kind_of(text: str, names: Sequence[Name]) -> Kind:
         if fits[row.needs] and row.cues.search(masked):
             return row.kind
     if words[1:2] and words[1] in question_words("yes or no") and drugs and "COND" not in words:
-        return "harm"  # "does it slow the heart?": whatever it does
+        return "harm"  # "does it slow the heart?": an effect of the drug
     has_form = len(words) > 1 and words[1] in question_words("opening")
     return "other" if has_form and not {"DRUG", "COND"} <= set(words) else "treat"
 
 
 def question_words(row: str) -> tuple[str, ...]:
-    """The words of a row of `cues.tsv`."""
+    """Return the words of a row of `cues.tsv`."""
     return cue_list(row, __package__)
 
 
 def asks_yes_or_no(text: str) -> bool:
-    """Whether a question begins as those do that want a yes or a no."""
+    """Whether a question begins like a yes-or-no question."""
     return text.lower().split(maxsplit=1)[0] in question_words("yes or no")
 
 
 @cache
 def asking_words(kind: Kind) -> frozenset[str]:
-    """Words by which a question of a kind says what kind of answer it wants; few records hold them."""
+    """Return words that express a kind of question rather than its subject; few records contain them."""
     return frozenset[str]().union(*(row.asking for row in _rows() if row.kind == kind))
 
 
 def mask_names(text: str, names: Sequence[Name]) -> list[str]:
-    """The words of a question in lower case after ^, names masked; a class that is asked for is no named drug.
+    """Split a question into lower-case words after ^, masking names; a class asked for is not a named drug.
 
     >>> names = [Name("triptans", 6, 14, "triptans", "class"), Name("migraine", 23, 31, "migraine", "condition")]
     >>> mask_names("Which triptans fail in migraine?", names)
@@ -113,7 +113,7 @@ def mask_names(text: str, names: Sequence[Name]) -> list[str]:
             taken = name.end
             drug = "DRUGS" if words[-1] in question_words("asks for a class") else "DRUG"
             words.append(drug if name.is_drug else "COND")
-            if name.kind == "condition" and canonical_condition(name.text) is None:  # a deed tells the kind by itself
+            if name.kind == "condition" and canonical_condition(name.text) is None:  # a deed's own words show the kind
                 words += [each.key for each in tokens(name.text)]
         elif token.start >= taken and token.key in ("it", "they", "them") and "DRUGS" not in words:
             words.append("DRUGS" if words[-1] == "of" else "DRUG")

@@ -1,4 +1,4 @@
-"""Boolean queries: the syntax that users may write themselves, and the words and names between it with their synonyms.
+"""Boolean queries: parse the user's query syntax, and expand words and names with synonyms.
 
 PubMed https://pubmed.ncbi.nlm.nih.gov/help/#using-search-field-tags, ClinicalTrials.gov
 https://clinicaltrials.gov/find-studies/constructing-complex-search-queries, Europe PMC https://europepmc.org/searchsyntax.
@@ -27,8 +27,8 @@ from .kinds import question_words
 
 LONGEST_NAME = 8  # words of a known name
 MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
-MAX_DEPTH = 50  # of groups in groups; opening brackets beyond it are passed over
-MOST_PASSES = 10  # stray punctuation reads differently once it is gone; any sane question settles in one
+MAX_DEPTH = 50  # of nested groups; deeper opening brackets are ignored
+MOST_PASSES = 10  # removing stray punctuation may change the parse; normal questions need one
 OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 PREVENTION_WORD = re.compile(r"prevent\w*|prophyla\w*", re.IGNORECASE)
@@ -47,7 +47,7 @@ _EDGES = re.compile(r"^[^\w$*]+|[^\w%*+]+$")
 
 
 class Token(NamedTuple):
-    """A word, an operator, or a fixed piece of query syntax that is to be left as it stands."""
+    """A word, an operator, or a piece of query syntax to keep unchanged."""
 
     kind: Literal["word", "operator", "fixed", "function"]
     text: str
@@ -55,23 +55,23 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Unit:
-    """A piece of a query between operators: a known concept, a word, or something to be left as it stands."""
+    """A piece of a query between operators: a known concept, a word, or syntax to keep unchanged."""
 
     words: list[str]
     """The user's own words, without query syntax; names in one piece."""
     spellings: list[str]
-    """What to search for, the user's own words first; one alone when it is to be left as it stands. Repeats may be in
-    it where it is joined."""
+    """Search terms, the user's own words first; just one if kept unchanged. May have duplicates if
+    joined."""
     concept: str = ""
-    """What the words are known to name; empty when that is not known."""
+    """The concept that the words name; empty if unknown."""
     operator: str = ""
-    """What stands before it: AND, OR, NOT; "or" in lower case within a sentence; empty for nothing."""
+    """Operator before it: AND, OR, NOT, or "or" in lower case within a sentence; empty if there is none."""
     is_joined: bool = False
-    """Whether it was made of several."""
+    """Whether it was joined from several units."""
 
 
 def normalise_text(text: str) -> str:
-    """One spelling of quotes, dashes and blanks; characters that nobody sees are taken out.
+    """Normalise quotes, dashes and white space; remove invisible characters.
 
     >>> normalise_text("“long  COVID”\\u200b")
     '"long COVID"'
@@ -82,7 +82,7 @@ def normalise_text(text: str) -> str:
 
 
 def bare_words(text: str) -> list[str]:
-    """The words of a query without its syntax.
+    """List the words of a query without its syntax.
 
     >>> bare_words('("long COVID"[tiab] OR AREA[Condition]fatigue)')
     ['long', 'COVID', 'fatigue']
@@ -93,7 +93,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def without_tags(query: str) -> str:
-    """A boolean query without other sources' field tags and stars.
+    """Remove other sources' field tags and stars from a boolean query.
 
     >>> without_tags('("long covid"[tiab] OR PASC*) NOT TITLE:mice')
     '("long covid" OR PASC) NOT mice'
@@ -102,7 +102,7 @@ def without_tags(query: str) -> str:
 
 
 def bare_name(name: str, kept: str = "") -> str:
-    """A name without signs that a source could take for syntax: letters, digits, underscores, blanks, and what is kept.
+    """Remove characters a source could take for syntax; keep letters, digits, underscores, blanks and those in `kept`.
 
     >>> bare_name("5-HT1B (human)", "-")
     '5-HT1B human'
@@ -111,12 +111,12 @@ def bare_name(name: str, kept: str = "") -> str:
 
 
 def is_noise(word: str) -> bool:
-    """Whether a word is one of asking, which no source needs."""
+    """Whether a word only phrases the question and should not be searched for."""
     return word.lower() in question_words("noise") and word not in question_words("names that are words")
 
 
 def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
-    """Each word once, blind to case and hyphens, in the order of first use."""
+    """Remove duplicate words, ignoring case and hyphens, in order of first use."""
     first: dict[str, str] = {}
     for word in words:
         first.setdefault(phrase_key(word) or word, word)
@@ -124,7 +124,7 @@ def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def as_boolean(text: str) -> str:
-    """A normalised text as a boolean query: noise taken out, synonyms added, query syntax kept.
+    """Convert a normalised text to a boolean query: remove noise, add synonyms, keep query syntax.
 
     >>> as_boolean("drugs for gout OR (psoriasis[ti])")
     '(gout OR "gouty arthritis") OR (psoriasis[ti])'
@@ -143,9 +143,9 @@ def as_boolean(text: str) -> str:
 
 
 def read_units(text: str) -> list[Unit]:
-    """The units of a normalised text, with the names of one concept drawn together.
+    """Parse a normalised text into units, joining names of the same concept.
 
-    Of several operators in a row NOT counts, else the last.
+    Of several operators in a row, NOT counts, else the last.
     """
     units: list[Unit] = []
     known: dict[str, Unit] = {}
@@ -189,33 +189,33 @@ def read_units(text: str) -> list[Unit]:
 
 
 def _first_unit(words: list[str]) -> tuple[Unit | None, int]:
-    """The unit that the first words make, None for a word without meaning, and how many words that took."""
+    """Build a unit from the first words (None for noise), and return how many words it takes."""
     for size in range(len(words), 1, -1):
         phrase = " ".join(words[:size])
         if known := _find_concept(phrase):
             return Unit([phrase], _spellings(phrase, known[1]), known[0]), size
         if phrase.lower() in question_words("bound"):
-            return Unit([phrase], [_quoted(phrase)]), size
+            return Unit([phrase], [_quote_term(phrase)]), size
     word = words[0]
     if is_noise(word):
         return None, 1
     if len(words) > 1 and tells_kinds_apart(words[1]):
         pair = f"{word} {words[1]}"
-        return Unit([pair], [_quoted(pair)]), 2
+        return Unit([pair], [_quote_term(pair)]), 2
     if known := _find_concept(word):
         return Unit([word], _spellings(word, known[1]), known[0]), 1
-    return Unit([word], [_quoted(word)]), 1
+    return Unit([word], [_quote_term(word)]), 1
 
 
 def tells_kinds_apart(word: str) -> bool:
-    """Whether a word is a letter or a number of a name: "hepatitis A", "type 2"; I is mostly the asker."""
+    """Whether a word is a letter or number in a name: "hepatitis A", "type 2"; I is usually the pronoun."""
     if len(word) == 1 and word.isascii() and word.isupper():
         return word != "I"
     return len(word) <= 3 and (word.isdecimal() or (len(word) > 1 and set(word) <= set("IVX")))
 
 
 def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
-    """What words name, and its names: a class before a condition before a drug."""
+    """Find the concept that words name, with synonyms: a class, else a condition, else a drug."""
     if PREVENTION_WORD.fullmatch(words):
         return "prevention", _PREVENTION
     if name := canonical_class(words):
@@ -231,10 +231,10 @@ def _find_concept(words: str) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _spellings(words: str, synonyms: tuple[str, ...]) -> list[str]:
-    """The words with the synonyms to search for beside them, in their order.
+    """List the words with the synonyms to search for, in order.
 
-    Where there are too many, those give way that hold another ("migraine attacks"), since they are found with it. Two
-    capitals mostly mean something else.
+    If there are too many, those that contain another ("migraine attacks") are dropped first, since it finds them too.
+    Two-capital abbreviations are left out as ambiguous.
     """
     others = [each for each in synonyms if phrase_key(each) != phrase_key(words)]
     shortest, longer = [f" {phrase_key(words)} "], []
@@ -246,10 +246,10 @@ def _spellings(words: str, synonyms: tuple[str, ...]) -> list[str]:
             shortest.append(key)
     most = [*(each for each in others if each not in longer), *longer][:MOST_SYNONYMS]
     asked = [each for each in others if each in most and not (len(each) == 2 and each.isupper())]
-    return [_quoted(each) for each in (words, *asked)]
+    return [_quote_term(each) for each in (words, *asked)]
 
 
-def _quoted(words: str) -> str:
+def _quote_term(words: str) -> str:
     return words if all(each.isalnum() or each in "_*$+%-" for each in words) else f'"{words}"'
 
 
@@ -258,11 +258,11 @@ def _has_word(piece: str) -> bool:
 
 
 def _lex(text: str) -> list[Token]:
-    """The tokens of a normalised query, outside its groups and quotes.
+    """Tokenise a normalised query; groups and quotes become single tokens.
 
-    A field tag belongs to the words before it up to an operator, without the words of asking at their head. A function
-    such as AREA[Condition] draws the next token to itself. Words in brackets are no group but said by the way
-    ("(chronic)"); in capitals they are another name for what stands before them ("(BAY 94-8862)").
+    A field tag applies to the words before it up to an operator, without leading noise words. A function such as
+    AREA[Condition] absorbs the next token. Words in brackets without syntax are an aside ("(chronic)"), not a group; in
+    capitals they are another name for the words before ("(BAY 94-8862)").
     """
     tokens: list[Token] = []
     pieces = deque(_PIECE.findall(_STRAY.sub(" ", text)))
@@ -309,7 +309,7 @@ def _attach_tag(tokens: list[Token], tag: str) -> None:
 
 
 def _group(pieces: deque[str], depth: int = 0) -> str:
-    """The inside of a group as the user wrote it; takes its pieces up to the closing bracket, or the end."""
+    """Consume a group's pieces up to its closing bracket or the end; return its content as the user wrote it."""
     inside, after_function = "", False
     while pieces and (piece := pieces.popleft()) != ")":
         if piece == "(" and depth < MAX_DEPTH:

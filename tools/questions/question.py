@@ -1,4 +1,4 @@
-"""A question read once, where it comes in: what it names, what it leaves out, whom it is about, what it wants."""
+"""Parse a question once: the names in it, exclusions, population, and kind of answer wanted."""
 
 import re
 import unicodedata
@@ -54,53 +54,53 @@ class QuestionError(UsageError, ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """What a question asks."""
+    """A parsed question."""
 
     text: str
     """The question as given."""
     kind: Kind
-    """What is asked: treatment, harm, a comparison, …"""
+    """Kind of question: treatment, harm, a comparison, …"""
     also: tuple[Kind, ...]
-    """Kinds of its further parts: "… and which were tried and failed?"."""
+    """Kinds of its other parts: "… and which were tried and failed?"."""
     conditions: tuple[str, ...]
-    """Common names of the conditions that are to be helped or prevented, in its order."""
+    """Common names of the conditions to be treated or prevented, in its order."""
     background: tuple[str, ...]
-    """Conditions of the people it asks about, beside those: "stroke in people with atrial fibrillation"."""
+    """Other conditions that the people have: "stroke in people with atrial fibrillation"."""
     drugs: tuple[str, ...]
     """Generic names of the drugs it names, in its order."""
     drug_classes: tuple[str, ...]
-    """Classes of drugs it names, in its order; by their use where it asks about another condition: `gout drugs`."""
+    """Drug classes it names, in its order; by use if it asks about another condition: `gout drugs`."""
     excluded_drugs: tuple[str, ...]
-    """Drugs that are asked to be left out: "but not propranolol"."""
+    """Drugs to exclude: "but not propranolol"."""
     excluded_classes: tuple[str, ...]
-    """Classes that are asked to be left out: "without triptans"."""
+    """Classes to exclude: "without triptans"."""
     excluded_routes: tuple[str, ...]
-    """Ways to give drugs that are asked to be left out, by `routes.tsv`: "without injections"."""
+    """Routes of administration to exclude, as in `routes.tsv`: "without injections"."""
     population: str | None
-    """Who it asks about beyond those with a disease: pregnancy, children, …; None where it names none."""
+    """Population beyond those with a disease: pregnancy, children, …; None if it names none."""
     sex: str | None
-    """`men` or `women`, where it asks about them alone; None where it does not."""
+    """`men` or `women` if it asks about them only, else None."""
     intent: Intent
-    """Prevention when it asks to prevent; unknown when it asks for neither."""
+    """`unknown` if it asks for neither treatment nor prevention."""
     is_acute: bool
-    """Whether it asks to treat what is there at once, not to prevent it: "acute migraine"."""
+    """Whether it asks for acute treatment, not prevention: "acute migraine"."""
     terms: tuple[str, ...]
-    """Its words that carry meaning, names in one piece, as they stand."""
+    """Its meaningful words, unchanged; names in one piece."""
     unread: tuple[str, ...]
-    """Its words that are neither known names nor words of asking."""
+    """Its words that are neither known names nor question words."""
     words: str
-    """Likewise as plain text, without any query syntax."""
+    """The terms as plain text, without query syntax."""
     searched: str
-    """It as it is turned into a query: without what hides records that would answer it."""
+    """The text to build the query from, without words that would miss relevant records."""
 
     @cached_property
     def query(self) -> str:
-        """It as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept."""
+        """The boolean query: noise removed, synonyms added, the user's query syntax kept."""
         return as_boolean(self.searched)
 
     @cached_property
     def needs_english(self) -> bool:
-        """Whether more of its words are another language's than English."""
+        """Whether it has more foreign than English words."""
         foreign = set(question_words("other languages"))
         words = [word.casefold() for word in bare_words(normalise_text(self.text).replace("'", " "))]
         others = sum(word in foreign or not any(each in _LATIN for each in word) for word in words)
@@ -108,7 +108,7 @@ class Question:
 
     @cached_property
     def objection(self) -> str | None:
-        """What must be asked back before anything is searched for, in a line; None where it is understood."""
+        """One-line request for clarification before any search; None if it is understood."""
         if _SYNTAX.search(self.text):
             return None
         if self.needs_english:
@@ -131,7 +131,7 @@ class Question:
 
     @property
     def _unknown_property(self) -> str | None:
-        """What says which drugs are asked for, and is not known: "non-sedating drugs", "water pills"."""
+        """An unknown property of the drugs asked for: "non-sedating drugs", "water pills"."""
         named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
         general = "|".join([*question_words("drugs in general"), *named])
         pattern = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
@@ -140,35 +140,35 @@ class Question:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """All that is asked to be left out: drugs, classes, ways to give drugs."""
+        """All exclusions: drugs, classes, routes of administration."""
         return (*self.excluded_drugs, *self.excluded_classes, *self.excluded_routes)
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Its population and its sex, as far as it names them."""
+        """Its population and sex, if named."""
         return tuple(filter(None, (self.population, self.sex)))
 
     @property
     def asks_what_helps(self) -> bool:
-        """Whether an answer takes weighing what speaks for a drug; not where harm is asked about, or how one acts."""
+        """Whether the answer weighs evidence of benefit; False for questions on harm or on how a drug works."""
         return self.kind not in (*ON_HARM, "uses") and bool(self.kind != "mechanism" or self.conditions)
 
     @property
     def asks_openly(self) -> bool:
-        """Whether its first part is answered by the drugs that help, whatever its further parts ask."""
+        """Whether its first part is answered by a list of drugs that help."""
         return self.kind in ("treat", "prevent", "other")
 
     @property
     def names_all(self) -> bool:
-        """Whether it is about the drugs and classes that it names, and no others: "is valproate safe in pregnancy?"."""
+        """Whether it is only about the drugs and classes it names: "is valproate safe in pregnancy?"."""
         return self.kind != "avoid" and not self.asks_openly and bool(self.drugs or self.drug_classes)
 
 
 def validate_question(text: str) -> str:
-    """A question that can be searched for, without the white space around it.
+    """Check that a question can be searched for; return it stripped of white space.
 
     Raises:
-        QuestionError: it is empty, too long, without letters, or holds control characters as binary data do.
+        QuestionError: it is empty, too long, without letters, or has control characters like binary data.
     """
     if not isinstance(text, str):
         raise QuestionError(f"the question must be text, not {type(text).__name__}")
@@ -185,10 +185,10 @@ def validate_question(text: str) -> str:
 
 
 def understood_question(text: str) -> str:
-    """A question that was understood, without the white space around it.
+    """Check that a question is understood; return it stripped of white space.
 
     Raises:
-        QuestionError: as `validate_question`, and where something must be asked back; says what in a line.
+        QuestionError: as `validate_question`, or it needs clarification; one line says which.
     """
     question = validate_question(text)
     if objection := parse_question(question).objection:
@@ -196,11 +196,11 @@ def understood_question(text: str) -> str:
     return question
 
 
-@lru_cache(maxsize=256)  # queries of sources too: several specialists ask the same
+@lru_cache(maxsize=256)  # also for source queries: several specialists ask the same
 def parse_question(question: str) -> Question:
-    """Read a question, or a query in boolean syntax.
+    """Parse a question, or a query in boolean syntax.
 
-    A question is known names and words of asking; other words are searched for where it names no condition.
+    Words that are neither known names nor question words are searched for if it names no condition.
 
     >>> parse_question("Which diabetes drugs show promise for cancer?").conditions
     ('cancer',)
@@ -221,7 +221,7 @@ def parse_question(question: str) -> Question:
         asked = asked[:start] + " " * (end - start) + asked[end:]
     parts = _parts(asked, names)
     if excluded and parts[0][0] == "other" and (whole := _parts(text, names))[0][0] in ON_HARM:
-        excluded, left_out, kept, parts = [], [], names, whole  # "reasons not to give it" leaves nothing out
+        excluded, left_out, kept, parts = [], [], names, whole  # "reasons not to give it" excludes nothing
     kind, *further = [each for each, _ in parts]
     population = find_population(text)
     of_harm = [start for each, start in parts[1:] if each == "harm" and kind not in ON_HARM]  # "and which cause falls?"
@@ -231,7 +231,7 @@ def parse_question(question: str) -> Question:
     classes = distinct_words(name.name for name in kept if name.kind == "class")
 
     spans = [each[1:] for each in excluded] + [name[1:3] for name in (*names, *routes)]
-    told = _covered(text, [*_known_phrases(text), *spans])
+    told = _mask_spans(text, [*_known_phrases(text), *spans])
     unread = [
         plain
         for word in re.finditer(r"\S+", text)
@@ -241,7 +241,7 @@ def parse_question(question: str) -> Question:
     ]
     if kind in ("treat", "prevent", "other") and (drugs or classes) and not (conditions or unread):
         kind = "uses"
-    searched = text if _SYNTAX.search(text) else _searched(text, kind, names, excluded, population is not None)
+    searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, excluded, population is not None)
     units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
     intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
     if PREVENTION_WORD.search(text) or kind == "prevent":
@@ -269,7 +269,7 @@ def parse_question(question: str) -> Question:
 
 
 def stand_alone(question: str, earlier: str) -> str:
-    """A follow-up with what it takes from the question before it, in brackets; others as they are.
+    """Complete a follow-up with context from the previous question, in brackets; return others unchanged.
 
     >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
     'What about topiramate (to prevent migraine)?'
@@ -278,14 +278,14 @@ def stand_alone(question: str, earlier: str) -> str:
     own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
     if asked.needs_english or not (before.conditions or before.drugs):
         return question
-    is_bare = asked.kind in ("treat", "uses", "other") and asked.intent == "unknown"  # it says not what it asks
+    is_bare = asked.kind in ("treat", "uses", "other") and asked.intent == "unknown"  # it does not say what it asks
     met = asked.conditions or asked.people or before.people or before.conditions or ("side effects",)
     if is_bare and before.kind in (*ON_HARM, "mechanism", "status", "negative") and not asked.unread:
         return QUESTIONS[before.kind].format(drug=" and ".join(own or drugs), condition=" and ".join(met))
     if is_bare and asked.unread and not (own or asked.conditions or asked.people or asked.left_out):
         return question  # "thanks" asks nothing
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
-    if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # of a drug, whatever it was asked about for
+    if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
         is_whole = own or not drugs or (asked.conditions and not names_them)
         return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
     aim = "to prevent" if before.intent == "prevention" else "for"
@@ -295,12 +295,12 @@ def stand_alone(question: str, earlier: str) -> str:
 
 
 def follow_up(questions: Iterable[str]) -> str:
-    """The last question of a conversation with what it takes from those before it; empty where there is none."""
+    """Complete the last question of a conversation with context from earlier ones; empty if there is none."""
     return reduce(lambda before, question: stand_alone(question, before) if before else question, questions, "")
 
 
 def preprocess_query(question: str) -> str:
-    """A question as a boolean query: noise taken out, synonyms added, what the user wrote in query syntax kept.
+    """Convert a question to a boolean query: remove noise, add synonyms, keep the user's query syntax.
 
     >>> preprocess_query("What drugs might help prevent erectile dysfunction?")
     '(prevent OR prevention OR prophylaxis OR prophylactic) AND ("erectile dysfunction" OR impotence)'
@@ -309,12 +309,12 @@ def preprocess_query(question: str) -> str:
 
 
 def read_query(source: str, query: str) -> Question:
-    """What a boolean query asks a source for that takes names, not words; what it excludes is not among them.
+    """Parse a boolean query for a source that is searched by names; exclusions are not among the names.
 
-    Commas of MeSH's inverted names don't part the name.
+    Commas in inverted MeSH names do not split the name.
 
     Raises:
-        SourceRefused: the query holds no words.
+        SourceRefused: the query has no words.
 
     >>> read_query("chembl", '("portal hypertension" OR "hypertension, portal") NOT propranolol').conditions
     ('portal hypertension',)
@@ -326,7 +326,7 @@ def read_query(source: str, query: str) -> Question:
 
 
 def wider_queries(query: str) -> Iterator[str]:
-    """A boolean query without one after the other of its parts that name neither a condition nor a drug.
+    """Yield ever broader queries, dropping one by one the parts that name neither a condition nor a drug.
 
     >>> list(wider_queries("acromegaly AND flares AND children"))
     ['acromegaly AND flares', 'acromegaly']
@@ -349,7 +349,7 @@ def wider_queries(query: str) -> Iterator[str]:
 
 
 def find_sex(text: str) -> str | None:
-    """Whether a text is on men or on women; None where it names both or neither, or pregnancy, which says as much.
+    """Find whether a text is on men or women; None if it names both, neither, or pregnancy or breastfeeding.
 
     >>> find_sex("Which drugs treat osteoporosis in men?"), find_sex("Does it work in men and women?")
     ('men', None)
@@ -359,7 +359,7 @@ def find_sex(text: str) -> str | None:
 
 
 def find_population(text: str) -> str | None:
-    """The first population of the table that a text names, beside men and women; None where it names none.
+    """Find the first population that a text names, other than men and women; None if it names none.
 
     >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
     ('pregnancy', None)
@@ -368,12 +368,12 @@ def find_population(text: str) -> str | None:
 
 
 def speaks_of(text: str, population: str) -> bool:
-    """Whether a text names a population of the table."""
+    """Whether a text names a population from the table."""
     return _words_of("populations.tsv")[population].search(text) is not None
 
 
 def routes_in(text: str) -> tuple[str, ...]:
-    """Ways to give drugs that a text names, as `routes.tsv` calls them, each once.
+    """List the routes of administration in a text, as named in `routes.tsv`, each once.
 
     >>> routes_in("INTRAVENOUS; SUBCUTANEOUS; ORAL")
     ('injection', 'oral')
@@ -393,7 +393,7 @@ def _words_of(file: str) -> Mapping[str, re.Pattern[str]]:
 
 
 def _say_without(found: re.Match[str]) -> str:
-    """What excludes a class by a word of its own, as a phrase: non-hormonal, opioid-free."""
+    """Rewrite words that exclude a class (non-hormonal, opioid-free) as "without …"."""
     word = (found[1] or found[2]).lower()
     forms = (word, f"{word}s", word.removesuffix("al"), f"{word.removesuffix('al')}es")
     known = (canonical_class(form) or canonical_drug(form) for form in forms)
@@ -404,7 +404,7 @@ def _say_without(found: re.Match[str]) -> str:
 
 
 class _Excluded(NamedTuple):
-    """A name that is to be left out, and the stretch of the question that says so; `end` exclusive."""
+    """A name to exclude, and the span of the question that excludes it; `end` exclusive."""
 
     name: Name
     start: int
@@ -412,10 +412,10 @@ class _Excluded(NamedTuple):
 
 
 def _find_names(text: str) -> list[Name]:
-    """The drugs, classes and conditions that a question names, in its order, none across another.
+    """Find the drugs, classes and conditions in a question, in order, without overlaps.
 
-    What is to be done ("quit smoking") names a condition as its name does; who has it does where nothing else is named.
-    A condition before a word for drugs names a class ("gout drugs") where another condition is asked about.
+    A goal ("quit smoking") counts as its condition; words for patients count if no other condition is named.
+    A condition before a word for drugs is a class ("gout drugs") if another condition is asked about.
     """
     known = find_known_conditions(text)
 
@@ -428,7 +428,7 @@ def _find_names(text: str) -> list[Name]:
     drugs = [each for each in find_drugs(text) if not is_part(each, known)]
     classes = [each for each in find_drug_classes(text) if not is_part(each, [*known, *drugs])]
     deeds = [deed for deed in find_deeds(text) if not any(is_part(each, [deed]) for each in known)]
-    general = text  # "drug for sciatica" tells a condition where "gabapentin for" would not
+    general = text  # "drug for sciatica" reveals a condition, "gabapentin for" would not
     for each in (*drugs, *classes):
         general = general[: each.start] + "drug".ljust(len(each.text))[: len(each.text)] + general[each.end :]
     found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
@@ -450,12 +450,12 @@ def _find_names(text: str) -> list[Name]:
 
 
 def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
-    """Those of the names that a question excludes, in its order.
+    """Find the names that a question excludes, in order.
 
-    "without triptans or opioids", "that are not beta blockers", "steroid-free"; from the name back to the word that
-    excludes it stand only words that say nothing, or a name excluded before. An operator parts them.
+    "without triptans or opioids", "that are not beta blockers", "steroid-free"; between the excluding word and the name
+    there may only be filler words or other excluded names. An operator ends the exclusion.
     """
-    words, guarded = tokens(text), _guarded(text)
+    words, guarded = tokens(text), _find_user_syntax(text)
     parted = {word.start for word in words if text[word.start : word.end] in ("AND", "OR")} - guarded
     first = next((name for name in names if name.is_drug), None)
     found: list[_Excluded] = []
@@ -484,7 +484,7 @@ def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
 
 
 def _cue_size(text: str, words: Sequence[Token], kinds: Iterable[str]) -> int:
-    """How many of the last words are a cue; 0 for none. NOT is query syntax in capitals, in small letters a word."""
+    """Count how many of the last words form a cue; 0 if none. NOT in capitals is query syntax, "not" is a word."""
     for cue in (cue for kind in kinds for cue in question_words(f"excludes {kind}")):
         size = cue.count(" ") + 1
         last = ("NOT" if text[word.start : word.end] == "NOT" else word.key for word in words[-size:])
@@ -493,8 +493,8 @@ def _cue_size(text: str, words: Sequence[Token], kinds: Iterable[str]) -> int:
     return 0
 
 
-def _guarded(text: str) -> set[int]:
-    """The places of a question within quotes and brackets, where words are the user's own syntax."""
+def _find_user_syntax(text: str) -> set[int]:
+    """Find the character positions within quotes and brackets, which are the user's own syntax."""
     inside, depth, quoted = set(), 0, False
     for place, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]" and depth > 0)
@@ -505,7 +505,7 @@ def _guarded(text: str) -> set[int]:
 
 
 def _parts(text: str, names: Sequence[Name]) -> list[tuple[Kind, int]]:
-    """The kinds of a question's parts, with where each begins: "…, and which of them failed?" is a further one."""
+    """Classify the parts of a question, with start offsets: "…, and which of them failed?" is a second part."""
     opening = "|".join(question_words("opening"))
     starts = [each.end() for each in re.finditer(rf"(?:[,;]|\band|\bbut)\s+(?=(?:{opening})\b)", text, re.IGNORECASE)]
     asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(question_words('interrogatives'))})\b"
@@ -517,7 +517,7 @@ def _parts(text: str, names: Sequence[Name]) -> list[tuple[Kind, int]]:
 
 
 def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
-    """Conditions of the people asked about, where another is to be helped: "stroke in atrial fibrillation"."""
+    """Find conditions that describe the people, not the target: "stroke in atrial fibrillation"."""
     found: list[Name] = []
     for at, each in enumerate(conditions):
         before = text[conditions[at - 1].end if at else 0 : each.start]
@@ -527,8 +527,8 @@ def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
     return found if {each.name for each in found} != {each.name for each in conditions} else []
 
 
-def _covered(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
-    """Of each character of a text, whether a span covers it: asked of many words, so that no word meets every span."""
+def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
+    """Return for each character whether a span covers it; faster than comparing every word with every span."""
     covered = [False] * len(text)
     for start, end in spans:
         covered[start:end] = [True] * (min(end, len(text)) - start)
@@ -536,20 +536,20 @@ def _covered(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
 
 
 def _known_phrases(text: str) -> list[tuple[int, int]]:
-    """Where words stand that mean something without naming a drug or a condition: who, to prevent, gene therapy."""
+    """Find spans of known words other than drugs and conditions: populations, to prevent, gene therapy."""
     bound = re.compile("|".join(rf"\b{re.escape(each)}\b" for each in question_words("bound")), re.IGNORECASE)
     acute = cue_regex("acute", __package__)
     patterns = [PREVENTION_WORD, acute, bound, *_words_of("populations.tsv").values()]
     return [found.span() for known in patterns for found in known.finditer(text)]
 
 
-def _searched(
+def _choose_words(
     text: str, kind: Kind, names: Sequence[Name], excluded: Sequence[_Excluded], is_on_population: bool
 ) -> str:
-    """What of a plain question is searched for.
+    """Select the words of a plain question to search for.
 
-    Not what few records say beside the rest: of a question on safety in a population the use, of one on harm those whom
-    it may befall. Drugs to be compared are alternatives, since trials of each against placebo name no other.
+    Leaves out words that few relevant records contain: the use in questions on safety in a population, the people in
+    questions on harm. Drugs to compare become alternatives, since placebo-controlled trials name only one.
     """
     conditions = [name for name in names if name.kind == "condition"]
     arms = [name for name in names if name.is_drug] if kind == "compare" and not excluded else []
@@ -569,8 +569,8 @@ def _searched(
     has_condition = kind != "harm" and any((name.start, name.end) in shown - hidden for name in conditions)
 
     kept: list[str] = [" or ".join(arm.text for arm in arms)] if arms else []
-    follows = False  # a name, from which "or" may lead to another
-    covers = [_covered(text, spans) for spans in (hidden, shown)]
+    follows = False  # after a name, "or" may lead to another
+    covers = [_mask_spans(text, spans) for spans in (hidden, shown)]
     for word in re.finditer(r"\S+", text):
         is_in = [True in covered[slice(*word.span())] for covered in covers]
         plain = word[0].strip(",;:?!.") if has_condition else word[0]
