@@ -113,7 +113,7 @@ class HttpxWire:
         except TimeoutError:
             raise TooSlow(f"no whole answer within {timeout_s:.3g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise _broken(error) from None
+            raise _convert_error(error) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -175,7 +175,7 @@ class Body:
         return piece, self._gzip.unused_data or self._gzip.unconsumed_tail
 
 
-def _broken(error: Exception) -> WireError:
+def _convert_error(error: Exception) -> WireError:
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
         return WireError("the certificate was not accepted")
     names = (kind.__name__ for kind in type(error).__mro__)

@@ -35,7 +35,7 @@ _WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the sa
 
 
 @dataclass(frozen=True)
-class _Known:
+class _ConditionTable:
     """The table of conditions, by name."""
 
     index: PhraseIndex
@@ -49,12 +49,12 @@ class _Known:
 
 
 @cache
-def _known() -> _Known:
+def _load_conditions() -> _ConditionTable:
     rows = read_table("conditions.tsv")
     synonyms = {row["name"]: (row["name"], *split_names(row["synonyms"])) for row in rows}
     names = dict.fromkeys(map(phrase_key, cue_list("suppressed", __package__)), "")
     names |= {phrase_key(spelling): name for name, spelled in synonyms.items() for spelling in spelled}
-    return _Known(
+    return _ConditionTable(
         index=PhraseIndex(names),
         synonyms=synonyms,
         in_mesh=frozenset(row["name"] for row in rows if row["mesh_id"]),
@@ -71,7 +71,7 @@ def find_conditions(text: str) -> list[Mention]:
     >>> [found.name for found in find_conditions("Diabetic kidney disease after migraine attacks")]
     ['diabetic nephropathy', 'migraine']
     """
-    known, table = _known(), _find_in_table(text)
+    known, table = _load_conditions(), _find_in_table(text)
     formed = [
         Mention(known.index.get(found.group()) or found.group().lower(), *found.span(), found.group())
         for form in (cue_form(_PHRASE, __package__), cue_form("{disease}", __package__, 0))
@@ -104,7 +104,7 @@ def _find_in_table(text: str) -> list[Mention]:
     An abbreviation that is also a word matches in capitals only, and one that the text defines differently not at all:
     TTP is no purpura if it stands for time to progression.
     """
-    known, written_out, found = _known(), long_forms(text), []
+    known, written_out, found = _load_conditions(), long_forms(text), []
     for each in known.index.find(text):
         if each.text.upper() in known.capitals and not each.text.isupper():
             continue
@@ -119,7 +119,7 @@ def canonical_condition(name: str) -> str | None:
 
     Abbreviations that are also words match in capitals only: AIDS, not aids.
     """
-    known = _known()
+    known = _load_conditions()
     return None if name.upper() in known.capitals and not name.isupper() else known.index.get(name) or None
 
 
@@ -130,22 +130,22 @@ def condition_synonyms(name: str) -> tuple[str, ...]:
     True
     """
     common = canonical_condition(name)
-    return _known().synonyms[common] if common else (name,)
+    return _load_conditions().synonyms[common] if common else (name,)
 
 
 def known_names() -> list[str]:
     """Return every name of every condition in the table."""
-    return [name for known in _known().synonyms.values() for name in known]
+    return [name for known in _load_conditions().synonyms.values() for name in known]
 
 
 def is_generic(name: str) -> bool:
     """Whether a condition's name covers many specific conditions: cancer, pain, infection."""
-    return canonical_condition(name) in _known().generic
+    return canonical_condition(name) in _load_conditions().generic
 
 
 def is_in_mesh(name: str) -> bool:
     """Whether the table lists a MeSH heading for a condition."""
-    return canonical_condition(name) in _known().in_mesh
+    return canonical_condition(name) in _load_conditions().in_mesh
 
 
 def name_essence(name: str) -> frozenset[str]:
@@ -161,7 +161,7 @@ _Patterns = tuple[tuple[str, re.Pattern[str]], ...]
 
 
 @cache
-def _asked_as() -> tuple[_Patterns, _Patterns]:
+def _compile_patterns() -> tuple[_Patterns, _Patterns]:
     """Return the patterns of each condition's actions, and those of its patients."""
     deeds, people = [], []
     for row in read_table("asked_as.tsv"):
@@ -181,7 +181,7 @@ def find_deeds(text: str) -> list[Mention]:
     >>> [found.name for found in find_deeds("Does it help smokers to quit, or to lose some weight?")]
     ['smoking cessation', 'obesity']
     """
-    return _find_patterns(_asked_as()[0], text)
+    return _find_patterns(_compile_patterns()[0], text)
 
 
 def find_people(text: str) -> list[Mention]:
@@ -189,12 +189,12 @@ def find_people(text: str) -> list[Mention]:
 
     They count only if nothing else is asked about: "smokers with asthma" is about asthma.
     """
-    return _find_patterns(_asked_as()[1], text)
+    return _find_patterns(_compile_patterns()[1], text)
 
 
 def asked_condition(phrase: str) -> str | None:
     """Return the condition that a whole phrase describes by action or patients; None if there is none."""
-    return next((name for kind in _asked_as() for name, known in kind if known.fullmatch(phrase)), None)
+    return next((name for kind in _compile_patterns() for name, known in kind if known.fullmatch(phrase)), None)
 
 
 def _find_patterns(patterns: _Patterns, text: str) -> list[Mention]:

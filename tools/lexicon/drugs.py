@@ -256,11 +256,11 @@ def withdrawal_of(name: str) -> str | None:
     >>> withdrawal_of("rofecoxib"), withdrawal_of("aspirin")
     ('worldwide, 2004: heart attack and stroke; PMID 24435895', None)
     """
-    return _withdrawn().get(canonical_drug(name) or name)
+    return _read_withdrawals().get(canonical_drug(name) or name)
 
 
 @cache
-def _withdrawn() -> Mapping[str, str]:
+def _read_withdrawals() -> Mapping[str, str]:
     return {
         row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; {row['source'] or _UNCHECKED}"
         for row in read_table("withdrawn.tsv")

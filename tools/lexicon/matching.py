@@ -205,13 +205,13 @@ def cue_pattern(cell: str) -> str:
         *words, last = cue.replace("-", " ").split()
         pattern = ""
         for word in words:
-            optional = f"{_either(word.rstrip('?'))}{_BETWEEN}"
+            optional = f"{_match_any(word.rstrip('?'))}{_BETWEEN}"
             pattern += _PLACES.get(word) or (f"(?:{optional})?" if word.endswith("?") else optional)
-        patterns.append(pattern + _either(last))
+        patterns.append(pattern + _match_any(last))
     return rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)"
 
 
-def _either(word: str) -> str:
+def _match_any(word: str) -> str:
     """Match any of the words; a shared prefix is factored out for speed, since this runs at every word."""
     whole, ends = list[str](), list[str]()
     for each in word.split("/"):
@@ -228,7 +228,7 @@ def cue_regex(name: str, package: str) -> re.Pattern[str]:
     Raises:
         KeyError: the table has no such name.
     """
-    return compile_cues(_named_cues(package)[name])
+    return compile_cues(_read_cues(package)[name])
 
 
 @cache
@@ -244,9 +244,9 @@ def cue_form(form: str, package: str, flags: int = re.IGNORECASE) -> re.Pattern[
 @cache
 def cue_list(name: str, package: str) -> tuple[str, ...]:
     """Return the named cues one by one, as written in the table; raises as `cue_regex`."""
-    return split_names(_named_cues(package)[name])
+    return split_names(_read_cues(package)[name])
 
 
 @cache
-def _named_cues(package: str) -> Mapping[str, str]:
+def _read_cues(package: str) -> Mapping[str, str]:
     return {row["name"]: row["cues"] for row in read_table("cues.tsv", package)}

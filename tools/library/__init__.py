@@ -42,11 +42,11 @@ def open_library(path: str | Path) -> "Library":
         UsageError: the folder does not exist or cannot be read; one line.
     """
     folder = _BUNDLED_FOLDER if str(path) == BUNDLED else Path(path).expanduser().resolve()
-    return _opened(folder, str(path) == BUNDLED, digest_of(record_files(folder)))
+    return _load_library(folder, str(path) == BUNDLED, digest_of(record_files(folder)))
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: Path, is_bundled: bool, digest: str) -> "Library":
+def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
     index = LibraryIndex(folder, Path(platformdirs.user_cache_dir("willowbark")) / "library")
     return Library(BUNDLED if is_bundled else str(folder), index)
 

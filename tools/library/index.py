@@ -98,7 +98,7 @@ class LibraryIndex:
             index = Index(library_schema())
             self.contents = _write_index(index, files, digest)
         else:
-            index, self.contents = _kept_index(files, digest, cache / f"{digest}-{FORMAT}")
+            index, self.contents = _open_cached_index(files, digest, cache / f"{digest}-{FORMAT}")
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
         index.reload()
@@ -134,7 +134,7 @@ class LibraryIndex:
             return [], 0
         filters = [Query.term_set_query(self._schema, "tag", list(group)) for group in tags]
         if days != (None, None):
-            filters.append(_between(self._schema, *days))
+            filters.append(_date_query(self._schema, *days))
         parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
         return self._lines(Query.boolean_query(parts), most, start)
 
@@ -142,7 +142,7 @@ class LibraryIndex:
         """Return the number of records by year, for years since 1500."""
         found: dict[int, int] = {}
         for year in range(1500, 2200):
-            query = _between(self._schema, year * 10000, year * 10000 + 9999)
+            query = _date_query(self._schema, year * 10000, year * 10000 + 9999)
             if count := self._lines(query, 1, 0)[1]:
                 found[year] = count
         return found
@@ -159,7 +159,7 @@ def english_words() -> TextAnalyzer:
     return build.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(Filter.stemmer("English")).build()
 
 
-def _between(schema: Schema, first: int | None, last: int | None) -> Query:
+def _date_query(schema: Schema, first: int | None, last: int | None) -> Query:
     return Query.range_query(schema, "day", FieldType.Integer, first or 0, last or 99999999)
 
 
@@ -202,7 +202,7 @@ def document_of(row: LibraryRow, line: bytes) -> Document:
     return document
 
 
-def _kept_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
+def _open_cached_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
     """Open the cached index of some files; if missing, build it and move it into place once complete."""
     try:
         said = json.loads((kept / MANIFEST).read_text(encoding="utf-8"))
@@ -306,16 +306,16 @@ class QueryReader:
                 if item is None:
                     continue
                 if operator == "OR" and not self._left_to_right:
-                    before, found = _either(before, found), item
+                    before, found = _join_alternatives(before, found), item
                 elif operator == "OR":
-                    found = _either(found, item)
+                    found = _join_alternatives(found, item)
                 elif operator == "NOT":
                     left = found or Query.all_query()
                     found = Query.boolean_query([(Occur.Must, left), (Occur.MustNot, item)])
                 else:
                     found = item if found is None else Query.boolean_query([(Occur.Must, found), (Occur.Must, item)])
                 operator = ""
-        return _either(before, found)
+        return _join_alternatives(before, found)
 
     def _item(self, fields: Sequence[str], depth: int) -> Query | None:
         """Parse a group, a phrase, a range, or words up to the next operator."""
@@ -352,7 +352,7 @@ class QueryReader:
         if "day" in fields:
             low, _, high = text.replace('"', "").partition(":")
             first, last = (re.sub(r"[^0-9]", "", each)[:8] for each in (low, high or low))
-            return _between(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
+            return _date_query(self._schema, int(f"{first:0<8}"), int(f"{last:9<8}")) if first and last else None
         words = self._analyzer.analyze(text)
         if not words:
             return None
@@ -371,7 +371,7 @@ class QueryReader:
         return Query.boolean_query([(Occur.Should, query) for query in found])
 
 
-def _either(one: Query | None, other: Query | None) -> Query | None:
+def _join_alternatives(one: Query | None, other: Query | None) -> Query | None:
     if one is None or other is None:
         return one or other
     return Query.boolean_query([(Occur.Should, one), (Occur.Should, other)])

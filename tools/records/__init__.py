@@ -80,11 +80,11 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
     @model_validator(mode="before")
     @classmethod
-    def _told(cls, said: Any) -> Any:
+    def _drop_unreported(cls, said: Any) -> Any:
         """Drop unreported values, because pydantic stores the set of given fields for each of thousands of records."""
         if not isinstance(said, dict):
             return said
-        unsaid = _unsaid(cls)
+        unsaid = _field_defaults(cls)
         return {name: value for name, value in said.items() if name not in unsaid or value != unsaid[name]}
 
     def reported(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
 
     def declared(self) -> dict[str, Any]:
         """Return the reported values of the declared fields, by name."""
-        unsaid = _unsaid(type(self))
+        unsaid = _field_defaults(type(self))
         held = self.__dict__.items()
         return {name: said for name, said in held if said is not None and name in unsaid and said != unsaid[name]}
 
@@ -101,7 +101,7 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
         return self.reported().items()
 
     @model_serializer
-    def _written(self) -> dict[str, Any]:
+    def _serialize(self) -> dict[str, Any]:
         return {**self.reported(), "kind": self.kind}
 
 
@@ -325,7 +325,7 @@ def read(kind: Kind, said: Mapping[str, Any]) -> Record:
     {'phases': '3', 'mine': 1, 'nct_id': 'NCT00000102'}
     """
     form = KINDS[kind]
-    known = {name: value for name, value in said.items() if name in _unsaid(form) and value is not None}
+    known = {name: value for name, value in said.items() if name in _field_defaults(form) and value is not None}
     try:
         found = form(**known)
     except ValidationError as error:
@@ -348,17 +348,17 @@ def unite(records: Sequence[Record]) -> Record:
     for record in others:
         for name, value in record.declared().items():
             kept = changed.get(name, vars(first).get(name))
-            if (united := _united(name, kept, value)) is not kept:
+            if (united := _unite_values(name, kept, value)) is not kept:
                 changed[name] = united
         for name, value in record.extra.items():
-            extra[name] = _united(name, extra.get(name), value)
+            extra[name] = _unite_values(name, extra.get(name), value)
     if not extra and all(type(record) is type(first) for record in others):
         return first.model_copy(update=changed) if changed else first  # these values were validated before
     is_notice = isinstance(first, Paper) and any(isinstance(record, Notice) for record in records)
     return read("notice" if is_notice else first.kind, {**extra, **first.declared(), **changed})
 
 
-def _united(name: str, kept: Any, other: Any) -> Any:
+def _unite_values(name: str, kept: Any, other: Any) -> Any:
     if kept is None:
         return other
     if isinstance(kept, list) and isinstance(other, list):
@@ -372,7 +372,7 @@ def _united(name: str, kept: Any, other: Any) -> Any:
 
 
 @cache
-def _unsaid(form: type[Fields]) -> Mapping[str, Any]:
+def _field_defaults(form: type[Fields]) -> Mapping[str, Any]:
     """Return the defaults of a kind's declared fields, which mean "not reported"."""
     declared = {name: field for name, field in form.model_fields.items() if name not in ("kind", "extra")}
     return {name: field.get_default(call_default_factory=True) for name, field in declared.items()}

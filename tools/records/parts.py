@@ -36,11 +36,11 @@ def checked_identifier(kind: str, value: object) -> str | None:
     >>> checked_identifier("pmid", "not a number") is None
     True
     """
-    return _checked(kind, str(value).strip()) if value is not None else None
+    return _check_text(kind, str(value).strip()) if value is not None else None
 
 
 @lru_cache(maxsize=8192)
-def _checked(kind: str, text: str) -> str | None:
+def _check_text(kind: str, text: str) -> str | None:
     """Cached, since merging checks the same identifiers over and over."""
     if kind == "doi":
         text = unescape(_DOI_PREFIX.sub("", text)).lower()

@@ -112,13 +112,13 @@ def without_markup(text: str) -> str:
     'Results: Pain fell (P<0.001; n<5 of 10^5).'
     """
     text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
-    text = _TAG.sub(_untagged, text)
+    text = _TAG.sub(_replace_tag, text)
     text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
     lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-def _untagged(match: re.Match[str]) -> str:
+def _replace_tag(match: re.Match[str]) -> str:
     name = match[1].lower()
     if name == "sup":
         return match[0]
@@ -257,10 +257,10 @@ def page_range(text: object) -> str | None:
     >>> page_range("1167-70"), page_range("S12-9; discussion S20"), page_range("e5807"), page_range(" ")
     ('1167-1170', 'S12-S19; discussion S20', 'e5807', None)
     """
-    return _PAGES.sub(_in_full, " ".join(str(text or "").split())) or None
+    return _PAGES.sub(_expand_pages, " ".join(str(text or "").split())) or None
 
 
-def _in_full(pages: re.Match[str]) -> str:
+def _expand_pages(pages: re.Match[str]) -> str:
     head, first, last = pages["head"], pages["first"], pages["last"]
     return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
 
@@ -292,7 +292,7 @@ def plain_words(query: str) -> str:
     return " ".join(word for word in words if word not in OPERATORS)
 
 
-def _boundary(first: bool, value: object) -> object:
+def _parse_boundary(first: bool, value: object) -> object:
     """Return the date meant by a value: a year or month becomes its first or its last day."""
     if value is None:
         return None
@@ -323,9 +323,9 @@ class DatedFilters(SearchFilters, frozen=True):
     datetime.date(2020, 2, 29)
     """
 
-    mindate: Annotated[date | None, BeforeValidator(partial(_boundary, True))] = Field(
+    mindate: Annotated[date | None, BeforeValidator(partial(_parse_boundary, True))] = Field(
         default=None, description="Earliest date (of publication; of a trial, its start): YYYY, YYYY-MM or YYYY-MM-DD"
     )
-    maxdate: Annotated[date | None, BeforeValidator(partial(_boundary, False))] = Field(
+    maxdate: Annotated[date | None, BeforeValidator(partial(_parse_boundary, False))] = Field(
         default=None, description="Latest date, likewise"
     )

@@ -64,7 +64,7 @@ async def read_full_texts(
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
     for i in wanted:
-        found[i] = _unread(records[i], _NO_ANSWER)  # until it arrives
+        found[i] = _note_unread(records[i], _NO_ANSWER)  # until it arrives
 
     async def read(i: int) -> None:
         record = records[i]
@@ -73,9 +73,11 @@ async def read_full_texts(
                 try:
                     text = await full_text(record.record.pmcid or "", transport)
                 except (SourceRefused, UnreadableReply) as error:
-                    found[i] = _unread(record, f"Europe PMC {error.reason}")
+                    found[i] = _note_unread(record, f"Europe PMC {error.reason}")
                 else:
-                    found[i] = extended(record, text) if text else _unread(record, "Europe PMC has no open full text")
+                    found[i] = (
+                        extended(record, text) if text else _note_unread(record, "Europe PMC has no open full text")
+                    )
 
     try:
         async with asyncio.timeout(deadline_s) as clock:
@@ -97,7 +99,7 @@ def may_be_open(record: Evidence) -> bool:
     return known.pmcid is not None and known.full_text is None
 
 
-def _unread(record: Evidence, reason: str) -> Evidence:
+def _note_unread(record: Evidence, reason: str) -> Evidence:
     return record.noting(full_text_unread=reason)
 
 
@@ -105,14 +107,14 @@ def extended(record: Evidence, found: FullText) -> Evidence:
     """Add the sections of the full text to a record, if the licence is open and there are any."""
     licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or None
     if licence is None or not licence.startswith(_OPEN):
-        return _unread(record, "its licence is not open" if licence else "it states no licence")
+        return _note_unread(record, "its licence is not open" if licence else "it states no licence")
     every = [
         Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.paragraphs))))
         for each in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
-        return _unread(record, "its results have no section of their own")
+        return _note_unread(record, "its results have no section of their own")
     read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
         read["addressed_to_machines"] = True

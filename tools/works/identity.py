@@ -143,8 +143,8 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
         if following is None:  # a cycle, which only faulty records create, merges nothing
             earlier.setdefault(chain[-1], []).append(records[key])
     gone = {record.key for group in earlier.values() for record in group}
-    kept = [_with_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
-    return _with_notices(kept, known)
+    kept = [_add_versions(record, earlier.get(record.key, [])) for record in pool if record.key not in gone]
+    return _add_notices(kept, known)
 
 
 def names_of(record: Evidence) -> list[str]:
@@ -162,7 +162,7 @@ def later_names(record: Evidence) -> list[str]:
     return [*(f"{kind}:{number}" for kind, number in numbers if number), *(paper.updated_in if paper else ())]
 
 
-def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
+def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     """Add the earlier versions to a record, including those merged into them before."""
     preprints, earlier = list[Reference](), list[Reference]()
     for version in (record, *sorted(versions, key=lambda each: each.key)):
@@ -173,14 +173,16 @@ def _with_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
         if version.paper:
             preprints += version.paper.preprint_versions
             earlier += version.paper.earlier_versions
-    return record.noting(preprint_versions=_once(preprints), earlier_versions=_once(earlier)) if versions else record
+    if not versions:
+        return record
+    return record.noting(preprint_versions=_drop_repeats(preprints), earlier_versions=_drop_repeats(earlier))
 
 
-def _once(entries: Sequence[Reference]) -> list[Reference]:
+def _drop_repeats(entries: Sequence[Reference]) -> list[Reference]:
     return [each for i, each in enumerate(entries) if each not in entries[:i]]
 
 
-def _with_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
+def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
     """Add the pool's notices to the records that they concern."""
     said: dict[str, list[Reference]] = {}
     for record in pool:

@@ -77,7 +77,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     if article is None:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
     body = article.find("body")
-    prose = _capped(_sections(body, ())) if body is not None else ()
+    prose = _cap_sections(_sections(body, ())) if body is not None else ()
     rows = (Section("table", table.label, table.lines()) for table in read_tables(article))
     return FullText(pmcid, (*prose, *rows), _licence(article))
 
@@ -153,7 +153,7 @@ def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
             yield text
 
 
-def _capped(sections: Iterable[Section]) -> Iterator[Section]:
+def _cap_sections(sections: Iterable[Section]) -> Iterator[Section]:
     """Yield non-empty sections, each paragraph once, cut at the end of a sentence when a kind reaches its limit."""
     room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
     seen: set[str] = set()

@@ -104,7 +104,7 @@ async def check_trust(
     asked = zip(_ASKED, asks, strict=False)
     said = await asyncio.gather(*(_ask(ask, checked, Answer(name), transport, deadline_s) for name, ask in asked))
     beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
-    return [_judged(record, said, record.key in beyond) if is_paper(record) else record for record in records]
+    return [_judge(record, said, record.key in beyond) if is_paper(record) else record for record in records]
 
 
 def is_paper(record: Evidence) -> bool:
@@ -114,7 +114,7 @@ def is_paper(record: Evidence) -> bool:
     return bool(record.record.pmid or record.record.doi)
 
 
-def _judged(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
+def _judge(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
     words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
     raised = flags_of(record).union(*(word.flags for word in words.values()))
     state = next((_STATES[name] for name in FLAGS if name in raised), None)

@@ -75,7 +75,7 @@ class ChEMBL(Source):
         """Return the drugs named in the query, else those in the highest phase for the condition it names."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
-        named, notes = await self._named(asked.drugs[:max_results])
+        named, notes = await self._find_parents(asked.drugs[:max_results])
         notes += [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
         parents, about = [parent for parent in named.values() if parent], frozenset[str]()
         total = len(parents)
@@ -93,21 +93,21 @@ class ChEMBL(Source):
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Look up drugs by name or ChEMBL id, all at once and each once per run; `empty` if none is found."""
-        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        found = await self.transport.shelf.take(self.name, names, self._fetch_drugs)
         records = [record for record, _ in found.values() if record is not None]
         warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]
         failures = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
         return self.reply(", ".join(names), records, problems=failures, notes=warnings, url=self._url)
 
-    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_drugs(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
         """Fetch whole drugs by the given names, with notes on failed parts."""
-        parents, refused = await self._named(drugs)
+        parents, refused = await self._find_parents(drugs)
         wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
         records, failures = await self._records(wanted, frozenset())
         by_id = {record.metadata.get("chembl_id"): record for record in records}
         return {drug: (by_id.get(parents[drug]), [*refused, *failures]) for drug in drugs}
 
-    async def _named(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
         """Map names and ids to parent molecules, with notes on failed parts.
 
         Preferred names, synonyms and ids are queried concurrently; one failure does not affect the others.

@@ -58,11 +58,11 @@ class MyChem(LookUps):
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Look up the first few drugs by name, each once per run; raises as `find`."""
-        found = await self.shelved("query", names[:MOST_DRUGS], self._looked_up)
+        found = await self.shelved("query", names[:MOST_DRUGS], self._fetch_drugs)
         left = [f"{len(names) - MOST_DRUGS} further drugs were not asked for"] * (len(names) > MOST_DRUGS)
         return found.model_copy(update={"warnings": [*found.warnings, *left]})
 
-    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
+    async def _fetch_drugs(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
         pages = await asyncio.gather(*map(self._ask, drugs))
         return {
             drug: told(drug, hits) or f"no drug is named {drug[:60]!r}" for drug, hits in zip(drugs, pages, strict=True)

@@ -148,7 +148,7 @@ class OpenTargets(Source):
         Raises:
             SearchError: no reply, or an unreadable one.
         """
-        found = await self.transport.shelf.take(self.name, names, self._looked_up)
+        found = await self.transport.shelf.take(self.name, names, self._fetch_drugs)
         known = {name: record for name, (record, _) in found.items() if record is not None}
         problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
         notes = [f"no drug is named {name[:60]!r}" for name in dict.fromkeys(names) if name not in known]
@@ -168,11 +168,11 @@ class OpenTargets(Source):
         return [], []
 
     async def _drugs(self, drugs: Sequence[str]) -> tuple[list[Evidence], list[str]]:
-        found = (await self.transport.shelf.take(self.name, drugs, self._looked_up)).values()
+        found = (await self.transport.shelf.take(self.name, drugs, self._fetch_drugs)).values()
         problems = dict.fromkeys(line for _, lines in found for line in lines)
         return [record for record, _ in found if record is not None], list(problems)
 
-    async def _looked_up(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_drugs(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
         """Look up drugs by name: one request for their ids, one for their data.
 
         Returns each drug's record, None if there is none, with notes on failed parts.
@@ -183,7 +183,7 @@ class OpenTargets(Source):
             for drug in drugs
             if drug not in ids
         }
-        hits = await self._mapped([name for names in spelled.values() for name in names]) if spelled else {}
+        hits = await self._map_names([name for names in spelled.values() for name in names]) if spelled else {}
         for drug, names in spelled.items():
             if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
                 ids[drug] = chembl_id
@@ -192,7 +192,7 @@ class OpenTargets(Source):
         found = {record.metadata["chembl_id"]: record for record in records}
         return {drug: (found.get(ids.get(drug, "")), [*problems, *unread]) for drug in drugs}
 
-    async def _mapped(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+    async def _map_names(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
         """Return the drugs with each of the names."""
         data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
         return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
@@ -244,7 +244,7 @@ def _read(root: str, reply: Reply) -> Found:
         raise failure(reply.source, reply.status, errors)
     if not isinstance(given, dict) or root not in given:
         raise UnreadableReply(reply.source, f"answered without {root}")
-    problems = [f"{_part(error)} could not be had: {_said(error)}" for error in dicts(found, "errors")]
+    problems = [f"{_part(error)} could not be had: {_join_messages(error)}" for error in dicts(found, "errors")]
     return (data if isinstance(data, dict | list) else None), list(dict.fromkeys(problems))
 
 
@@ -254,7 +254,7 @@ def _part(error: Mapping[str, Any]) -> str:
     return ".".join(each for each in path if isinstance(each, str))[:80] if isinstance(path, list) else "a part of it"
 
 
-def _said(*errors: Any) -> str:
+def _join_messages(*errors: Any) -> str:
     messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
     return without_addresses("; ".join(filter(None, messages)))[:200] or "no reason given"
 
@@ -267,7 +267,7 @@ def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnav
     >>> failure("opentargets", 200, [{"message": "Internal server error"}])
     SourceUnavailable('opentargets: failed on its side: Internal server error')
     """
-    said = _said(*(errors if isinstance(errors, list) else [errors]))
+    said = _join_messages(*(errors if isinstance(errors, list) else [errors]))
     if "cannot query field" in said.lower():
         return SchemaChanged(source, f"refused the query: {said}")
     if status == 400 or _AT_FAULT.search(said):

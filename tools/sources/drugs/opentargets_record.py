@@ -62,7 +62,7 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
                 target["pathway"] = pathway
             targets.append(target)
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_DRUGS], targets=targets)
-    said = [f"Known drugs for {name}: {_told(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
+    said = [f"Known drugs for {name}: {_list_stages(drugs)}."] if drugs else [f"No known drugs are listed for {name}."]
     if targets:
         scores = ", ".join(
             f"{each['symbol']} {score:.2f}" if isinstance(score := each["score"], int | float) else str(each["symbol"])
@@ -105,10 +105,10 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         signals=_signals(drug),
     )
     shown = name.capitalize()
-    said = [f"{shown}: {_acting(mechanism)}." for mechanism in record.mechanisms]
+    said = [f"{shown}: {_describe_mechanism(mechanism)}." for mechanism in record.mechanisms]
     if record.pathways:
         said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
-    said += [f"{shown} was developed for: {_told(indications)}."] if indications else []
+    said += [f"{shown} was developed for: {_list_stages(indications)}."] if indications else []
     said += [f"{shown}: {warned(each)}." for each in record.warnings]
     if record.signals:
         listed = ", ".join(signalled(each) for each in record.signals)
@@ -173,7 +173,7 @@ def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
     return [{"id": number, "name": name} for (number, name), _ in Counter(named).most_common()]
 
 
-def _acting(mechanism: Mechanism) -> str:
+def _describe_mechanism(mechanism: Mechanism) -> str:
     action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
     target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
     return f"{action} (target {target})" if target else str(action)
@@ -208,7 +208,7 @@ def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
     return sorted(best.values(), key=lambda each: (-each.get("max_phase", -1), each["name"]))
 
 
-def _told(entries: list[Development]) -> str:
+def _list_stages(entries: list[Development]) -> str:
     told = []
     for each in entries[:_SHOWN]:
         reached = f"phase {each['max_phase']}" if "max_phase" in each else "stage not known"

@@ -68,7 +68,7 @@ class Reactome(LookUps):
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await self._pathways_of(names)
-        found = await self.transport.shelf.take(self.name, wanted[:MAX_IDS], self._looked_up)
+        found = await self.transport.shelf.take(self.name, wanted[:MAX_IDS], self._fetch_pathways)
         told = [record for record, _ in found.values() if record is not None]
         problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
         missing = [number for number in wanted[:MAX_IDS] if found.get(number, (None, []))[0] is None]
@@ -102,7 +102,7 @@ class Reactome(LookUps):
         counts = Counter(number for numbers in by_drug.values() for number in numbers)
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
-    async def _looked_up(self, numbers: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_pathways(self, numbers: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
         objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
         records, unread = read_each(objects, parse_pathway)
         by_id = {record.metadata.get("process_id"): record for record in records}

@@ -61,7 +61,7 @@ class STRING(Source):
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         genes = [word for word in asked.words.split() if _is_symbol(word)]
-        found = await (self.look_up(*asked.drugs) if asked.drugs else self._partners(genes))
+        found = await (self.look_up(*asked.drugs) if asked.drugs else self._look_up_partners(genes))
         shown = found.records[(page - 1) * max_results : page * max_results]
         return found.model_copy(update={"query": query, "records": shown})
 
@@ -74,15 +74,15 @@ class STRING(Source):
         told, notes = await mechanisms_of(names, self.transport)
         human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]
         genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _is_symbol(gene))
-        found = await self._partners(list(genes))
+        found = await self._look_up_partners(list(genes))
         return found.model_copy(update={"query": ", ".join(names), "warnings": [*notes, *found.warnings]})
 
-    async def _partners(self, genes: Sequence[str]) -> SourceReply:
-        found = await self.shelved("json/interaction_partners", genes[:MAX_GENES], self._looked_up)
+    async def _look_up_partners(self, genes: Sequence[str]) -> SourceReply:
+        found = await self.shelved("json/interaction_partners", genes[:MAX_GENES], self._fetch_partners)
         left = [f"partners of {len(genes) - MAX_GENES} further proteins were not asked for"] * (len(genes) > MAX_GENES)
         return found.model_copy(update={"warnings": [*found.warnings, *left]})
 
-    async def _looked_up(self, genes: Sequence[str]) -> dict[str, Evidence | str]:
+    async def _fetch_partners(self, genes: Sequence[str]) -> dict[str, Evidence | str]:
         params = {
             "identifiers": "\r".join(genes),
             "species": HUMAN,

@@ -85,14 +85,14 @@ class UniProt(LookUps):
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await targets_of(names, self.transport)
-        found = await self.transport.shelf.take(self.name, wanted, self._looked_up)
+        found = await self.transport.shelf.take(self.name, wanted, self._fetch_proteins)
         told = {name: record for name, (record, _) in found.items() if record is not None}
         problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
         notes = [*notes, *(f"{name} is no reviewed human protein" for name in wanted if name not in told)]
         url = f"{self.transport.endpoints[self.name].base_url}/uniprotkb/search"
         return self.reply(", ".join(names), told.values(), problems=problems, notes=notes, url=url)
 
-    async def _looked_up(self, names: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_proteins(self, names: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
         """Fetch proteins by accession or gene symbol, with notes on unreadable entries."""
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
         pages = await asyncio.gather(*(self._ask(_any_of(batch)) for batch in batches))
@@ -195,7 +195,9 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
         protein_name=str(full) if full else None,
         other_names=[str(name) for name in (*synonyms, *others) if name],
         organism=str(organism) if organism and organism != HUMAN else None,
-        function=next(filter(None, (_said(each) for each in comments if each.get("commentType") == "FUNCTION")), None),
+        function=next(
+            filter(None, (_read_comment(each) for each in comments if each.get("commentType") == "FUNCTION")), None
+        ),
         processes=processes,
         pathways=pathways,
         diseases=[each for comment in comments if (each := _involvement(comment))],
@@ -213,7 +215,7 @@ def _sentences(record: Protein) -> list[str]:
     return told or ["Nothing is said of its function."]
 
 
-def _said(comment: Any) -> str:
+def _read_comment(comment: Any) -> str:
     """Return the texts of a comment, without reference marks."""
     texts = [str(each["value"]) for each in dicts(comment, "texts") if each.get("value")]
     return " ".join(_CITED.sub("", " ".join(texts)).split())
@@ -224,7 +226,7 @@ def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
     if comment.get("commentType") != "DISEASE" or not name:
         return None
     number = at(comment, "disease", "diseaseCrossReference", "id")
-    parts = (str(at(comment, "disease", "description") or ""), _said(comment.get("note")))
+    parts = (str(at(comment, "disease", "description") or ""), _read_comment(comment.get("note")))
     note = " ".join(part for part in parts if part)
     involvement: Involvement = reported({"name": str(name), "id": f"MIM:{number}" if number else None, "note": note})
     return involvement

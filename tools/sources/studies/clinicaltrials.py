@@ -96,7 +96,7 @@ _LOOSE_ENDS = re.compile(r"(?:^|(?<=\())(?:\s*\b(?:AND|OR)\b)+|(?:\b(?:AND|OR|NO
 _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
 
 
-def _listed(value: object) -> object:
+def _list_codes(value: object) -> object:
     """Return codes as the API writes them, from one or several values."""
     asked = value if isinstance(value, list | tuple | set | frozenset) else [value]
     return [str(each).strip().upper().replace(" ", "_") for each in asked]
@@ -105,10 +105,10 @@ def _listed(value: object) -> object:
 class TrialFilters(DatedFilters, frozen=True):
     """Filters for a search of trials; without any, interventional trials of every status are returned."""
 
-    status: Annotated[list[OverallStatus], BeforeValidator(_listed)] = Field(
+    status: Annotated[list[OverallStatus], BeforeValidator(_list_codes)] = Field(
         default_factory=list, description="Any of these overall statuses; trials that stopped early are evidence too"
     )
-    phase: Annotated[list[Phase], BeforeValidator(_listed)] = Field(
+    phase: Annotated[list[Phase], BeforeValidator(_list_codes)] = Field(
         default_factory=list, description="Any of these phases"
     )
     study_type: StudyType = "INTERVENTIONAL"

@@ -217,20 +217,20 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     """Yield the record's text, one fact per line; unreported facts are left out."""
     design, kind = [trial.study_type, trial.allocation], at(protocol, "designModule", "enrollmentInfo", "type")
     if trial.masking:
-        design.append("no masking" if trial.masking == "NONE" else f"{_spoken(trial.masking)} masking")
-    design += [f"purpose {_spoken(trial.primary_purpose)}"] if trial.primary_purpose else []
+        design.append("no masking" if trial.masking == "NONE" else f"{_spell_code(trial.masking)} masking")
+    design += [f"purpose {_spell_code(trial.primary_purpose)}"] if trial.primary_purpose else []
     design += trial.phases
     if trial.enrollment is not None:
-        design.append(f"{trial.enrollment} participants" + (f" ({_spoken(kind)})" if _text(kind) else ""))
+        design.append(f"{trial.enrollment} participants" + (f" ({_spell_code(kind)})" if _text(kind) else ""))
     parts: Mapping[str, Sequence[str | None]] = {
         "SUMMARY": [_at(protocol, "descriptionModule", "briefSummary")],
         "CONDITIONS": trial.conditions,
-        "DESIGN": [", ".join(_spoken(part) for part in design if part and part != "NA")],
-        "ARMS": [_joined(arm, "type", "label") for arm in trial.arms],
-        "INTERVENTIONS": [_joined(each, "type", "name") for each in trial.interventions],
-        "PRIMARY OUTCOMES": [_joined(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes],
+        "DESIGN": [", ".join(_spell_code(part) for part in design if part and part != "NA")],
+        "ARMS": [_join_fields(arm, "type", "label") for arm in trial.arms],
+        "INTERVENTIONS": [_join_fields(each, "type", "name") for each in trial.interventions],
+        "PRIMARY OUTCOMES": [_join_fields(each, "measure", "time_frame", " – ") for each in trial.primary_outcomes],
         "SECONDARY OUTCOMES": [each.get("measure", "") for each in trial.secondary_outcomes],
-        "STATUS": [_spoken(trial.overall_status or "")],
+        "STATUS": [_spell_code(trial.overall_status or "")],
         "WHY STOPPED": [trial.why_stopped],
     }
     for label, listed in parts.items():
@@ -238,18 +238,18 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
             yield f"{label}: {said}" + ("" if said.endswith((".", "!", "?")) else ".")
     results = trial.results or {}
     for outcome in results.get("primary_outcomes", ()):
-        yield f"RESULT: {_valued(outcome)}."
+        yield f"RESULT: {_describe_values(outcome)}."
         yield from (f"ANALYSIS: {analysis['sentence']}" for analysis in outcome.get("analyses", ()))
     for outcome in results.get("secondary_outcomes", ()):
         if outcome.get("values"):
-            yield f"SECONDARY RESULT: {_valued(outcome)}."
+            yield f"SECONDARY RESULT: {_describe_values(outcome)}."
     if events := results.get("serious_adverse_events", ()):
-        yield f"SERIOUS ADVERSE EVENTS: {_counted(events)}."
+        yield f"SERIOUS ADVERSE EVENTS: {_describe_events(events)}."
     if deaths := results.get("deaths", ()):
-        yield f"DEATHS FROM ANY CAUSE: {_counted(deaths)}."
+        yield f"DEATHS FROM ANY CAUSE: {_describe_events(deaths)}."
 
 
-def _valued(outcome: Mapping[str, Any]) -> str:
+def _describe_values(outcome: Mapping[str, Any]) -> str:
     unit = f" {outcome['unit']}" if "unit" in outcome else ""
     values = [
         " ".join(filter(None, (each.get("group"), each.get("category"), each.get("value"))))
@@ -259,7 +259,7 @@ def _valued(outcome: Mapping[str, Any]) -> str:
     return f"{outcome.get('title', 'outcome')}: {shown if values else 'no values posted'}"
 
 
-def _counted(groups: Iterable[Mapping[str, Any]]) -> str:
+def _describe_events(groups: Iterable[Mapping[str, Any]]) -> str:
     told = ((each["group"] or "group not named", each["affected"], each["at_risk"]) for each in groups)
     return "; ".join(
         f"{group} {affected}" + ("" if at_risk is None else f" of {at_risk}") for group, affected, at_risk in told
@@ -292,10 +292,10 @@ def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
     return [entry for entry in found if entry]
 
 
-def _spoken(code: str) -> str:
+def _spell_code(code: str) -> str:
     """Convert an API code to words.
 
-    >>> _spoken("ACTIVE_NOT_RECRUITING"), _spoken("PHASE3")
+    >>> _spell_code("ACTIVE_NOT_RECRUITING"), _spell_code("PHASE3")
     ('active not recruiting', 'phase 3')
     """
     words = code.replace("_", " ").lower() if code == code.upper() else code
@@ -304,7 +304,7 @@ def _spoken(code: str) -> str:
     return words
 
 
-def _joined(entry: Mapping[str, Any], first: str, second: str, between: str = ": ") -> str:
+def _join_fields(entry: Mapping[str, Any], first: str, second: str, between: str = ": ") -> str:
     return between.join(
-        _spoken(entry[name]) if name == "type" else entry[name] for name in (first, second) if name in entry
+        _spell_code(entry[name]) if name == "type" else entry[name] for name in (first, second) if name in entry
     )

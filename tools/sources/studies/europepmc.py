@@ -117,7 +117,7 @@ class EuropePMC(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translated."""
         asked = EuropePMCFilters.of(self.name, filters)
-        sent, size = _sent(query, asked), max(1, max_results)
+        sent, size = _build_query(query, asked), max(1, max_results)
         page, problems = await self.page(
             asked.page, size, sent, partial(self._ask, sent, request_size(size, _PAGE_SIZE))
         )
@@ -134,7 +134,7 @@ class EuropePMC(Source):
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
-        links = Citations(await self._linked(number, "citation"), await self._linked(number, "reference"))
+        links = Citations(await self._fetch_links(number, "citation"), await self._fetch_links(number, "reference"))
         records, unread = list[Evidence](), list[str]()
         if links.chosen:
             wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
@@ -143,12 +143,12 @@ class EuropePMC(Source):
         found = links.noted(records, number)
         return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
 
-    async def _linked(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
+    async def _fetch_links(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
         return await self.transport.get(
             self.name,
             f"MED/{pmid}/{kind}s",
             params={"format": "json", "page": 1, "pageSize": _PAGE_SIZE},
-            read=partial(_listed, kind),
+            read=partial(_parse_pmids, kind),
         )
 
     async def _ask(self, query: str, size: int, mark: str | None) -> Page:
@@ -185,7 +185,7 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     return read_each(page.hits, parse_record)[0]
 
 
-def _sent(query: str, asked: EuropePMCFilters) -> str:
+def _build_query(query: str, asked: EuropePMCFilters) -> str:
     """Build the query in Europe PMC's syntax, with its filters."""
     if not query.strip():
         raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
@@ -221,7 +221,7 @@ def translated(query: str, *, full_text: bool = False) -> str:
     return " ".join(_PIECE.sub(in_fields, " ".join(query.split())).split())
 
 
-def _listed(kind: str, reply: Reply) -> list[str]:
+def _parse_pmids(kind: str, reply: Reply) -> list[str]:
     """Return the PMIDs in a list of citations or references; entries without one are skipped."""
     data = reply.json()
     listed = dicts(data, f"{kind}List", kind)

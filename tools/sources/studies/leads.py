@@ -62,7 +62,7 @@ class WebSearch(Source):
             named = [list(numbers_in(page)) for page in pages]
             await reached()
             numbers = [number for each in named for number in each]
-            found = await self.transport.shelf.take(self.name, numbers, self._fetched)
+            found = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
         problems = dict.fromkeys(line for _, lines in found.values() for line in lines)
         records = [record for record, _ in found.values() if record is not None]
         silent = sum(not each for each in named)
@@ -72,7 +72,7 @@ class WebSearch(Source):
         words = plain_words(query)
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
 
-    async def _fetched(self, names: Sequence[str]) -> Mapping[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, tuple[Evidence | None, list[str]]]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
         of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
         papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]

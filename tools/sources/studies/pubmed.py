@@ -110,13 +110,13 @@ class PubMed(Source):
             hits = await self.transport.get(
                 self.name,
                 "esearch.fcgi",
-                params={**self._always(), **params},
+                params={**self._base_params(), **params},
                 read=partial(_hits, start),
                 post_if_long=True,
             )
             await reached()
             fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
-        return self._reply(query, term, hits, _together((await fetching).values()))
+        return self._reply(query, term, hits, _merge_batches((await fetching).values()))
 
     async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
         """Fetch articles in batches; returns for each requested PMID the result of its batch."""
@@ -147,12 +147,12 @@ class PubMed(Source):
             links = await self.transport.get(
                 self.name,
                 "elink.fcgi",
-                params={**self._always(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
+                params={**self._base_params(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
                 read=_links,
             )
             await reached()
             fetching = self.transport.shelf.take(self.name, links.chosen, self._batches)
-        articles = _together((await fetching).values())
+        articles = _merge_batches((await fetching).values())
         found = links.noted(articles.records, number)
         missing = len(links.chosen) - len(found)
         problems = [f"no readable record came for {missing} of them"] if missing else []
@@ -164,7 +164,7 @@ class PubMed(Source):
             batch = await self.transport.get(
                 self.name,
                 "efetch.fcgi",
-                params={**self._always(), "id": ",".join(pmids[start : start + IDS_PER_FETCH]), "retmode": "xml"},
+                params={**self._base_params(), "id": ",".join(pmids[start : start + IDS_PER_FETCH]), "retmode": "xml"},
                 read=read,
                 post_if_long=True,
             )
@@ -172,7 +172,7 @@ class PubMed(Source):
             unread += batch.unread
         return Articles(records, unread)
 
-    def _always(self) -> dict[str, str | None]:
+    def _base_params(self) -> dict[str, str | None]:
         """Return the parameters NCBI expects in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
         return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
 
@@ -193,7 +193,7 @@ class PubMed(Source):
         )
 
 
-def _together(batches: Iterable[Articles]) -> Articles:
+def _merge_batches(batches: Iterable[Articles]) -> Articles:
     each = {id(batch): batch for batch in batches}.values()
     return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
 
@@ -209,10 +209,10 @@ def with_headings(query: str) -> str:
 
     def with_its_headings(group: re.Match[str]) -> str:
         words = (each for each in _PHRASE.sub(" ", group[0]).split() if len(each) >= _SHORTEST_MAPPED)
-        told = set(map(_indexed, words))
+        told = set(map(_find_mesh_name, words))
 
         def beside(phrase: re.Match[str]) -> str:
-            name = _indexed(phrase[1])
+            name = _find_mesh_name(phrase[1])
             if name is None or name in told:
                 return phrase[0]
             told.add(name)
@@ -223,7 +223,7 @@ def with_headings(query: str) -> str:
     return query if "[" in query else _GROUP.sub(with_its_headings, query)
 
 
-def _indexed(words: str) -> str | None:
+def _find_mesh_name(words: str) -> str | None:
     """Return the common name of the condition named in full by the words; None if the table lists no MeSH heading."""
     whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
     return next((each.name for each in whole if is_in_mesh(each.name)), None)

@@ -197,7 +197,7 @@ def article_facts(root: Element) -> dict[str, Any]:
 
     # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
     notes = _all(citation, "CommentsCorrectionsList", "CommentsCorrections")
-    referred = [(note.get("RefType", ""), _referred(note)) for note in notes]
+    referred = [(note.get("RefType", ""), _names_of_subject(note)) for note in notes]
     kinds = {kind for kind, _ in referred}
     later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
     ends = (_text(pagination.find(name)) for name in ("StartPage", "EndPage"))
@@ -255,7 +255,7 @@ def article_facts(root: Element) -> dict[str, Any]:
     return {"content": written(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
 
 
-def _referred(note: Element) -> list[str]:
+def _names_of_subject(note: Element) -> list[str]:
     """Return the identifiers of the article that a note concerns: its PMID, and the DOI in its reference."""
     source = _text(note.find("RefSource"))
     said = source[source.find("10.") :].split() if "10." in source else []
