@@ -1,1 +1,1 @@
-"""The page: `willowbark serve`, a browser's way to runs, their reports and their history."""
+"""The web interface, `willowbark serve`: start runs, read reports, browse earlier runs."""

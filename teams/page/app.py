@@ -1,8 +1,8 @@
 """`willowbark serve`: pages in a browser, on loopback by default.
 
-What happens in a run arrives as server-sent events, which browsers resume by themselves where they left off:
-https://html.spec.whatwg.org/multipage/server-sent-events.html. Pages load nothing from elsewhere and hold no inline
-script: https://www.w3.org/TR/CSP3/.
+A run's events arrive as server-sent events, which browsers resume automatically:
+https://html.spec.whatwg.org/multipage/server-sent-events.html. Pages load nothing from other sites and contain no
+inline script: https://www.w3.org/TR/CSP3/.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
 _LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
 _MOST_FIELDS = 200
 _LONGEST_NUMBER = 10  # digits
-_BEAT_S = 1.0  # between two updates of a page while nothing happens: its clock goes on
-_PAUSE_S = 0.1  # between two updates of a page: people gain nothing from more
-_SETTLE_S = 10.0  # for runs to keep what they found
+_BEAT_S = 1.0  # between updates of a page while nothing happens, for its clock
+_PAUSE_S = 0.1  # minimum between updates of a page
+_SETTLE_S = 10.0  # for runs to save what they found
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -61,7 +61,7 @@ _TYPED = ("depth", "model", "max_iterations", "max_tokens", "max_seconds", "max_
 
 
 class _RunIds(Convertor[str]):
-    """Takes run ids in addresses, so that nothing else becomes part of a path."""
+    """Matches only run ids in addresses, so that nothing else becomes part of a path."""
 
     regex = RUN_ID.pattern
 
@@ -76,17 +76,17 @@ register_url_convertor("run", _RunIds())
 
 
 class Pages:
-    """The addresses of the pages, and the answer of each.
+    """The pages' routes and their handlers.
 
     Args:
-        runs: of the server.
+        runs: the server's runs.
     """
 
     def __init__(self, runs: LiveRuns) -> None:
         self._runs = runs
 
     def application(self) -> Starlette:
-        """The application, open to anybody who reaches it."""
+        """Build the application, without access control."""
         get = {
             "/": self.question,
             "/runs": self.history,
@@ -119,11 +119,11 @@ class Pages:
         )
 
     async def question(self, request: Request) -> Response:
-        """The form."""
+        """Show the form."""
         return HTMLResponse(views.ask_page(self._runs.settings, request.query_params, self._runs.under_way))
 
     async def ask(self, request: Request) -> Response:
-        """Begin a run; invalid input is reported above the form, which keeps its entries."""
+        """Start a run; invalid input is reported above the form, which keeps its entries."""
         given = await _form(request)
         try:
             run = await self._runs.ask(choices(given))
@@ -133,12 +133,12 @@ class Pages:
         return _to_run(run.run_id)
 
     async def history(self, _: Request) -> Response:
-        """Every run."""
+        """List all runs."""
         rows = await asyncio.to_thread(list_runs, self._runs.root)
         return HTMLResponse(views.page("runs.html", title="Runs", here="/runs", rows=rows, live=self._runs.under_way))
 
     async def diff(self, request: Request) -> Response:
-        """What changed from one run to another."""
+        """Show the changes from one run to another."""
         earlier, later = (request.query_params.get(name, "") for name in ("earlier", "later"))
         rows, lines, wrong = await asyncio.to_thread(list_runs, self._runs.root), list[str](), None
         if earlier:
@@ -156,7 +156,7 @@ class Pages:
         return HTMLResponse(views.page("compare.html", title="Compare", here="/diff", **shown), 400 if wrong else 200)
 
     async def run(self, request: Request) -> Response:
-        """A run: its progress, or its report."""
+        """Show a run: its progress, or its report."""
         run_id = request.path_params["run_id"]
         live = self._runs.known.get(run_id)
         if live is not None and live.outcome is None:
@@ -164,7 +164,7 @@ class Pages:
         return HTMLResponse(await asyncio.to_thread(_ended_run_page, run_id, self._runs.root))
 
     async def events(self, request: Request) -> Response:
-        """The events of a run, from where the reader left off."""
+        """Stream a run's events, from where the browser left off."""
         run_id = request.path_params["run_id"]
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         if (live := self._runs.known.get(run_id)) is not None:
@@ -176,7 +176,7 @@ class Pages:
         )
 
     async def cancel(self, request: Request) -> Response:
-        """Have a run report what it found so far."""
+        """Stop a run, which reports what it found so far."""
         run_id = request.path_params["run_id"]
         if (live := self._runs.known.get(run_id)) is not None:
             live.cancel()
@@ -187,7 +187,7 @@ class Pages:
         return _to_run((await self._runs.resume(request.path_params["run_id"])).run_id)
 
     async def approve(self, request: Request) -> Response:
-        """Say which candidates the report should cover."""
+        """Pass on which candidates the report should cover."""
         run_id, given = request.path_params["run_id"], await _form(request)
         live = self._runs.known.get(run_id)
         if live is None or live.request is None:
@@ -199,7 +199,7 @@ class Pages:
         return _to_run(run_id)
 
     async def record(self, request: Request) -> Response:
-        """A record that a report cites, with the passages marked that it rests on."""
+        """Show a record that a report cites, with the cited passages marked."""
         run_id, number = request.path_params["run_id"], request.path_params["number"]
 
         def make() -> str | None:
@@ -214,7 +214,7 @@ class Pages:
         return HTMLResponse(content)
 
     async def export(self, request: Request) -> Response:
-        """A run's report in another form, to keep."""
+        """Download a run's report in another format."""
         run_id, name = request.path_params["run_id"], request.path_params["name"]
         file_name = format_of(name).file_name
 
@@ -230,16 +230,16 @@ class Pages:
 
 
 async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve the pages until the process is asked to end.
+    """Serve the pages until the process is terminated.
 
     Args:
-        options: of every run, without a question.
+        options: for every run, without a question.
         host: the address to listen on; non-loopback addresses require a token.
-        port: 0 takes a free one.
-        say: gets the address, and the token where one is required.
+        port: 0 picks a free one.
+        say: receives the address, and the token if one is required.
 
     Raises:
-        UsageError: settings, keys or the token are at fault, or the address can't be had.
+        UsageError: invalid settings, keys or token, or an unavailable address.
     """
     runs, token = LiveRuns(options), token_from(os.environ, TOKEN_VARIABLE)
     is_open = host not in LOOPBACK
@@ -254,13 +254,13 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
 
 
 class Entry:
-    """Asks browsers for the token, and gives them a cookie for it."""
+    """Asks browsers for the token, and sets a cookie for it."""
 
     def __init__(self, token: str) -> None:
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request without the token; static files are for everybody."""
+        """Answer a request without the token; static files need none."""
         request = Request(scope, receive)
         if request.url.path.startswith("/static/"):
             request.scope["path_params"] = {"name": request.url.path.removeprefix("/static/")}
@@ -278,11 +278,11 @@ class Entry:
 
 
 async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
-    """A run as server-sent events, until it ends.
+    """Stream a run as server-sent events until it ends.
 
     Args:
-        run: under way or ended.
-        after: id of the last event that the reader saw, `LIFE-NUMBER`; all are sent again where the life is another.
+        run: in progress or ended.
+        after: id of the last event received, `LIFE-NUMBER`; all are sent again if the life differs.
     """
     life, _, number = after.partition("-")
     sent = int(number) if life == run.life and number.isdecimal() and len(number) < _LONGEST_NUMBER else 0
@@ -311,7 +311,7 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
 
 
 async def static(request: Request) -> Response:
-    """A style sheet, or the script; browsers may keep it, as its address changes with it."""
+    """Serve a style sheet or the script; browsers may cache it, as its address changes with the content."""
     name = request.path_params["name"]
     if name not in views.STATIC:
         raise HTTPException(404)
@@ -320,10 +320,10 @@ async def static(request: Request) -> Response:
 
 
 def choices(given: QueryParams) -> dict[str, Any]:
-    """The form as `RunOptions` take it; empty fields are left out.
+    """Convert the form to choices for `RunOptions`; empty fields are left out.
 
     Raises:
-        UsageError: a pattern with an empty place.
+        UsageError: a question pattern with an empty slot.
     """
     entered = {name: value for name in given if (value := given[name].strip())}
     chosen: dict[str, Any] = {"question": entered.get("question", "")}
@@ -349,13 +349,13 @@ async def _form(request: Request) -> QueryParams:
     return QueryParams(body.decode(errors="replace"))
 
 
-@lru_cache(maxsize=4)  # a reader opens many records of a report
+@lru_cache(maxsize=4)  # readers open many records of a report
 def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
-    """The records behind a run's report, by key; none where the ledger does not hold the run.
+    """Load the records behind a run's report, by key; none if the ledger lacks the run.
 
     Args:
-        run_id: of the run.
-        made: when the report was; a run that was resumed has another, on more records.
+        run_id: the run's id.
+        made: creation time of the report; a resumed run has a new report on more records.
     """
     from ..state import state_of  # noqa: PLC0415  agents take most of a second
 
@@ -366,7 +366,7 @@ def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
 
 
 def _ended_run_page(run_id: str, root: Path) -> str:
-    """The page of a run that this server is not working on."""
+    """Render the page of a run that is not in progress on this server."""
     run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
     if run is None:
         if not (root / run_id).is_dir():
@@ -385,7 +385,7 @@ def _to_run(run_id: str) -> Response:
 
 
 def _error_page(_: Request, error: Exception) -> Response:
-    """A page of one line."""
+    """Render an error as a one-line page."""
     status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
     if isinstance(error, UsageError):
         status, line = 400, str(error)

@@ -1,6 +1,6 @@
-"""Who may use our HTTP servers, and how much of them: their own pages, under their own name, with the token if any.
+"""Access control and limits of the HTTP servers: only their own pages, under their own name, with the token if set.
 
-A name that another site binds to this machine is recognised by its `Host`, another site's page by its `Origin`:
+DNS rebinding is recognised by the `Host` header, another site's page by its `Origin`:
 https://owasp.org/www-community/attacks/DNS_Rebinding, https://www.rfc-editor.org/rfc/rfc6454#section-7.
 """
 
@@ -26,26 +26,26 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COOKIE = "willowbark"
 _SHORTEST_TOKEN = 16  # characters
 _POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
-MOST_CONNECTIONS = 256  # at once; processes may have 1,024 files open, as a rule
+MOST_CONNECTIONS = 256  # at once; processes usually may have 1,024 files open
 REQUEST_S = 10.0  # for the head of a request, and again for its body
-_STOP_S = 2  # for requests under way when the server ends
+_STOP_S = 2  # for requests in progress when the server stops
 _LONGEST_BODY = 4 << 20  # bytes
 
 
 class Guarded:
-    """An application that answers only its own pages, and programs that name no page.
+    """An application that answers only its own pages, and programs that send no origin.
 
     Args:
-        inner: the application.
+        inner: the wrapped application.
         any_name: accept any host name, not only the loopback's; such a server needs a token.
-        headers: of every answer that does not set them itself.
+        headers: added to every answer that does not set them itself.
     """
 
     def __init__(self, inner: ASGIApp, *, any_name: bool = False, headers: Mapping[str, str] | None = None) -> None:
         self._inner, self._any_name, self._headers = inner, any_name, headers or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse one of another site or under another name."""
+        """Answer a request, or refuse one from another site or under another name."""
         if scope["type"] == "lifespan":
             await self._inner(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class Guarded:
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname
-        except ValueError:  # a bracket without its other one, say
+        except ValueError:  # for example an unmatched bracket
             name = None
         refusal: PlainTextResponse | None = None
         if name is None:
@@ -90,7 +90,7 @@ class Guarded:
 
 
 async def _read_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
-    """The body of a request, or the refusal of one that is late, long, or JSON that can't be read."""
+    """Return a request's body, or a refusal if it is late, too long, or invalid JSON."""
     body, more = b"", True
     try:
         async with asyncio.timeout(REQUEST_S):
@@ -104,18 +104,18 @@ async def _read_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextRes
             json.loads(body)
     except TimeoutError:
         return PlainTextResponse("refused: the request did not come in time\n", 408)
-    except (ValueError, RecursionError):  # no JSON, a number of too many digits, or too many levels
+    except (ValueError, RecursionError):  # not JSON, too many digits, or nested too deeply
         return PlainTextResponse("refused: the request is no JSON that can be read\n", 400)
     return body
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that must bring its request in time; where there are too many, the oldest without one ends."""
+    """A connection that must send its request in time; if there are too many, the oldest without one is closed."""
 
     _waits: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        """Take a connection in, in the place of another where all are taken."""
+        """Accept a connection, in place of another if all are taken."""
         if len(self.connections) >= MOST_CONNECTIONS:
             idle = (each for each in self.connections if isinstance(each, BoundedConnection) and each._waits)
             oldest = min(idle, key=lambda each: cast(asyncio.TimerHandle, each._waits).when(), default=None)
@@ -127,7 +127,7 @@ class BoundedConnection(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take in a piece; the clock stops while a request is being answered, and starts with the next one."""
+        """Receive data; the clock stops while a request is being answered, and restarts with the next one."""
         self._wait()
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete and self._waits is not None:
@@ -151,13 +151,13 @@ class BoundedConnection(H11Protocol):
 
 
 class Tokened:
-    """An application that answers only requests that bear the token.
+    """An application that answers only requests with the token.
 
     Args:
-        inner: the application.
-        token: as `token_from` gives it, or made.
-        variable: of the environment, named to those who lack the token.
-        entry: answers those who lack it, instead of a line; browsers may then send it as a cookie.
+        inner: the wrapped application.
+        token: from `token_from`, or generated.
+        variable: environment variable to mention in a refusal.
+        entry: answers requests without the token, in place of a line; browsers may then send a cookie.
     """
 
     def __init__(self, inner: ASGIApp, token: str, variable: str, entry: ASGIApp | None = None) -> None:
@@ -165,7 +165,7 @@ class Tokened:
         self._expected, self._cookie = f"Bearer {token}".encode(), cookie_of(token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it; comparing takes the same time whatever is sent."""
+        """Answer a request, or refuse it; tokens are compared in constant time."""
         is_known = scope["type"] == "lifespan"
         if not is_known:
             headers = Headers(scope=scope)
@@ -183,15 +183,15 @@ class Tokened:
 
 
 def cookie_of(token: str) -> str:
-    """What a browser keeps in place of the token, as other servers of the same name are sent it too."""
+    """Derive the cookie's value from the token, as browsers also send cookies to other servers of the same name."""
     return hashlib.sha256(f"{COOKIE}: {token}".encode()).hexdigest()
 
 
 def token_from(environ: Mapping[str, str], variable: str) -> str | None:
-    """The token that a variable of the environment holds; None where it holds none.
+    """Read the token from an environment variable; None if it is unset.
 
     Raises:
-        UsageError: it is short enough to be guessed, or no header can hold it.
+        UsageError: the token is too short, or not valid in a header.
     """
     token = environ.get(variable, "").strip()
     if token and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
@@ -200,10 +200,10 @@ def token_from(environ: Mapping[str, str], variable: str) -> str | None:
 
 
 def listening_at(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
+    """Open a listening socket; port 0 picks a free port.
 
     Raises:
-        UsageError: address or port can't be had.
+        UsageError: the address or port is unavailable.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -214,14 +214,14 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 
 def tell_token(token: str | None, variable: str, say: Callable[[str], None]) -> str:
-    """Say which token is required, and make one where none is named; gives it."""
+    """Print the required token, generating one if none is given, and return it."""
     made = token or secrets.token_urlsafe(32)
     say(f"Token: as {variable} says" if token else f"Token: {made}")
     return made
 
 
 async def serve_bounded(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve an application until the process is asked to end, over connections that are bounded."""
+    """Serve an application over a limited number of connections until the process is terminated."""
     config = uvicorn.Config(
         app,
         http=BoundedConnection,

@@ -1,7 +1,7 @@
-"""The runs that the server is working on: each in a thread with a loop of its own, so that no page waits for one.
+"""The server's runs in progress, each in a thread with its own event loop, so that no page waits for a run.
 
-Events of a run are kept while the server lives, so that a page that comes late or comes back sees all of them. What
-must outlive the server is in the ledger, as with every other face.
+A run's events are kept in memory, so that a page opened later or again sees all of them. What must outlive the
+server is in the ledger, as with every other interface.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
     from willowbark.agents.digest import EvidenceLine
 
-MOST_AT_ONCE = 6  # runs under way; each keeps a core busy while it reads
+MOST_AT_ONCE = 6  # runs in progress; each keeps a core busy while reading
 _MOST_LINES = 6  # of what a specialist found
 _MOST_KEPT = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
@@ -38,33 +38,33 @@ _Events = AsyncGenerator[AgentEvent, None]
 
 
 class Found(NamedTuple):
-    """What one specialist found in a round."""
+    """The findings of one specialist in a round."""
 
     round: int
     agent: str
     summary: str
     lines: "Sequence[EvidenceLine]"
-    """The most telling results, with their quotes."""
+    """The most important results, with their quotes."""
 
 
 class LiveRun:
-    """A run under way and its events; for use in the server's loop.
+    """A run in progress and its events; for use in the server's event loop.
 
     Args:
-        folder: of the run, made.
+        folder: the run's existing folder.
         question: as asked.
         offline: whether a local library is searched.
 
     Attributes:
-        life: tells this life of the run from others: a resumed run repeats its earlier events.
+        life: distinguishes a resumed run, which repeats its earlier events.
         board: the sources, and the current activity.
-        agents: what each does, or did last.
-        found: by specialists, in every round.
+        agents: current or latest activity of each.
+        found: the specialists' findings in all rounds.
         rounds: the judge's assessments, as JSON content.
-        events: every event; without its data, except for searches.
-        stopping: whether somebody asked for a report of what was found so far.
-        request: the candidates that a person is asked about; None while nobody is.
-        outcome: result of the run; None while it goes on.
+        events: all events, without data except for searches.
+        stopping: whether the user asked for a report of what was found so far.
+        request: the candidates that a person is asked about; None if nobody is being asked.
+        outcome: result of the run; None until it ends.
     """
 
     def __init__(self, folder: RunFolder, question: str, *, offline: bool) -> None:
@@ -87,18 +87,18 @@ class LiveRun:
 
     @property
     def activity(self) -> str:
-        """What the run is doing, or waiting for."""
+        """What the run is doing or waiting for."""
         if self.stopping:
             return "stopping: reporting what was found"
         return "waiting for your approval of the candidates" if self.request else self.board.activity
 
     async def changed(self, seconds: float) -> None:
-        """Wait until something happens, at most so long."""
+        """Wait for a change, at most so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), seconds)
 
     def start(self, stream: Callable[[], _Events], settings: Settings) -> None:
-        """Start the run in a thread of its own; it goes on whether or not anybody looks."""
+        """Start the run in its own thread; it continues without a viewer."""
 
         async def live() -> Outcome:
             self._run_loop = asyncio.get_running_loop()
@@ -124,13 +124,13 @@ class LiveRun:
         self._notify()
 
     def answer(self, answer: "ApprovalAnswer") -> None:
-        """Pass on what a person decided; nothing where nobody is asked any more."""
+        """Pass on a person's decision; ignored if nobody is being asked any more."""
         self._ask(None)
         if (waiting := self._answer) is not None:
             self._in_run(lambda: None if waiting.done() else waiting.set_result(answer))
 
     async def ask_person(self, request: "ApprovalRequest") -> "ApprovalAnswer":
-        """Show candidates on the page and wait for an answer; called by the run, in its own loop."""
+        """Show candidates on the page and wait for an answer; called by the run, in its own event loop."""
         self._answer = asyncio.get_running_loop().create_future()
         self._in_server(self._ask, request)
         try:
@@ -149,7 +149,7 @@ class LiveRun:
                 self._run_loop.call_soon_threadsafe(job)
 
     def _note(self, event: AgentEvent) -> None:
-        """Take in one event: specialists work from a search to their findings, the judge from the last findings on."""
+        """Record an event: specialists are active until their findings, the judge from the last findings on."""
         self.board.note(event)
         if event.type in ("synthesizing", "complete"):
             self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
@@ -175,7 +175,7 @@ class LiveRun:
         self._notify()
 
     def _end(self, outcome: Outcome) -> None:
-        outcome.events.clear()  # they hold every record; what the page shows is in `events`
+        outcome.events.clear()  # they contain every record; the page shows `self.events`
         self.outcome, self._ended_at = outcome, time.monotonic()
         self._notify()
 
@@ -188,14 +188,14 @@ class LiveRuns:
     """The runs of one server, in the current folder's workspace.
 
     Args:
-        options: of every run, without a question.
+        options: for every run, without a question.
 
     Attributes:
-        settings: of the options.
-        known: runs under way and the latest that ended, by id.
+        settings: from the options.
+        known: runs in progress and the latest ended ones, by id.
 
     Raises:
-        UsageError: settings or keys are at fault.
+        UsageError: invalid settings or keys.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -211,7 +211,7 @@ class LiveRuns:
         """Load the team and open the sources in the background."""
 
         def load() -> Endpoints:
-            from ..run import research, resume  # noqa: F401, PLC0415  the team takes seconds, and pages need none of it
+            from ..run import research, resume  # noqa: F401, PLC0415  takes seconds, and pages don't need it
 
             return self._open.enter_context(self._options.sources_at(self.settings))
 
@@ -219,19 +219,19 @@ class LiveRuns:
 
     @property
     def root(self) -> Path:
-        """Where run folders are made."""
+        """Folder for run folders."""
         return self.settings.output.directory
 
     @property
     def under_way(self) -> list[LiveRun]:
-        """The runs that have not ended, the latest first."""
+        """Runs in progress, the latest first."""
         return [run for run in reversed(self.known.values()) if run.outcome is None]
 
     async def ask(self, choices: Mapping[str, Any]) -> LiveRun:
-        """Begin a run with the server's options and somebody's choices over them.
+        """Start a run with the server's options, overridden by the user's choices.
 
         Raises:
-            UsageError: question, choices, model, ledger or folder are at fault, or too many runs are under way.
+            UsageError: invalid question, choices, model, ledger or folder, or too many runs in progress.
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
@@ -248,10 +248,10 @@ class LiveRuns:
         return await self._begin(folder, question, settings, start, endpoints)
 
     async def resume(self, run_id: str) -> LiveRun:
-        """Resume a run, or join it where it is under way.
+        """Resume a run, or return it if it is in progress.
 
         Raises:
-            UsageError: no such run, a complete one, one that another process works on, or too many are under way.
+            UsageError: no such run, a complete one, one that another process works on, or too many in progress.
         """
         if (run := self.known.get(run_id)) is not None and run.outcome is None:
             return run
@@ -271,7 +271,7 @@ class LiveRuns:
         return await self._begin(folder, kept.question, settings, start, endpoints)
 
     async def settle(self, seconds: float) -> None:
-        """Stop what is under way, and wait for it to keep what it found; it can be resumed."""
+        """Stop the runs in progress, and wait for them to save what they found; they can be resumed."""
         under_way = self.under_way
         for run in under_way:
             run.cancel()
@@ -296,7 +296,7 @@ class LiveRuns:
         start: Callable[..., _Events],
         endpoints: Endpoints,
     ) -> LiveRun:
-        """Start a run and wait for its first event: without one, question, options, model or ledger are at fault."""
+        """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         run = LiveRun(folder, question, offline=settings.library.path is not None)
 
         def stream() -> _Events:

@@ -1,4 +1,4 @@
-"""What the pages show: jinja2 templates (`*.html` beside this file) in which every text is escaped."""
+"""Content of the pages, from jinja2 templates (`*.html` beside this file) that escape every text."""
 
 import hashlib
 import json
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
     from ..events import AgentEvent
 
 STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
-"""Files that pages load, and the packages that hold them."""
+"""Files that pages load, and the packages that contain them."""
 EXAMPLES = (
     "Which existing drugs could prevent migraine attacks?",
     "Which existing drugs could help people quit smoking?",
     "Is propranolol better than flunarizine for migraine?",
     "Which drugs should be avoided in migraine?",
 )
-"""Questions that the bundled library can answer too."""
+"""Example questions, which the bundled library can answer too."""
 _WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
 
 
 @cache
 def static_file(name: str) -> bytes:
-    """A style sheet, or the script."""
+    """Read a style sheet or the script."""
     return resources.files(STATIC[name]).joinpath(name).read_bytes()
 
 
 @cache
 def static_address(name: str) -> str:
-    """The address of a static file; it changes with the content, so that browsers may keep it."""
+    """Return a static file's address, which changes with the content so that browsers may cache the file."""
     return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
 
 
 @cache
 def _templates() -> Environment:
-    """The templates; what they print loses invisible characters and is escaped unless it is markup."""
+    """Load the templates; their output is stripped of invisible characters, and escaped unless it is markup."""
     environment = Environment(
         loader=FileSystemLoader(str(resources.files(__package__))),
         autoescape=True,
@@ -64,31 +64,31 @@ def _templates() -> Environment:
         trim_blocks=True,
         finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
     )
-    filters = {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _started}
+    filters = {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
     environment.filters |= {**filters, "log_line": log_line}
     return environment
 
 
 def page(template: str, **content: Any) -> str:
-    """A whole page."""
+    """Render a whole page."""
     common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
     return _templates().get_template(template).render({**common, **content})
 
 
 def part(name: str, *content: Any) -> Markup:
-    """A part of a page that changes while it is shown: `board`, `approval` or `log_line`."""
+    """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
     macro = getattr(_templates().get_template("parts.html").module, name)
-    return Markup(macro(*content))  # noqa: S704  made by a template, which escapes
+    return Markup(macro(*content))  # noqa: S704  rendered by a template, which escapes
 
 
 def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wrong: str | None = None) -> str:
-    """The form for a question.
+    """Render the form for a question.
 
     Args:
         settings: the defaults.
-        given: what was entered, by field; `kind` chooses a pattern in place of a free question.
-        live: runs under way.
-        wrong: why it could not be asked; None shows nothing.
+        given: form entries by field; `kind` selects a pattern in place of a free question.
+        live: runs in progress.
+        wrong: error to show; None shows none.
     """
     research = settings.research
     pattern = next((text for name, text in QUESTIONS.items() if name == given.get("kind")), None)
@@ -122,8 +122,8 @@ def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wr
     )
 
 
-def _started(row: RunRow) -> str:
-    """When a run began, from its id; the id where it tells nothing."""
+def _format_start(row: RunRow) -> str:
+    """Format a run's start from its id, or return the id if it contains no time."""
     try:
         return f"{datetime.strptime(row.run_id[:15], '%Y%m%d-%H%M%S'):%Y-%m-%d %H:%M}"
     except ValueError:
@@ -131,7 +131,7 @@ def _started(row: RunRow) -> str:
 
 
 def log_line(event: "AgentEvent") -> Markup:
-    """An event as a line of the log."""
+    """Render an event as a line of the log."""
     word, text = _WORDS.get(event.type, event.type.replace("_", " ")), event.message.replace("**", "").replace("`", "")
     if event.call is not None and event.agent is not None:
         source, arguments = source_of(event.call["tool"]), event.call["arguments"]
@@ -139,7 +139,7 @@ def log_line(event: "AgentEvent") -> Markup:
             values = json.loads(arguments).values()
             arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
         except (ValueError, AttributeError):
-            pass  # shown as the model made them up
+            pass  # shown as the model wrote them
         text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
     return part("log_line", event, word, text)
 
@@ -151,20 +151,20 @@ def ended_page(
     assessments: Sequence[Mapping[str, Any]],
     report: "ResearchReport | None" = None,
 ) -> str:
-    """A run that is not under way: its report and everything that can be done with it, or how far it came."""
+    """Render a run that is not in progress: its report with all actions, or how far it got."""
     shown: dict[str, Any] = {"run_id": run_id, "question": question, "status": status, "assessments": assessments}
     shown["can_resume"] = status in UNFINISHED
     if report is None:
         return page("stopped.html", **shown)
     markup, first = _render_report(run_id, report.to_json())
     shown |= {"title": report.title, "question": report.research_question, "main": first}
-    shown["report"] = Markup(markup)  # noqa: S704  the report's own page, in which every text was escaped
+    shown["report"] = Markup(markup)  # noqa: S704  the report's own page, with every text escaped
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
 
-@lru_cache(maxsize=8)  # a reader goes back and forth between a few reports, whose pictures take seconds to draw
+@lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
 def _render_report(run_id: str, content: str) -> tuple[str, str]:
-    """A report's JSON as markup, whose citations lead to the records cited, and the id of its first section."""
+    """Render a report's JSON as markup with citations linked to records; also return the id of its first section."""
     from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
 
@@ -173,13 +173,13 @@ def _render_report(run_id: str, content: str) -> tuple[str, str]:
 
 
 def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evidence | None") -> str | None:
-    """What a report takes from a record beside the record's own text, with the passages marked; None without a record.
+    """Render a record's text with the cited passages marked, beside the report's data on it; None without a record.
 
     Args:
-        run_id: of the run.
+        run_id: the run's id.
         report: its report.
-        number: of the record among the references.
-        record: as the run found it; None where it is not kept.
+        number: the record's number among the references.
+        record: as the run found it; None if it is not stored.
     """
     from willowbark.agents.report.forms.links import record_name, url_of  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
@@ -206,7 +206,7 @@ def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evi
 
 
 def mark_passages(text: str, passages: Iterable[str]) -> list[tuple[str, bool]]:
-    """A text in pieces, each with whether it belongs to one of the passages; white space may differ.
+    """Split a text into pieces, each with whether it belongs to a passage; white space may differ.
 
     >>> mark_passages("Pain fell. It  rose.", ["It rose."])
     [('Pain fell. ', False), ('It  rose.', True)]

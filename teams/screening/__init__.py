@@ -1,8 +1,8 @@
-"""Screening: many conditions at once, over a local library, in three stages that go on where they were stopped.
+"""Screening: many conditions at once, in three stages that continue where they were interrupted.
 
-1. search: each condition to the keys of its records;
-2. read: each record for each drug and condition once, by the hash of what is read, across conditions and calls;
-3. conclude: candidates by condition, as an ordinary run appraises and ranks them, to a matrix condition by drug.
+1. search: find the keys of each condition's records;
+2. read: read each record once for each drug and condition, identified by hash, across conditions and calls;
+3. conclude: appraise and rank candidates as in an ordinary run, into a matrix of conditions by drugs.
 """
 
 from .course import Screening, read_names, screen

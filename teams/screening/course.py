@@ -34,26 +34,26 @@ from .tables import Table, csv_rows
 CONDITION_COLUMNS = ("condition", "disease", "name")
 DRUG_COLUMNS = ("drug", "name")
 MOST_RECORDS = 300
-"""Of a condition, from each source."""
-_MOST_IN_QUERY = 20  # drugs; of more, all records on the condition are looked through
+"""Records of a condition from each source."""
+_MOST_IN_QUERY = 20  # drugs; with more, all records on the condition are searched
 _UNIT = 100  # readings
 _CONDITIONS_A_PART = 25
 
 
 @dataclass
 class Screening:
-    """What a screening did, and where its results are."""
+    """Statistics of a screening, and where its results are."""
 
     out: Path
     conditions: int = 0
     empty: list[str] = field(default_factory=list)
     """Conditions without a record."""
     refused: list[str] = field(default_factory=list)
-    """Conditions that cannot be asked about, and why."""
+    """Conditions that cannot be searched, and why."""
     records: int = 0
-    """Of all conditions; one on several counts for each."""
+    """Records of all conditions; a record on several counts once for each."""
     readings: int = 0
-    """Different ones that were needed."""
+    """Distinct readings needed."""
     read_now: int = 0
     read_s: float = 0.0
     cells: int = 0
@@ -61,14 +61,14 @@ class Screening:
 
 
 def read_names(file: Path, columns: Sequence[str]) -> list[str]:
-    """The names that a CSV file lists, each once.
+    """Read the distinct names in a CSV file.
 
     Args:
-        file: with a line of headings; commas, semicolons or tabs.
-        columns: headings under which they may stand; the first that is there counts.
+        file: has a header line; separated by commas, semicolons or tabs.
+        columns: headings that may hold the names; the first one present is used.
 
     Raises:
-        UsageError: it cannot be read, has none of these columns, or holds no name.
+        UsageError: the file cannot be read, has none of these columns, or contains no name.
     """
     try:
         header, rows = csv_rows(file.read_text(encoding="utf-8-sig").splitlines(keepends=True))
@@ -103,18 +103,18 @@ def screen(
     """Screen conditions for drugs, over a library or the public sources.
 
     Args:
-        conditions: as anybody writes them.
-        library: searched in the sources' place; None asks the sources themselves.
-        engine: reads.
-        out: tables and results; what earlier calls left there is not done again.
-        drugs: those alone to look for; none looks for all.
-        most: records of a condition from each source.
-        tell: gets a line on what happens.
-        endpoints: where the sources are; the public ones by default.
-        limiter: keeps the sources' limits; shared by the processes of this user by default.
+        conditions: names in free text.
+        library: searched instead of the sources; None searches the sources.
+        engine: reads the records.
+        out: folder for tables and results; work of earlier calls found there is not repeated.
+        drugs: search only for these; empty searches for all.
+        most: records per condition from each source.
+        tell: receives progress lines.
+        endpoints: of the sources; the public ones by default.
+        limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
 
     Raises:
-        UsageError: a folder or a table cannot be read or written, or a drug is not known.
+        UsageError: a folder or a table cannot be read or written, or a drug is unknown.
     """
     unknown = [name for name in drugs if canonical_drug(name) is None]
     if unknown:
@@ -151,9 +151,9 @@ async def _search(
     refused: list[str],
     tell: Callable[[str], None],
 ) -> dict[str, Search]:
-    """What is found on each condition; what earlier calls found is taken from the table.
+    """Search for each condition; results of earlier calls come from the table.
 
-    A condition whose search failed is refused, and asked again by the next call.
+    A condition whose search failed is added to `refused`, and searched again by the next call.
     """
     names, found = list(asked), dict[str, Search]()
     known = {row["search"]: row["keys"] for row in table.rows()}
@@ -166,7 +166,7 @@ async def _search(
             search = _hash(origin.digest, query, most)
             row = {"search": search, "condition": name, "query": query}
             is_new = search not in known
-            if is_new and (kept := origin.kept(search)):  # stopped between the records and the table
+            if is_new and (kept := origin.kept(search)):  # interrupted between storing records and table
                 known[search] = list(kept)
             elif is_new:
                 records = dict[str, Evidence]()
@@ -198,14 +198,16 @@ def _hash(*parts: object) -> str:
 
 
 def _name_of_reading(document: Document, drug: str, condition: str) -> str:
-    """What a reading follows from, as a hash: the text, its types, drug, condition, who reads, and what it tells."""
+    """Hash everything that determines a reading: text, types, drug, condition, reader, and fields of the result."""
     reader = load_reader()
     about = document.whole, document.offset, document.types, drug, condition
     return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
-def _needed(asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin) -> Iterator[dict[str, Any]]:
-    """What has to be read, condition by condition; the same text for the same drug and condition comes once."""
+def _list_due(
+    asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin
+) -> Iterator[dict[str, Any]]:
+    """Yield what needs reading, by condition; the same text for the same drug and condition comes once."""
     seen = set[str]()
     for name, question in asked.items():
         condition = condition_of(question)
@@ -228,13 +230,13 @@ def _read(
     done: Screening,
     tell: Callable[[str], None],
 ) -> dict[str, str]:
-    """Read what was not read before; gives all readings by hash, as JSON."""
+    """Read what was not read before; return all readings by hash, as JSON."""
     kept = {row["hash"]: row["reading"] for row in table.rows()}
     began, shown = time.monotonic(), 0.0
 
     def units() -> Iterator[Unit]:
         unit = list[dict[str, Any]]()
-        for row in _needed(asked, searches, origin):
+        for row in _list_due(asked, searches, origin):
             done.readings += 1
             if row["hash"] not in kept:
                 unit.append(row)
@@ -256,10 +258,10 @@ def _read(
 
 
 class KeptReader:
-    """Gives the readings of a table; reads what is not in it.
+    """Returns the readings of a table; reads what it lacks.
 
     Attributes:
-        read_anew: how many were not in the table.
+        read_anew: number of readings not in the table.
     """
 
     def __init__(self, kept: Mapping[str, str]) -> None:
@@ -282,7 +284,7 @@ async def _conclude(
     kept: Mapping[str, str],
     tell: Callable[[str], None],
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
-    """The candidates of each condition, those with a verdict first, best first, and the records by key."""
+    """Rank the candidates of each condition, those with a verdict first; return them with the records by key."""
     found = {}
     async with origin.open() as transport:
         databases = origin.databases(transport)
@@ -293,7 +295,7 @@ async def _conclude(
                 entries = [record for source in databases for record in (await source.look_up(name, *names)).records]
                 pool = [*pool, *entries]
                 candidates = appraise_candidates(question, pool, readings)
-            # Beyond the verdicts, how many records on the condition name a drug tells more than any other order.
+            # Without a verdict, the number of records that name the drug is the most informative order.
             candidates.sort(key=lambda each: (not each.has_verdict, -len(each.records) * (not each.has_verdict)))
             found[name] = candidates, {record.key: record for record in pool}
             if place % _CONDITIONS_A_PART == 0:

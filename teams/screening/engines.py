@@ -1,4 +1,4 @@
-"""Who reads: this process, or Ray (https://docs.ray.io), for many cores and machines."""
+"""Engines that read: this process, or Ray (https://docs.ray.io) for many cores and machines."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -9,13 +9,13 @@ from willowbark.tools.http.limiter import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
 Unit = tuple[str, Sequence[dict[str, Any]]]
-"""A name, and what is to be read: `hash`, `title`, `text`, `types`, `drug`, `condition`."""
+"""A name, and what to read: `hash`, `title`, `text`, `types`, `drug`, `condition`."""
 Engine = Callable[[Iterable[Unit]], Iterator[tuple[str, list[dict[str, str]]]]]
-"""Reads units, in any order: gives their names, and rows of `hash` and `reading`."""
+"""Reads units, in any order; yields their names, and rows of `hash` and `reading`."""
 
 
 def read_unit(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Read what a unit holds; a process loads the reader once."""
+    """Read a unit; each process loads the reader once."""
     reader, found = load_reader(), []
     for row in rows:
         document = Document.cut(row["title"], row["text"], tuple(row["types"]))
@@ -31,10 +31,10 @@ def read_here(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]
 
 
 def engine_of(name: str) -> Engine:
-    """The engine of a name: `local`, `ray` (this machine, or the cluster it belongs to), `ray://HOST:PORT`.
+    """Look up an engine: `local`, `ray` (this machine, or the cluster it belongs to), `ray://HOST:PORT`.
 
     Raises:
-        UsageError: there is none of this name, Ray is missing, or it cannot be reached.
+        UsageError: no such engine, or Ray is missing or unreachable.
     """
     if name == "local":
         return read_here
@@ -53,22 +53,22 @@ def engine_of(name: str) -> Engine:
 
 
 class ClusterLimiter(RateLimiter):
-    """Keeps the limits of sources for all of a Ray cluster: an actor for each source, asked from any node."""
+    """Enforces the sources' rate limits for a whole Ray cluster, with one actor per source."""
 
     async def wait(self, name: str, per_second: float) -> float:
-        """Sleep until the next request to `name` may start; gives the seconds waited."""
+        """Sleep until the next request to `name` may start; return the seconds waited."""
         waited: float = await _limits_of(name).wait.remote(name, per_second)
         return waited
 
     def spend(self, name: str, per_day: int) -> bool:
-        """Count one request of a day's allowance; False where it is spent already."""
+        """Count one request of the daily allowance; return False if it is already used up."""
         import ray  # noqa: PLC0415  an extra
 
         return bool(ray.get(_limits_of(name).spend.remote(name, per_day)))
 
 
 def _limits_of(name: str) -> Any:
-    """The actor that keeps a source's limits; it outlives those who ask, and starts anew where its node is lost."""
+    """Return the actor that keeps a source's limits; it outlives its callers, and restarts if its node is lost."""
     import ray  # noqa: PLC0415  an extra
 
     actor = ray.remote(RateLimiter).options(
@@ -84,7 +84,7 @@ def _limits_of(name: str) -> Any:
 
 
 def read_on_ray(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Read on Ray: a task a unit, tried again wherever its worker or its node is lost, two for each core under way."""
+    """Read on Ray: one task per unit, retried if its worker or node is lost, with two tasks per core at a time."""
     import ray  # noqa: PLC0415  an extra
 
     read = ray.remote(num_cpus=1, max_retries=-1)(read_unit)

@@ -1,4 +1,4 @@
-"""Where the records of a screening come from: a local library, or the sources, each asked once for a condition."""
+"""Origins of a screening's records: a local library, or the sources, each searched once per condition."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,22 +20,22 @@ _SEARCHED = ("pubmed", "clinicaltrials")
 
 
 class Search(NamedTuple):
-    """What a search found."""
+    """Result of a search."""
 
     hash: str
-    """Of what was asked, and of whom."""
+    """Hash of the query and of what was searched."""
     keys: list[str]
-    """Of the records, best first."""
+    """Keys of the records, best first."""
 
 
 class Origin:
-    """Gives records.
+    """Provides the records of a screening.
 
     Args:
-        library: searched in the sources' place; None asks the sources.
-        out: folder of the screening; what the sources gave is kept there, and asked for once.
-        endpoints: where the sources are; the public ones by default.
-        limiter: keeps the sources' limits; shared by the processes of this user by default.
+        library: searched instead of the sources; None searches the sources.
+        out: folder of the screening; stores the sources' records, so that they are requested once.
+        endpoints: of the sources; the public ones by default.
+        limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
     """
 
     def __init__(
@@ -56,29 +56,29 @@ class Origin:
         self.about = library.summary if library else " and ".join(map(title_of, self._searched))
 
     def open(self) -> Transport:
-        """The way to the sources, to be closed."""
+        """Open a connection to the sources, which the caller closes."""
         return Transport(self._endpoints, limiter=self._limiter)
 
     def searched(self, transport: Transport) -> list[Source]:
-        """Those that are searched for studies."""
+        """Return the sources to search for studies."""
         return [source_class(name)(transport) for name in self._searched]
 
     def databases(self, transport: Transport) -> list[Source]:
-        """Those that are asked about drugs: of a library alone."""
+        """Return the sources to look drugs up in; only a library has some."""
         return [source_class(name)(transport) for name in self._databases]
 
     def keep(self, search: str, found: Mapping[str, Evidence]) -> None:
-        """Keep what the sources gave to a search; a library has it anyway."""
+        """Store the records that the sources found; a library needs no copy."""
         if self._library is None and found:
             rows = [{"key": key, "record": record.model_dump_json()} for key, record in found.items()]
             self._kept.write(search, rows)
 
     def kept(self, search: str) -> dict[str, Evidence]:
-        """The records of a search by key, where the sources were asked for it earlier."""
+        """Return the stored records of an earlier search of the sources, by key."""
         return {row["key"]: Evidence.model_validate_json(row["record"]) for row in self._kept.rows(search)}
 
     def records(self, search: Search) -> list[Evidence]:
-        """The records of a search as a run would rank them."""
+        """Return the records of a search, ranked as in a run."""
         held = {each.key: each for each in self._library.by_numbers(search.keys, "pubmed")} if self._library else None
         by_key = self.kept(search.hash) if held is None else held
         found = [by_key[key] for key in search.keys if key in by_key]

@@ -1,4 +1,4 @@
-"""The results of a screening: a matrix condition by drug and its evidence, as tables, and one page that shows both."""
+"""Results of a screening: a matrix of conditions by drugs and its evidence, as tables and on one page."""
 
 import csv
 import io
@@ -28,8 +28,8 @@ MATRIX = (
 )  # fmt: skip
 EVIDENCE = ("condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url")
 NO_VERDICT = "no verdict"
-"""Stands for the certainty of drugs that records on the condition name, but neither support nor contradict."""
-_MOST_SHOWN = 8  # records of a cell on the page; the table has all
+"""In place of a certainty, for drugs that records on the condition mention, but neither support nor contradict."""
+_MOST_SHOWN = 8  # records per cell of the page; the table has all
 
 Found = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
 
@@ -38,9 +38,9 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
     """Write `matrix` and `evidence`, as CSV and, where pyarrow is installed, as Parquet, and `screen.html`.
 
     Args:
-        out: their folder.
-        found: of each condition the candidates, best first, and the records by key.
-        questions: of each condition, as they were asked.
+        out: target folder.
+        found: for each condition the candidates, best first, and the records by key.
+        questions: the question asked for each condition.
         origin: of the records.
 
     Raises:
@@ -91,7 +91,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
 
 
 def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evidence]) -> list[dict[str, Any]]:
-    """The records on a drug, those first that its verdict rests on."""
+    """List the records on a drug, those behind its verdict first."""
     said = candidate.appraisal
     sides = dict.fromkeys(said.supporting, "supports") | dict.fromkeys(said.contradicting, "contradicts")
     rows = [
@@ -122,7 +122,7 @@ def _page(
     questions: Mapping[str, str],
     origin: Origin,
 ) -> str:
-    """The page, with all that it shows in it: it needs no server and loads nothing."""
+    """Render the self-contained page, which needs no server and loads nothing."""
     behind: dict[tuple[str, str], list[list[Any]]] = {}
     for row in evidence:
         shown = behind.setdefault((row["condition"], row["drug"]), [])

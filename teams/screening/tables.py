@@ -1,6 +1,6 @@
-"""Tables as folders of parts: Parquet where pyarrow is installed, otherwise gzipped JSON lines; either is read.
+"""Tables as folders of parts, written as Parquet if pyarrow is installed, otherwise as gzipped JSON lines.
 
-A part is written beside its place and moved there, so that it is whole or not there at all.
+Parts are written atomically: to a temporary file, then moved.
 """
 
 import csv
@@ -20,11 +20,11 @@ _LONGEST_CELL = 16_000_000  # characters
 
 
 def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[str, str] | str]]]:
-    """A table of commas, semicolons or tabs.
+    """Parse a table separated by commas, semicolons or tabs.
 
     Returns:
-        The headings in lower case, and of each row that is not empty the number of its line, and its cells by them, or
-        why it cannot be read.
+        The headings in lower case, and for each non-empty row its line number, and its cells by heading or why it
+        cannot be read.
     """
     csv.field_size_limit(_LONGEST_CELL)
     left = iter(lines)
@@ -52,7 +52,7 @@ def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[
 
 
 def has_parquet() -> bool:
-    """Whether pyarrow is installed."""
+    """Check whether pyarrow is installed."""
     return importlib.util.find_spec("pyarrow") is not None
 
 
@@ -60,7 +60,7 @@ class Table:
     """A folder of parts.
 
     Args:
-        folder: made with the first part.
+        folder: created with the first part.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -70,7 +70,7 @@ class Table:
         """Write a part.
 
         Raises:
-            UsageError: it cannot be written: the disk is full, say; what is there stays.
+            UsageError: it cannot be written, for example to a full disk; existing parts stay.
         """
         path = self.folder / f"{name}{'.parquet' if has_parquet() else '.jsonl.gz'}"
         if has_parquet():
@@ -92,10 +92,10 @@ class Table:
             raise UsageError(f"{path}: cannot be written ({why}); the same command goes on from there") from None
 
     def rows(self, name: str = "[!.]*") -> Iterator[dict[str, Any]]:
-        """All rows, part by part; or those of one part, none where it is missing.
+        """Yield all rows, part by part, or those of one part; none if it is missing.
 
         Raises:
-            UsageError: a part is damaged, or is Parquet and pyarrow is missing.
+            UsageError: a part is damaged, or is Parquet while pyarrow is missing.
         """
         for path in sorted(self.folder.glob(f"{name}.*")):
             try:
