@@ -1,4 +1,4 @@
-"""Faces: the command line, notebooks, AutoGen Studio; each is imported when it is asked for."""
+"""User interfaces: the command line, notebooks, AutoGen Studio, …; each is imported on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,5 +14,5 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     except ModuleNotFoundError as error:
         if error.name != f"{__name__}.{name}":
-            raise  # what the face itself needs is missing
+            raise  # a dependency of the interface is missing
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

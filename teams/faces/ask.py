@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
     from willowbark.agents.report.model import ResearchReport
 
-_GRACE_S = 10.0  # for a partial report after Ctrl-C; a second Ctrl-C ends the wait
-_STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, an orderly stop, a closed terminal; Windows lacks the last
+_GRACE_S = 10.0  # to wait for a partial report after Ctrl-C; a second Ctrl-C ends the wait
+_STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a termination request, a closed terminal; Windows lacks the last
 _Events = AsyncGenerator[AgentEvent, None]
 
 
@@ -59,10 +59,10 @@ class Outcome:
     """Traceback of an unexpected exception."""
     cancelled: bool = False
     may_stand_in: bool = False
-    """Whether the baseline analyst may write the report where the model failed."""
+    """Whether the baseline analyst may write the report if the model fails."""
 
     def note(self, event: AgentEvent) -> None:
-        """Take in one event."""
+        """Record one event."""
         self.events.append(event)
         if event.type == "complete":
             self.report = event.report
@@ -80,12 +80,12 @@ class Outcome:
 
     @property
     def model_failed(self) -> bool:
-        """Whether the baseline analyst wrote the report because the model failed, which was not asked for."""
+        """Whether the baseline analyst wrote the report because the model failed, without being allowed to."""
         return bool(getattr(self.report, "model_failed", False)) and not self.may_stand_in
 
     @property
     def unanswered(self) -> bool:
-        """Whether sources were asked and none answered."""
+        """Whether sources were searched and none answered."""
         asked, answered = getattr(self.report, "search_log", []), getattr(self.report, "sources_searched", [])
         return bool(asked) and not answered
 
@@ -95,10 +95,10 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
 
     Args:
         options: of the run, with the question.
-        stream: runs it; None takes the research team.
+        stream: starts the run; None uses the research team.
 
     Raises:
-        UsageError: question, configuration, model or folder are at fault; nothing was written.
+        UsageError: invalid question, configuration, model or folder; nothing was written.
     """
     settings, shown = options.chosen(), options.shown
     if options.settings is None and shown.out is None and (directory := directory_of_stray_file()) is not None:
@@ -111,7 +111,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
     elif options.endpoints is None and settings.library.path != "bundled":
-        library_of(settings.library)  # a bad folder is reported before anything is shown
+        library_of(settings.library)  # an invalid folder is reported before anything is shown
     folder = RunFolder.create(settings.output.directory, question)
 
     def start(**given: Any) -> _Events:
@@ -159,7 +159,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
 def replay_run(run_id: str, shown: Shown) -> ExitCode:
     """Recreate a run's report from the ledger and say on stderr whether it equals the stored one.
 
-    It is written to a folder only where `shown.out` names one.
+    The report is written to a folder only if `shown.out` names one.
 
     Raises:
         LedgerError: no such run, one whose replies were dropped, or damaged content.
@@ -196,14 +196,14 @@ def _follow_on_terminal(
     question: str | None = None,
     client: "ChatCompletionClient | None" = None,
 ) -> Outcome:
-    """Follow a run to its end with progress, log and spans as they are asked for; the log replaces the progress.
+    """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
     Args:
-        start: begins the run, with the choices that a terminal makes: recorder, token, and who approves.
+        start: starts the run, with the terminal's choices for recorder, token and approval.
         settings: of the run.
-        shown: how it is shown.
-        folder: keeps the events of a run that is left at once; None keeps none.
-        question: shown before what the run needs is loaded; None leaves it to the run's own first event.
+        shown: display options.
+        folder: stores the events of a run that is aborted at once; None stores none.
+        question: shown before the run's modules load; None leaves this to the run's first event.
         client: closed at the end.
     """
     verbosity = shown.verbosity or int(shown.log_json)
@@ -259,33 +259,33 @@ async def follow(
 
     Args:
         events: of the run.
-        show: called with each.
+        show: called with each event.
         token: cancels the run.
         client: closed at the end.
-        end_at_once: called before a second signal ends the process, with what there is.
+        end_at_once: called with the outcome so far before a second signal ends the process.
 
     Raises:
-        UsageError: as the run raises it.
+        UsageError: raised by the run.
     """
     outcome, task, loop = Outcome(), asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
 
     def interrupt() -> None:
         outcome.cancelled = True
-        for number in signals:  # a handler of Python's own is called even while the loop is busy
+        for number in signals:  # a plain signal handler is called even while the event loop is busy
             loop.remove_signal_handler(number)
             signal.signal(number, leave if signal.Signals(number).name != "SIGHUP" else signal.SIG_IGN)
         token.cancel()
         loop.call_later(_GRACE_S, task.cancel)
 
     def leave(*_: object) -> None:
-        with suppress(Exception):  # whatever it is in the middle of
+        with suppress(Exception):  # whatever state the run is in
             end_at_once(outcome)
-        os._exit(ExitCode.CANCELLED)  # threads and agents are not waited for; the ledger bears a kill at any moment
+        os._exit(ExitCode.CANCELLED)  # doesn't wait for threads and agents; the ledger survives a kill at any moment
 
     signals = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
     if signals[-1] is not signal.SIGINT and signal.getsignal(signals[-1]) is signal.SIG_IGN:
-        signals.pop()  # `nohup`: the run is to outlive its terminal
+        signals.pop()  # `nohup`: the run should outlive its terminal
     async with AsyncExitStack() as stack:
         if client is not None:
             stack.push_async_callback(close, client)
@@ -299,7 +299,7 @@ async def follow(
         try:
             async for event in events:
                 outcome.note(event)
-                with suppress(OSError):  # a closed terminal, a full disk below a log: no reason to lose a run
+                with suppress(OSError):  # a closed terminal or a full disk under a log should not lose a run
                     log_event(event)
                     show(event)
         except UsageError:
@@ -307,7 +307,7 @@ async def follow(
         except asyncio.CancelledError:
             outcome.cancelled = True
             task.uncancel()
-        except Exception as error:  # noqa: BLE001  the outer edge: whatever a run raises becomes one line and a trace
+        except Exception as error:  # noqa: BLE001  top level: any exception becomes one line and a traceback
             outcome.error = one_line(f"{type(error).__name__}: {error}")
             outcome.trace = traceback.format_exc()
     if outcome.report is None and outcome.error is None and not outcome.cancelled:
@@ -316,7 +316,7 @@ async def follow(
 
 
 def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
-    """Write a run's report (its events where there is none) and its log into its folder.
+    """Write a run's report (or its events, without a report) and its log into its folder.
 
     Raises:
         UsageError: the folder cannot be written to.
@@ -333,7 +333,7 @@ def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
 
 
 def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
-    """Write the report, print it even where it cannot be written, and say on stderr how the run ended."""
+    """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
         keep(outcome, folder, settings)
         place, code = f"is in {folder.path}", outcome.exit_code

@@ -1,6 +1,6 @@
 """The command line: `willowbark ask`, `runs`, `show`, `resume`, `replay`, `diff`, `export`, `read`, `doctor`, ….
 
-Reports go to stdout, everything else to stderr. A face is imported when a command asks for it, so that `--help` answers
+Reports go to stdout, everything else to stderr. Each command imports its modules when called, so that `--help` answers
 at once.
 """
 
@@ -51,8 +51,8 @@ app.add_typer(watch, name="watch")
 
 
 def _run_ids() -> list[str]:
-    """Ids of runs, for shell completion; none where folder or settings are at fault."""
-    with suppress(Exception):  # a shell that asks while somebody types has no room for complaints
+    """List run ids for shell completion; none if folder or settings are invalid."""
+    with suppress(Exception):  # completion must not print errors while the user types
         kept = [run.run_id for run in faces.runs.runs_in_ledger()]
         return [faces.runs.LATEST, *faces.runs.run_ids(_runs_folder(None, None), kept)]
     return []
@@ -76,7 +76,7 @@ _FILE = {"metavar": "FILE"}
 
 
 def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
-    """Default and annotation of an option; None is what was not typed, and a flag that was not is False."""
+    """Declare an option's default and annotation; untyped options are None, untyped flags False."""
     if kind is bool:
         default = False
     return default, Annotated[kind if default is not None else kind | None, Option(*names, help=help_text, **more)]
@@ -136,7 +136,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
     "app_folder": _option(Path, "Studio's app folder.", "--folder", default=Path("build/studio"), **_DIR),
 }
-"""Every option by its name in `RunOptions`, its `shown`, or the command: default, and type with help."""
+"""All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
 _ASKED = (*_SERVED, "batch", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
@@ -145,9 +145,9 @@ _ASKED = (*_SERVED, "batch", "fallback", "max_iterations", "depth", "max_results
 def command(
     *more: str, group: typer.Typer = app, name: str | None = None, epilog: str | None = None
 ) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
-    """Make a function a command. Its keywords that `_OPTIONS` names are options, and so are `more`, which it gets too.
+    """Register a function as a command. Keywords listed in `_OPTIONS`, and `more`, become its options.
 
-    What it raises becomes one line on stderr and an exit code; what it returns is the exit code, None being 0.
+    Exceptions become one line on stderr and an exit code; the return value is the exit code, None meaning 0.
     """
 
     def register(function: Callable[..., int | None]) -> Callable[..., None]:
@@ -156,7 +156,7 @@ def command(
             message: object = None
             try:
                 code = function(**given) or 0
-                if not sys.stdout.closed:  # as it is after serving standard input and output
+                if not sys.stdout.closed:  # it is closed after serving standard input and output
                     sys.stdout.flush()
             except UsageError as error:
                 message, code = error, 2
@@ -185,7 +185,7 @@ def command(
         for each_name in more:
             default, annotation = _OPTIONS[each_name]
             parameters[each_name] = inspect.Parameter(each_name, keyword, default=default, annotation=annotation)
-        run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]  # what typer reads
+        run.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]  # read by typer
         run.__annotations__ = {each.name: each.annotation for each in parameters.values()}
         group.command(name=name, epilog=epilog)(run)
         return run
@@ -194,7 +194,7 @@ def command(
 
 
 def _run_options(given: Mapping[str, Any]) -> "RunOptions":
-    """The options that were typed; what was not typed is left to the settings."""
+    """Build options from those typed; the settings provide the others."""
     from ..run.options import RunOptions, Shown  # noqa: PLC0415
 
     typed = {name: value for name, value in given.items() if value is not None and value is not False}
@@ -203,7 +203,7 @@ def _run_options(given: Mapping[str, Any]) -> "RunOptions":
 
 
 def _runs_folder(runs: Path | None, settings: Path | None) -> Path:
-    """Where run folders are: as named, otherwise as configured."""
+    """Return the folder of run folders: as given, otherwise as configured."""
     from ..config import Settings  # noqa: PLC0415
 
     return runs if runs is not None else Settings.load(settings).output.directory
@@ -472,10 +472,10 @@ def main() -> None:
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    gc.set_threshold(50_000)  # loading makes many objects and no garbage; see `ask.collect_rarely`
+    gc.set_threshold(50_000)  # imports create many objects and no garbage; see `ask.collect_rarely`
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # model libraries warn their authors, not people who ask a question
-    logging.getLogger().addHandler(logging.NullHandler())  # or what libraries log would mix with the progress
+        warnings.simplefilter("ignore")  # warnings of model libraries are for developers, not for users
+    logging.getLogger().addHandler(logging.NullHandler())  # otherwise logs of libraries would mix with the progress
     app()
 
 

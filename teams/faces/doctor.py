@@ -1,4 +1,4 @@
-"""Can it run here? Packages, extras, keys (whether they are set, never their values), configuration, sources."""
+"""Check the installation: packages, extras, keys (whether set, never their values), configuration, sources."""
 
 import asyncio
 import importlib.util
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REACH_TIMEOUT_S = 3.0
 LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
-ASKED_LIVE = "propranolol"  # every source knows it
+ASKED_LIVE = "propranolol"  # known to every source
 _INDENT = 12  # columns before the text of a line
 _PACKAGES = (
     "autogen-agentchat",
@@ -44,16 +44,16 @@ _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\
 
 
 def examine(config: Path | None, *, live: bool) -> str | None:
-    """Print what is in place and what is not; gives what to do where no source can be reached, None otherwise.
+    """Print what is in place and what is missing; return advice if no source can be reached, otherwise None.
 
     Args:
-        config: settings file; None takes the default.
+        config: settings file; None uses the default.
         live: ask every source one small question instead of only connecting.
 
     Raises:
-        UsageError: settings or keys are at fault.
+        UsageError: invalid settings or keys.
     """
-    from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415  what comes first is shown first
+    from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415  imported after the first lines are shown
     from willowbark.tools.library import open_library  # noqa: PLC0415
 
     from ..config import FILE_NAME, Settings  # noqa: PLC0415
@@ -91,7 +91,7 @@ def examine(config: Path | None, *, live: bool) -> str | None:
 
 
 def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Lines on Python, packages, extras and keys."""
+    """Describe Python, packages, extras and keys, one per line."""
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
 
     yield f"Willowbark  {_version('willowbark')}"
@@ -107,7 +107,7 @@ def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[s
 
 
 def describe_unused(addresses: Mapping[str, str], endpoints: "Endpoints") -> Iterator[str]:
-    """A line on each source that is not searched, and why."""
+    """Say for each source that is not searched why, one per line."""
     from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
 
     for card in cards().values():
@@ -117,7 +117,7 @@ def describe_unused(addresses: Mapping[str, str], endpoints: "Endpoints") -> Ite
 
 
 def extras() -> dict[str, bool]:
-    """Which of the package's extras are installed, with every package of each and its provider's library."""
+    """Check which extras are installed, with all their packages and the provider's library."""
     from ..model_clients import PROVIDERS  # noqa: PLC0415  only the doctor needs it
 
     def importable(module: str) -> bool:
@@ -145,17 +145,17 @@ def _version(package: str) -> str:
 
 
 def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]:
-    """Base URLs of the sources that are to be searched.
+    """Return the base URLs of the sources to search.
 
     Raises:
-        UsageError: one of them needs a key, and there is none.
+        UsageError: a source lacks the key it needs.
     """
     endpoints.require(settings.tools.sources)
     return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
 
 
 def unreachable_advice(addresses: Mapping[str, str]) -> str:
-    """What cannot be reached and what to do, in one line."""
+    """Say in one line what cannot be reached and what to do."""
     hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
     return (
         f"the public sources can't be reached ({hosts}): check the network, "
@@ -166,12 +166,12 @@ def unreachable_advice(addresses: Mapping[str, str]) -> str:
 def reachable(
     addresses: Mapping[str, str], *, timeout_s: float = REACH_TIMEOUT_S, enough: int | None = None
 ) -> set[str]:
-    """The sources whose addresses accept a connection, all tried at once; a proxy counts for what is behind it.
+    """Find the sources whose addresses (or proxies) accept a connection, trying all at once.
 
     Args:
         addresses: base URLs by source.
-        timeout_s: seconds to wait in all; a name look-up that takes longer is abandoned.
-        enough: stop after so many; None waits for all.
+        timeout_s: seconds to wait in all; slower name look-ups are abandoned.
+        enough: stop after this many; None waits for all.
     """
     answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
 
@@ -209,7 +209,7 @@ async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     """Ask every source one small question, all at once, each once.
 
     Returns:
-        By source: whether it answered, and a line on what it answered or why it did not.
+        By source: whether it answered, and its answer or the reason for none in one line.
     """
     from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
     from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
@@ -241,6 +241,6 @@ async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
         spent = f"{time.monotonic() - started:.1f} s, {counted(requests, 'request')}, {kilobytes:.1f} kB"
         return True, f"answered ({spent}): {answer}"
 
-    parse_question(ASKED_LIVE)  # loads the lexicon, whose seconds are not the sources'
+    parse_question(ASKED_LIVE)  # loads the lexicon, whose load time should not count for the sources
     answers = await asyncio.gather(*map(ask_source, cards()))
     return dict(zip(cards(), answers, strict=True))

@@ -1,4 +1,4 @@
-"""Print or write what a run left: its report in other forms, one of its rounds, its costs."""
+"""Print or write results of a run: its report in other formats, one of its rounds, its costs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,10 +25,10 @@ _UNKNOWN = "price not known"
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
-    """Write a run's report in other forms and print the paths.
+    """Write a run's report in other formats and print the paths.
 
     Args:
-        root: holds the runs.
+        root: folder of run folders.
         run: a run id, the beginning of one, or `last`.
         formats: names, joined by commas.
         out: target folder; None is the run's own folder.
@@ -48,7 +48,7 @@ def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
 
 
 def show_round(run_id: str, iteration: int) -> None:
-    """Print what each agent contributed in a round, and what it cost.
+    """Print each agent's contribution to a round, and its cost.
 
     Raises:
         LedgerError: no such run, or no such round in it.
@@ -127,7 +127,7 @@ def _prices_of(run: Run) -> "Prices":
 
 
 def _usage_of(turn: Turn) -> "list[TurnUsage]":
-    """The tokens of a turn, those for reading publications apart."""
+    """List the tokens of a turn, with those for reading publications separate."""
     from willowbark.agents.report.content import BATCHED, READING, TurnUsage  # noqa: PLC0415
 
     read, batched = (turn.message["content"].get(name, (0, 0)) for name in ("reading_tokens", "batch_tokens"))

@@ -1,9 +1,9 @@
-"""Willowbark as a server of the Model Context Protocol: the team's tools, an appraisal, whole runs, and their reports.
+"""Willowbark as a Model Context Protocol server: the team's tools, an appraisal, whole runs, and their reports.
 
 The tools are those of the team's specialists, with the same names, arguments and replies: records come in marked
-blocks that `replies_in` reads, and once more as a list of what they are. `search` and `fetch` are what deep-research
-clients look for. A tool that fails answers with an error that says what to do. It is served on standard input and
-output, or over HTTP on the loopback behind a token. https://modelcontextprotocol.io/specification/2025-06-18
+blocks that `replies_in` reads, and also as a structured list. Deep-research clients require `search` and `fetch`.
+A failing tool returns an error that says what to do. The server uses standard input and output, or HTTP on the
+loopback with a token. https://modelcontextprotocol.io/specification/2025-06-18
 """
 
 import asyncio
@@ -69,13 +69,13 @@ from .runs import parse_report, runs_in_ledger
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
-MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens; a list of what it holds comes beside it
-RESEARCH_BYTES = 8_000  # of all that `research` gives, text and data
-TEXT_LENGTHS = (4_000, 2_000, 1_000, 500)  # characters of each record's text: the first that lets all records in
+MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens; not counting the structured list
+RESEARCH_BYTES = 8_000  # of text and data of `research` together
+TEXT_LENGTHS = (4_000, 2_000, 1_000, 500)  # characters of each record's text: the first that fits all records
 PAGE_BYTES = 8_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
-MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` names every one
-_SETTLE_S = 10.0  # for runs to keep what they found; they can be resumed
+MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` lists all
+_SETTLE_S = 10.0  # for runs to save what they found; they can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
 _MARKDOWN, _JSON = "text/markdown", "application/json"
@@ -213,14 +213,14 @@ class Offer:
     args: type[BaseModel]
     gives: type[BaseModel]
     answer: _Answer
-    """Takes the checked arguments and the request's context; gives text, and the same or a part of it as data."""
+    """Takes validated arguments and the request's context; returns text, and all or part of it as data."""
     example: Mapping[str, Any]
     most: int = MOST_BYTES
-    """Bytes of the text."""
+    """Largest size of the text in bytes."""
 
     @property
     def listed(self) -> ListedTool:
-        """The tool as clients see it."""
+        """The tool's listing for clients."""
         example, runs = json.dumps(self.example), self.args is ResearchArgs
         return ListedTool(
             name=self.name,
@@ -232,7 +232,7 @@ class Offer:
 
 
 def _schema_of(model: type[BaseModel], left_out: tuple[str, ...] = ("title",)) -> dict[str, Any]:
-    """A model's schema without the titles that repeat its fields' names: clients pay for each byte."""
+    """Return a model's schema without titles, which repeat its fields' names: clients pay for each byte."""
 
     def bare(schema: Any) -> Any:
         if isinstance(schema, list):
@@ -246,12 +246,12 @@ def _schema_of(model: type[BaseModel], left_out: tuple[str, ...] = ("title",)) -
 
 
 class Server(FastMCP[Any]):
-    """The server; it listens nowhere yet.
+    """The MCP server, not yet listening.
 
     Args:
-        settings: of the tools and the runs.
-        transport: the way to the sources; left open.
-        ledger: where runs are kept; made with the first.
+        settings: for the tools and the runs.
+        transport: connection to the sources; left open.
+        ledger: file for runs; created with the first run.
     """
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
@@ -301,7 +301,7 @@ class Server(FastMCP[Any]):
             )
 
     async def list_tools(self) -> list[ListedTool]:
-        """Every tool, with the schemas of its arguments and of what it gives."""
+        """List all tools, with the schemas of their arguments and results."""
         return [offer.listed for offer in self._offers.values()]
 
     async def call_tool(  # type: ignore[override]  # the SDK takes both forms of an answer
@@ -310,7 +310,7 @@ class Server(FastMCP[Any]):
         """Answer a call with text and data.
 
         Raises:
-            ToolError: the client gets its one line as the tool's error.
+            ToolError: its one-line message is sent to the client as the tool's error.
         """
         if name not in self._offers:
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
@@ -332,7 +332,7 @@ class Server(FastMCP[Any]):
         return [TextContent(type="text", text=text)], data.model_dump(mode="json")
 
     async def list_resources(self) -> list[ListedResource]:
-        """The list of runs, and the latest reports."""
+        """List the resources: the list of runs, and the latest reports."""
         reports = [
             ListedResource(
                 uri=AnyUrl(f"{_RUNS}/{run.run_id}/report.md"),
@@ -353,7 +353,7 @@ class Server(FastMCP[Any]):
         return parse_report(json.dumps(content).encode(), f"{self._ledger}: run {run_id}")
 
     def _offer(self, tool: EvidenceTool[Any]) -> Offer:
-        """A specialist's tool, with sizes and pages where it can give more than one record."""
+        """Offer a specialist's tool, with sizes and pages if it can return more than one record."""
         own = tool.args_type()
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(Paged, own))
         name = next(each for each in _EXAMPLES if each in own.model_fields)
@@ -378,7 +378,7 @@ class Server(FastMCP[Any]):
         return (await tool.run(args, CancellationToken())).replies
 
     def _own_offer(self, answer: _Answer, example: Mapping[str, Any], most: int = MOST_BYTES) -> Offer:
-        """A method as a tool: its name, its docstring, and the types of its arguments and of its data."""
+        """Offer a method as a tool, described by its name, docstring, and types of arguments and data."""
         hints = get_type_hints(answer)
         told = str(answer.__doc__).format(sources=", ".join(self._sources))
         return Offer(answer.__name__, told, hints["args"], get_args(hints["return"])[1], answer, example, most)
@@ -407,7 +407,7 @@ class Server(FastMCP[Any]):
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
         (found,) = record
         pages, rest = list[str](), visible(found.content)
-        while len(rest.encode()) > PAGE_BYTES:  # cut between words where there are any
+        while len(rest.encode()) > PAGE_BYTES:  # cut between words if possible
             page = rest.encode()[:PAGE_BYTES].decode(errors="ignore")
             pages.append(page.rpartition(" ")[0] or page)
             rest = rest[len(pages[-1]) :].lstrip()
@@ -427,10 +427,10 @@ class Server(FastMCP[Any]):
         return fetched.model_dump_json(), fetched
 
     async def _record(self, name: str) -> SourceReply:
-        """A record by its key, PMID or NCT number.
+        """Look up a record by its key, PMID or NCT number.
 
         Raises:
-            ToolError: its source gave no answer.
+            ToolError: its source did not answer.
         """
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
@@ -481,7 +481,7 @@ class Server(FastMCP[Any]):
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
         run_id = args.run_id or new_run_id(args.question or "")
-        while earlier := self._active.get(run_id):  # of several that wait, the first to wake begins the next
+        while earlier := self._active.get(run_id):  # the first waiter to wake starts the next run
             await asyncio.wait({earlier})
         token = CancellationToken()
         run = asyncio.create_task(self._follow(args, run_id, token, context))
@@ -490,13 +490,13 @@ class Server(FastMCP[Any]):
         def end(run: "asyncio.Task[ResearchAnswer]") -> None:
             del self._active[run_id]
             if not run.cancelled():
-                run.exception()  # retrieved here, as the client may be gone
+                run.exception()  # retrieved here, as the client may have left
 
         run.add_done_callback(end)
         try:
             answer = await asyncio.shield(run)
         finally:
-            token.cancel()  # where the client gave up: what was found until then is kept, and can be resumed
+            token.cancel()  # if the client gave up, the run keeps its findings and can be resumed
         whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
         return f"{answer.as_text()}\n{whole}", answer
 
@@ -526,13 +526,13 @@ class Server(FastMCP[Any]):
         raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
     async def settle(self, seconds: float) -> None:
-        """Wait for runs whose clients are gone to keep what they found."""
+        """Wait for runs whose clients have left to save what they found."""
         if self._active:
             await asyncio.wait(self._active.values(), timeout=seconds)
 
 
 def _raise_failed(replies: Sequence[SourceReply]) -> None:
-    """Raise `ToolError` where no source answered."""
+    """Raise `ToolError` if no source answered."""
     failed = [reply for reply in replies if reply.status in _WAYS_OUT]
     if len(failed) == len(replies):
         why = "; ".join(f"{r.source}: {r.status.value.replace('_', ' ')}: {', '.join(r.warnings)}" for r in failed)
@@ -544,7 +544,7 @@ def _hit(record: Evidence) -> Hit:
 
 
 def bounded(found: ToolReply) -> tuple[str, Records]:
-    """Replies as text for a model, at most `MOST_BYTES` long, and what it holds; what was cut is `truncated`."""
+    """Format replies as text of at most `MOST_BYTES`, with a list of its records; cut records are `truncated`."""
     marker, replies = new_marker(), found.replies
     for most in TEXT_LENGTHS:
         replies = [
@@ -581,7 +581,7 @@ def bounded(found: ToolReply) -> tuple[str, Records]:
 
 
 def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:
-    """What a run found, and where its whole report is: text and data in `RESEARCH_BYTES` together."""
+    """Summarise a run's findings, with its report's address, as text and data in `RESEARCH_BYTES` together."""
     digest = report.to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
     return ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
 
@@ -590,13 +590,13 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     """Serve one client on standard input and output until it closes them, or over HTTP until the process ends.
 
     Args:
-        options: of every run, without a question.
-        ledger: where runs are kept.
-        port: of the loopback, for HTTP; 0 takes a free one, None serves standard input and output.
-        say: gets the address, and the token where the environment names none.
+        options: for every run, without a question.
+        ledger: file for runs.
+        port: HTTP port on the loopback; 0 picks a free one, None serves standard input and output.
+        say: receives the address, and the token if the environment sets none.
 
     Raises:
-        UsageError: settings, keys or the token are at fault, or the port is taken.
+        UsageError: invalid settings, keys or token, or the port is taken.
     """
     settings = options.chosen()
     named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None

@@ -1,12 +1,12 @@
-"""Asking in a notebook: one display that follows the run, and the report as the cell's value.
+"""Ask in a notebook: one display follows the run, and the report is the cell's value.
 
     from willowbark.teams.faces.notebook import ask
     await ask("Which existing drugs could prevent migraine attacks?", offline=True)
 
-`approve=True` asks below the cell which candidates the report should deal with.
+`approve=True` asks below the cell which candidates the report should cover.
 
-Interrupting the cell ends the search; the report of what was found until then still comes. Code that follows a run or a
-team by itself goes into `with interruptible():`, so that it ends with a line, not with a traceback.
+Interrupting the cell ends the search and still reports what was found so far. Put code that follows a run or a team
+itself into `with interruptible():`, so that an interruption ends it with one line instead of a traceback.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ from ..run.options import RunOptions
 from ..run.research import RunFailed, approver_for, research_stream
 from .terminal import DOING, Board, SourceRow
 
-GRACE_S = 10.0  # for a report of what was found, after an interruption
+GRACE_S = 10.0  # to wait for a partial report after an interruption
 _LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"
-_TYPING_S = 0.05  # between looks for what somebody types
-_PAUSE_S = 0.1  # between updates: a browser gains nothing from more
+_TYPING_S = 0.05  # between checks for typed input
+_PAUSE_S = 0.1  # minimum between updates
 _log = logging.getLogger(__name__)
 
 
@@ -43,14 +43,14 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
 
     Args:
         question: 1 to 2,000 characters, or a run's options with the question in them.
-        choices: any of `RunOptions`, over those. The run is kept in the workspace's ledger, so that a kernel that dies
-            loses nothing (`willowbark resume`), unless `ledger` says otherwise; `approve=True` asks in an input box
-            below the cell.
+        choices: any of `RunOptions`, overriding those. The run is stored in the workspace's ledger, unless `ledger`
+            says otherwise, so that a dead kernel loses nothing (`willowbark resume`); `approve=True` asks in an input
+            box below the cell.
 
     Raises:
         UsageError: an invalid question, option, setting or model name, or IPython is not installed.
         RunFailed: not even a partial report could be made.
-        Interrupted: twice, or no report came within 10 seconds.
+        Interrupted: the cell was interrupted twice, or no report came within 10 seconds.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
@@ -68,7 +68,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     with interruptible():
         try:
             await asyncio.shield(run)
-        except asyncio.CancelledError:  # how a notebook delivers an interruption; it asks for a partial report
+        except asyncio.CancelledError:  # an interrupted cell; asks for a partial report
             token.cancel()
             try:
                 done, _ = await asyncio.wait([run], timeout=GRACE_S)
@@ -86,7 +86,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
 
 
 class Interrupted(asyncio.CancelledError):
-    """A cell was interrupted; IPython shows it as a line."""
+    """A cell was interrupted; IPython shows this as one line."""
 
     def _render_traceback_(self) -> list[str]:
         return ["Interrupted. Runs of `ask` are kept: `willowbark resume last` resumes this one."]
@@ -94,7 +94,7 @@ class Interrupted(asyncio.CancelledError):
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """End the cell with a line instead of a traceback when what is inside is interrupted.
+    """End the cell with one line instead of a traceback if the block is interrupted.
 
     Raises:
         Interrupted: the cell was interrupted.
@@ -106,13 +106,13 @@ def interruptible() -> Iterator[None]:
 
 
 class LiveView:
-    """One display of a notebook that follows a run; a front end that fails never stops the run.
+    """A notebook display that follows a run; a failing front end never stops the run.
 
-    It has the same number of lines from the first event to the last, one per source, so that nothing below it moves.
+    Its number of lines never changes (one per source), so that nothing below it moves.
 
     Args:
         question: as asked.
-        sources: names of those that may be searched.
+        sources: names of the sources that may be searched.
 
     Raises:
         UsageError: IPython is not installed.
@@ -133,7 +133,7 @@ class LiveView:
         self._handle: Any = display(self, display_id=True)  # type: ignore[no-untyped-call]
 
     def show(self, event: AgentEvent) -> None:
-        """Take in one event, and show it unless another was shown a moment ago."""
+        """Record one event, and update the display unless that happened a moment ago."""
         self._latest = event
         self._board.note(event)
         if event.type == "complete":
@@ -146,7 +146,7 @@ class LiveView:
         self._shown_at = time.monotonic()
         try:
             self._handle.update(self)
-        except Exception as error:  # noqa: BLE001  the outer edge: a page that was closed must not lose the run
+        except Exception as error:  # noqa: BLE001  top level: a closed page must not lose the run
             _log.warning("the display failed: %s", type(error).__name__)
             self._handle = None
 
@@ -161,7 +161,7 @@ class LiveView:
         printer.text(self._status() if self.report is not None else f"researching: {one_line(self._question)}")
 
     def _status(self) -> str:
-        """The present activity or the result, in a line."""
+        """Describe the current activity or the result in one line."""
         event = self._latest
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
@@ -180,16 +180,16 @@ class LiveView:
 async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Show a prompt with an input box below the cell and wait for the entry, without blocking the kernel.
 
-    IPython's own `input()` waits inside the event loop, in which the run goes on too. So the same request is sent on
-    the kernel's stdin channel, and the reply is looked for between other things.
+    IPython's own `input()` would block the event loop, in which the run continues. So the same request is sent on the
+    kernel's stdin channel, which is polled for the reply.
     https://jupyter-client.readthedocs.io/en/stable/messaging.html#messages-on-the-stdin-router-dealer-channel
 
     Args:
-        prompt: shown as it is.
+        prompt: shown unchanged.
         cancellation_token: ends the wait.
 
     Raises:
-        NobodyToAsk: no notebook, or one that is run without anybody watching (nbclient, papermill).
+        NobodyToAsk: not in a notebook, or in one executed unattended (nbclient, papermill).
     """
     from IPython.core.getipython import get_ipython  # noqa: PLC0415  an extra
 
@@ -199,12 +199,12 @@ async def notebook_input(prompt: str, cancellation_token: CancellationToken | No
 
     async def read_reply() -> str:
         socket = kernel.stdin_socket
-        while socket.poll(0):  # replies that came when nobody waited any more
+        while socket.poll(0):  # discard replies that came too late
             socket.recv_multipart()
         content, sender = {"prompt": prompt, "password": False}, kernel._parent_ident["shell"]
         kernel.session.send(socket, "input_request", content, kernel.get_parent("shell"), ident=sender)
         while True:
-            while not socket.poll(0):  # noqa: ASYNC110  a channel of the kernel's, without events
+            while not socket.poll(0):  # noqa: ASYNC110  the kernel's channel has no events
                 await asyncio.sleep(_TYPING_S)
             _, reply = kernel.session.recv(socket)
             if reply is not None:

@@ -1,7 +1,7 @@
 """`willowbark read FILE`: what each record of a file reports about each drug, one reading per line.
 
-Input: JSON lines, PubMed XML, MEDLINE (`.nbib`), RIS, CSV. A record that cannot be read is reported with its place and
-left out. Existing output is continued after its last record, whose readings must come out the same again.
+Input: JSON lines, PubMed XML, MEDLINE (`.nbib`), RIS, CSV. An unreadable record is reported with its place and
+skipped. Existing output is continued after its last record, whose readings must be reproducible.
 
 https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
 """
@@ -50,7 +50,7 @@ COLUMNS = (
 _LONGEST = 16_000_000  # bytes of one line
 _PROGRESS_EVERY_S = 5.0
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
-"""Place and fields of each record, or why it cannot be read."""
+"""Place and fields of each record, or why it is unreadable."""
 _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 """A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
 _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
@@ -59,7 +59,7 @@ _Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
 def _of(*names: str, default: Any = "") -> Any:
-    """A field by its columns, fields and tags, in lower case; the first that has a value counts."""
+    """Declare a field by its columns, fields and tags, in lower case; the first with a value is used."""
     return Field(default=default, validation_alias=AliasChoices(*names))
 
 
@@ -68,7 +68,7 @@ class InputRecord:
     """A record of an input file."""
 
     id: StrictStr | StrictInt = _of("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
-    """As the file gives it, otherwise the record's number in the file."""
+    """From the file, otherwise the record's number in the file."""
     title: _Line = _of(*_TITLES)
     text: StrictStr = _of(*_TEXTS)
     drug: _Line = ""
@@ -122,12 +122,12 @@ def read_file(
     """Read every record of a file and write the readings.
 
     Args:
-        file: `-` is standard input.
+        file: input file; `-` is standard input.
         reader: reads each record.
-        form: input format; None: by the ending.
-        condition: for records that name none of their own; None: the conditions named in the text.
+        form: input format; None derives it from the file's ending.
+        condition: for records without their own; None uses the conditions named in the text.
         to: `jsonl` or `csv`.
-        out: None is standard output.
+        out: output file; None is standard output.
         quiet: show no progress.
 
     Raises:
@@ -170,10 +170,10 @@ def read_file(
 
 
 def format_of(path: Path, form: str | None) -> Format:
-    """The format of a file: as named, otherwise by its ending; standard input is JSON lines.
+    """Return a file's format: as given, otherwise by its ending; standard input is JSON lines.
 
     Raises:
-        UsageError: neither tells.
+        UsageError: the format is unknown.
     """
     known = get_args(Format)
     if form is not None and form not in known:
@@ -188,7 +188,7 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
     """Read the records of a stream one at a time.
 
     Raises:
-        UsageError: the stream as a whole is not in this format.
+        UsageError: the stream is not in this format at all.
     """
     readers: dict[Format, Callable[[BinaryIO], _Rows]] = {
         "jsonl": _json_rows, "xml": _xml_rows, "nbib": _tagged_rows, "ris": _tagged_rows, "csv": _csv_rows,
@@ -209,7 +209,7 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """The lines with their numbers; None for one that is too long."""
+    """Yield lines with their numbers; None for a line that is too long."""
     number = 0
     while line := stream.readline(_LONGEST):
         number += 1
@@ -220,7 +220,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
-    """Lines as text: UTF-8, else Windows-1252, which spreadsheets and older reference managers write."""
+    """Decode lines: UTF-8, else Windows-1252, which spreadsheets and older reference managers write."""
     for number, line in _lines(stream):
         if line is None:
             raise UsageError(f"line {number} is longer than 16 MB")
@@ -254,7 +254,7 @@ def _csv_rows(stream: BinaryIO) -> _Rows:
 
 
 def _tagged_rows(stream: BinaryIO) -> _Rows:
-    """Records of RIS, each from `TY` to `ER`, or of MEDLINE, each from `PMID` to an empty line."""
+    """Parse records of RIS, each from `TY` to `ER`, or of MEDLINE, each from `PMID` to an empty line."""
     fields: dict[str, list[str]] = {}
     tag, begun, is_ris = "", 0, False
     for number, line in chain(_text_lines(stream), [(0, "")]):
@@ -271,7 +271,7 @@ def _tagged_rows(stream: BinaryIO) -> _Rows:
                 begun, is_ris = number, found[1] == "TY"
             tag = found[1]
             fields.setdefault(tag, []).append(found[2].strip())
-        elif tag and line.strip():  # a long field goes on
+        elif tag and line.strip():  # continuation of a long field
             fields[tag][-1] = f"{fields[tag][-1]} {line.strip()}"
         elif line.strip() and not found:
             raise UsageError(f"line {number} belongs to no record: RIS begins one with 'TY  - ', MEDLINE with 'PMID- '")
@@ -312,7 +312,7 @@ def _open(path: Path, mode: str, verb: str) -> BinaryIO:
 
 
 def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[dict[str, Any]]:
-    """A reading for each drug and condition of a record, as it is written."""
+    """Yield a row of output for each drug and condition of a record."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     condition = record.condition or asked_about
@@ -341,14 +341,14 @@ def _csv_line(cells: Sequence[Any]) -> bytes:
 
 
 class _Output:
-    """Readings as lines, after those that a file holds already; without one on standard output.
+    """Writes readings as lines, appended to an existing file or to standard output.
 
     Attributes:
-        last: number of the last record with a reading there; 0 for none.
-        kept: how many readings are there.
+        last: number of the last record with a reading in the file; 0 for none.
+        kept: number of readings in the file.
 
     Raises:
-        UsageError: the file holds something else.
+        UsageError: the file contains something else.
     """
 
     def __init__(self, file: BinaryIO | None, path: Path | None, to: str) -> None:
@@ -378,10 +378,10 @@ class _Output:
             self._file.write(head)
 
     def write(self, record: int, rows: Sequence[dict[str, Any]]) -> int:
-        """Write the lines of a record that are not yet there; gives their number.
+        """Write those lines of a record that are missing; return their number.
 
         Raises:
-            UsageError: the output holds other lines of this record.
+            UsageError: the output contains other lines for this record.
         """
         lines = []
         for row in rows:

@@ -1,4 +1,4 @@
-"""Earlier runs: find one, list them, read a report again, compare two."""
+"""Find, list, load and compare earlier runs."""
 
 import errno
 import json
@@ -24,8 +24,8 @@ from .terminal import write_out
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-LATEST = "last"  # in place of a run id
-UNFINISHED = ("interrupted", "cancelled", "failed")  # can be resumed
+LATEST = "last"  # accepted in place of a run id
+UNFINISHED = ("interrupted", "cancelled", "failed")  # statuses that can be resumed
 _REPORT = "report.json"
 _LONGEST = 256 << 20  # bytes of a report; those of exhaustive runs have some 10 MB
 _NOT_REPORTED, _SHORT = "not reported", 60
@@ -33,7 +33,7 @@ _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
 def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
-    """The runs of a ledger, by default this folder's, newest first; empty where there is no ledger."""
+    """List the runs of a ledger, by default this folder's, newest first; empty without a ledger."""
     if not path.is_file():
         return []
     with Ledger.existing(path) as ledger:
@@ -41,10 +41,10 @@ def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
 
 
 def run_ids(root: Path, others: Iterable[str] = ()) -> list[str]:
-    """Ids of all runs, newest first.
+    """List the ids of all runs, newest first.
 
     Args:
-        root: holds the run folders.
+        root: folder of run folders.
         others: ids of runs that may lack a folder.
 
     Raises:
@@ -60,10 +60,10 @@ def run_ids(root: Path, others: Iterable[str] = ()) -> list[str]:
 
 
 def match_run(run: str, ids: Sequence[str]) -> str:
-    """The id meant by an id, its beginning, its name in the list, or `last` (the first); as typed where none fits.
+    """Complete an id from its beginning, its name in the list, or `last` (the first); unmatched ids stay as typed.
 
     Raises:
-        UsageError: several ids begin so.
+        UsageError: several ids begin this way.
     """
     if run == LATEST and ids and LATEST not in ids:
         return ids[0]
@@ -79,15 +79,15 @@ def match_run(run: str, ids: Sequence[str]) -> str:
 
 
 def find_run(run: str, *, unfinished: bool = False) -> str:
-    """The id of a run in the ledger, by its id, the beginning of it, or `last`.
+    """Find the id of a run in the ledger by its id, its beginning, or `last`.
 
     Args:
         run: as typed.
-        unfinished: take the latest unfinished run for `last`, where there is one.
+        unfinished: resolve `last` to the latest unfinished run, if any.
 
     Raises:
         LedgerError: there is no ledger.
-        UsageError: several runs begin so.
+        UsageError: several runs begin this way.
     """
     with Ledger.existing() as ledger:
         try:
@@ -95,16 +95,16 @@ def find_run(run: str, *, unfinished: bool = False) -> str:
         except LedgerError:
             if run == LATEST:
                 raise
-            return run  # another run's damaged row does not matter to a run that is named
+            return run  # a damaged row of another run does not matter here
     first = [each.run_id for each in runs if unfinished and each.status in UNFINISHED]
     return match_run(run, [*first, *(each.run_id for each in runs)])
 
 
 def find_report(root: Path, run: str) -> str:
-    """The id of a run with a folder or in the ledger; `last` is the newest one with a report.
+    """Find the id of a run with a folder or in the ledger; `last` is the newest with a report.
 
     Raises:
-        UsageError: no run has a report, or several begin so.
+        UsageError: no run has a report, or several begin this way.
     """
     if RUN_ID.fullmatch(run) and (root / run / _REPORT).is_file():
         return run
@@ -119,10 +119,10 @@ def find_report(root: Path, run: str) -> str:
 
 
 def load_report(root: Path, run_id: str) -> "ResearchReport":
-    """The report of a run, from its folder or else the ledger.
+    """Load a run's report from its folder, otherwise from the ledger.
 
     Raises:
-        UsageError: neither has one that can be read.
+        UsageError: neither has a readable report.
     """
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
@@ -139,10 +139,10 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
 
 
 def _read_report(path: Path) -> bytes:
-    """A report's bytes; a pipe, a device and whatever else might never end is not opened.
+    """Read a report's bytes, refusing pipes, devices and other files that may never end.
 
     Raises:
-        OSError: it is not there, not a file, or too long for a report.
+        OSError: the file is missing, not a regular file, or too long for a report.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
@@ -151,9 +151,9 @@ def _read_report(path: Path) -> bytes:
 
 
 def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
-    """The report that the ledger holds of a run, written into the run folder where that lacks it; None for none.
+    """Return a run's report from the ledger, and write it to the run folder if missing there; None if there is none.
 
-    A run that is killed between its last commit and its files needs this.
+    Needed for a run killed between its last commit and its files.
 
     Raises:
         LedgerError: the ledger or its content is damaged.
@@ -166,17 +166,17 @@ def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
     if content is None:
         return None
     report = parse_report(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
-    with suppress(UsageError):  # a folder that cannot be written to does not prevent reading
+    with suppress(UsageError):  # an unwritable folder does not prevent reading
         folder = RunFolder.at(root, run_id)
         folder.write_report(report, [f for f in settings.output.formats if not (folder.path / f"report.{f}").exists()])
     return report
 
 
 def parse_report(content: bytes, place: str) -> "ResearchReport":
-    """A report from its JSON.
+    """Parse a report from JSON.
 
     Raises:
-        UsageError: it is none of this version; `place` names it.
+        UsageError: it is not a report of this version; `place` names it.
     """
     from pydantic import ValidationError  # noqa: PLC0415  bad input is reported before this is loaded
 
@@ -195,22 +195,22 @@ class RunRow(NamedTuple):
 
     run_id: str
     name: str
-    """The id, cut to its time; where runs share that, to its time and its end."""
+    """The id, shortened to its time, plus its end if runs share the time."""
     question: str
-    """Empty where only an unreadable report is left."""
+    """Empty if only an unreadable report is left."""
     candidates: str
-    """The first, and how many more; the status of a run without a report."""
+    """The first candidate, and how many more; the status of a run without a report."""
     certainty: str
     cost: str
-    """Of the model: a dash for none, a question mark where the price is not known."""
+    """Cost of the model: a dash for none, a question mark if the price is unknown."""
     time: str
-    """Seconds of work; empty for a run that is not in the ledger."""
+    """Seconds of work; empty for a run outside the ledger."""
     status: str | None
-    """None for a run that is not in the ledger."""
+    """None for a run outside the ledger."""
 
 
 def list_runs(root: Path) -> list[RunRow]:
-    """Every run of the ledger and of the folder of run folders, newest first."""
+    """List all runs of the ledger and of the folder of run folders, newest first."""
     runs = {run.run_id: run for run in runs_in_ledger()}
     ids = run_ids(root, runs)
     rows = []
@@ -238,7 +238,7 @@ def list_runs(root: Path) -> list[RunRow]:
 
 
 def format_cost(turns: Sequence[float | None], *, digits: int = 2, unknown: str = "?") -> str:
-    """What a language model cost in US dollars.
+    """Format a language model's cost in US dollars.
 
     >>> format_cost([]), format_cost([0.004, 0.1]), format_cost([0.1, None])
     ('–', '$0.10', '?')
@@ -275,11 +275,11 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
 
 
 def compare_runs(earlier: str, later: str | None) -> list[str]:
-    """What changed from one run to another, one line each.
+    """List the changes from one run to another, one per line.
 
     Args:
         earlier: a run.
-        later: another; None takes the latest other run of the same question, and the earlier of both first.
+        later: another run; None compares with the latest other run of the same question, in order of time.
 
     Raises:
         LedgerError: no such run, one without a report, or none to compare with.
@@ -307,7 +307,7 @@ def compare_runs(earlier: str, later: str | None) -> list[str]:
 
 
 def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
-    """What changed between two reports, given as JSON content, one line each: verdicts first, then studies."""
+    """List the changes between two reports (as JSON content), one per line: verdicts first, then studies."""
     lines = [f"Question: {one_line(later['research_question'])}"]
     if earlier["research_question"] != later["research_question"]:
         lines.append(f"The earlier run asked: {one_line(earlier['research_question'])}")
@@ -330,7 +330,7 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
         elif key not in new:
             lines.append(f"Gone: {key}: {was_title}")
         else:
-            changed = []  # in words, figures and short texts as they were and are
+            changed = []  # in words; figures and short texts with old and new value
             for drug, field in sorted(was_said.keys() | said.keys()):
                 pair = was_said.get((drug, field)), said.get((drug, field))
                 if pair[0] != pair[1]:
@@ -346,7 +346,7 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
 
 
 def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str, str], Any]]]:
-    """By record key: its title, and everything else in the report about it, by drug ("" for none) and field."""
+    """Index a report by record key: title, and all other data by drug ("" for none) and field."""
     found: dict[str, tuple[str, dict[tuple[str, str], Any]]] = {}
     for row in [*report["references"], *report["evidence_table"], *report["trials"]]:
         told = found.setdefault(row["key"], (one_line(row["title"]), {}))[1]
@@ -355,6 +355,6 @@ def _evidence(report: Mapping[str, Any]) -> dict[str, tuple[str, dict[tuple[str,
 
 
 def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A report without the times at which it was made and its searches were sent."""
+    """Return a report without the times of its creation and searches."""
     log = [{name: value for name, value in entry.items() if name != "asked_at"} for entry in report["search_log"]]
     return {**report, "generated_at": None, "search_log": log}

@@ -13,14 +13,14 @@ from ..screening.tables import has_parquet
 from .terminal import complain, write_lines
 
 LEFT_OUT = 4
-"""Exit code of a library that lacks files, or is not sound."""
+"""Exit code for a library that lacks files or is damaged."""
 
 
 def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet: bool = False) -> int:
-    """Take files into a library; gives the exit code.
+    """Add files to a library; return the exit code.
 
     Raises:
-        UsageError: no folder of files was named, or one cannot be read or written.
+        UsageError: no folder of files was given, or a folder cannot be read or written.
     """
     if source is None:
         raise UsageError("name the folder of PubMed's files: --from DIR")
@@ -41,10 +41,10 @@ def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet:
 
 
 def show_info(folder: Path) -> None:
-    """Print what a library holds.
+    """Print a library's contents.
 
     Raises:
-        UsageError: it is no library.
+        UsageError: not a library.
     """
     held = Manifest.of(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -61,7 +61,7 @@ def show_info(folder: Path) -> None:
 
 
 def verify(folder: Path, source: Path | None) -> int:
-    """Print what is wrong with a library; gives the exit code. Raises as `show_info`."""
+    """Print a library's problems; return the exit code. Raises the same as `show_info`."""
     found = list(verify_library(folder, source))
     write_lines(found or [f"{folder}: sound"])
     return LEFT_OUT if found else 0
@@ -73,7 +73,7 @@ def screen_file(
     """Screen the conditions of a file.
 
     Raises:
-        UsageError: a file, the library or the engine is at fault.
+        UsageError: invalid file, library or engine.
     """
     names = read_names(file, CONDITION_COLUMNS)
     wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []

@@ -1,6 +1,6 @@
-"""The team for AutoGen Studio: as JSON in the two forms that its versions read, as a gallery, and Studio itself.
+"""Export the team to AutoGen Studio, as JSON in the two forms that its versions read and as a gallery; run Studio.
 
-No file holds a key: model clients read theirs from the environment of the Studio that loads them. Studio has no
+No file contains a key: model clients read keys from the environment of the Studio that loads them. Studio has no
 password and can load any component, so it is served on the loopback, closed to other web sites.
 https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/usage.html
 """
@@ -44,7 +44,7 @@ from ..research_team import ResearchTeam, participants_of
 from ..run.options import RunOptions
 
 Form = Literal["tools", "workbench"]
-"""Where an agent's tools are: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
+"""Key of an agent's tools: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
 Json = dict[str, Any]
 _DEFAULTS = RunOptions()
 
@@ -57,25 +57,25 @@ TEAM_LABEL = "Willowbark research team"
 ASKING_LABEL = "Willowbark research team that asks you about the candidates"
 MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
 """The gallery's models; each can be edited in Studio."""
-_STAND_INS = {  # clients insist on these when they are made; keys are removed again, the address is for editing
+_STAND_INS = {  # required to create clients; keys are removed again, the address is for editing
     "OPENAI_API_KEY": "none",
     "ANTHROPIC_API_KEY": "none",
     "AZURE_OPENAI_API_KEY": "none",
     "AZURE_OPENAI_ENDPOINT": "https://NAME.openai.azure.com",
 }
 STUDIO_VERSION = "0.4.2.2"
-"""The one release of Studio that runs on AutoGen 0.7.5."""
-USER = "guestuser@gmail.com"  # Studio's name for whoever uses it without a login
+"""The only release of Studio that runs on AutoGen 0.7.5."""
+USER = "guestuser@gmail.com"  # Studio's user name without a login
 HOST = "127.0.0.1"
-_IMPORTED = "willowbark-imported"  # in the app folder: later starts keep what the user made of the import
+_IMPORTED = "willowbark-imported"  # in the app folder: later starts keep the user's changes to the import
 
 
 def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
     """Write the team's two files and the gallery; equal settings give equal files.
 
     Args:
-        folder: made where it is missing; files of these names are overwritten.
-        options: model, rounds, records a search and sources of the team.
+        folder: created if missing; files of these names are overwritten.
+        options: model, rounds, records per search and sources of the team.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
@@ -87,11 +87,11 @@ def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
 
 
 def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool = False) -> Json:
-    """The research team as a component.
+    """Dump the research team as a component.
 
     Args:
-        options: what it carries.
-        form: where its agents' tools are.
+        options: options of the team.
+        form: key of its agents' tools.
         asking: add an approver, for which Studio's input box asks which candidates the report should cover.
 
     Raises:
@@ -103,7 +103,7 @@ def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool 
 
 
 def gallery(options: RunOptions = _DEFAULTS) -> Json:
-    """Teams, agents, tools, models and terminations, each for use in a team of one's own.
+    """Build the gallery: teams, agents, tools, models and terminations for the user's own teams.
 
     Raises:
         UsageError: no such model.
@@ -157,10 +157,10 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
 
 
 def model_component(name: str) -> Json:
-    """A model client as a component without a key; the provider's library need not be installed.
+    """Dump a model client as a component without a key; works without the provider's library.
 
     Raises:
-        UsageError: a name of no known form.
+        UsageError: an unknown form of model name.
     """
     if name == BASELINE:
         return _component(BaselineChatCompletionClient(), BaselineChatCompletionClient.display_name)
@@ -168,7 +168,7 @@ def model_component(name: str) -> Json:
     if prefix not in PROVIDERS or not model:
         raise UsageError(f"there is no model {name!r}; known forms: {FORMS}")
     provider = PROVIDERS[prefix]
-    # what OpenAI's models can do is known to AutoGen, but only where the library is installed
+    # AutoGen knows the abilities of OpenAI's models, but only with the library installed
     config: Json = {"model": model} if prefix == "openai" else provider.arguments(model, LLMSettings(), _STAND_INS)
     config.pop("api_key", None)
     key = next((f"its key is read from {variable}" for variable in provider.variables if variable.endswith("_KEY")), "")
@@ -185,9 +185,9 @@ def model_component(name: str) -> Json:
 
 
 def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
-    """The team's agents; settings of this machine count only where they were given."""
+    """Create the team's agents; this machine's settings apply only if they are passed."""
     settings = options.settings or Settings.restored({})
-    without_model = options.model_copy(update={"settings": settings, "model": None})  # models are put in at the end
+    without_model = options.model_copy(update={"settings": settings, "model": None})  # models are inserted at the end
     return participants_of(without_model.chosen(), BaselineChatCompletionClient(), approver)
 
 
@@ -202,7 +202,7 @@ def _component(made: Any, label: str, options: RunOptions = _DEFAULTS, form: For
             return value
         found = {name: adapt(item) for name, item in value.items()}
         kind, provider = found.get("component_type"), found.get("provider", "")
-        if kind == "agent":  # AutoGen dumps names and descriptions of classes
+        if kind == "agent":  # AutoGen dumps the class's name and description
             own = found["config"]
             found |= {"label": f"Willowbark {own['name']}", "description": own["description"]}
         elif kind == "tool":
@@ -226,7 +226,7 @@ def _component(made: Any, label: str, options: RunOptions = _DEFAULTS, form: For
 
 
 def check_version() -> None:
-    """Accept the one version of Studio that works.
+    """Require the version of Studio that works.
 
     Raises:
         UsageError: another version, or none.
@@ -249,9 +249,9 @@ def start(folder: Path, options: RunOptions, port: int, live: bool, say: Callabl
     Args:
         folder: Studio's app folder, for its database and the exported files.
         options: of the team that is imported.
-        port: of the loopback; 0 takes a free one.
-        live: search the public sources instead of the library that the environment names, or the bundled one.
-        say: takes lines for the user.
+        port: on the loopback; 0 picks a free one.
+        live: search the public sources instead of the environment's library or the bundled one.
+        say: receives lines for the user.
 
     Raises:
         UsageError: another version of Studio, a port that is taken, no such model.

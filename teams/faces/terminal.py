@@ -1,4 +1,4 @@
-"""What people see in a terminal: progress on stderr during a run, the report on stdout at its end."""
+"""Terminal output: progress on stderr during a run, the report on stdout at its end."""
 
 import io
 import os
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from willowbark.agents.report.forms.blocks import Document
     from willowbark.agents.report.model import ResearchReport
 
-OVERVIEW_WIDTH = 110  # characters that a table of candidates takes
-OVERVIEW_NARROW = ("drug", "participants (studies)", "certainty")  # of its columns, in fewer
-COUNT_EVERY_S = 5.0  # between two lines that count what is read, where lines stay
-LINES_AFTER = 6  # of the last screen, for where the report is kept and the prompt
+OVERVIEW_WIDTH = 110  # characters that a table of candidates needs
+OVERVIEW_NARROW = ("drug", "participants (studies)", "certainty")  # columns shown in a narrower window
+COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
+LINES_AFTER = 6  # of the last screen, left for the report's path and the prompt
 _STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
@@ -47,7 +47,7 @@ class SourceRow:
     """The searches of one source so far."""
 
     waiting: int = 0
-    """Searches under way."""
+    """Searches in progress."""
     since: float = 0.0
     """When the first of them started."""
     waited_s: float = 0.0
@@ -61,10 +61,10 @@ class Board:
     """State of a run: the round, what the team is doing, and a row per source.
 
     Args:
-        clock: seconds; of the process by default.
+        clock: returns seconds; monotonic by default.
 
     Attributes:
-        rows: by source, in the order in which they were asked.
+        rows: by source, in order of their first search.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -75,7 +75,7 @@ class Board:
         self._doing = "starting"
 
     def note(self, event: AgentEvent) -> None:
-        """Take in one event."""
+        """Record one event."""
         self._round = event.iteration or self._round
         if event.type == "searching" and isinstance(event.data, Mapping):
             if source := source_of(str(event.data.get("tool"))):
@@ -109,7 +109,7 @@ class Board:
 
     @property
     def activity(self) -> str:
-        """The sources being waited for, otherwise what the team is doing."""
+        """The sources being waited for, otherwise the team's activity."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
 
         waiting = [title_of(name) for name, row in self.rows.items() if row.waiting]
@@ -120,7 +120,7 @@ class Board:
         return row.waited_s + (self._clock() - row.since if row.waiting else 0.0)
 
     def __rich__(self) -> Table:
-        """The board as a block of lines."""
+        """Render the board as a block of lines."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
 
         block = Table.grid(padding=(0, 2), expand=True)
@@ -172,7 +172,7 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hold events back while somebody is typing."""
+        """Hold events back while the user is typing."""
         self._held = []
         if self._live is not None:
             self._live.stop()
@@ -212,7 +212,7 @@ class Progress:
 
 
 def format_event(event: AgentEvent, after_s: float) -> str:
-    """An event as one line of a log."""
+    """Format an event as one line of a log."""
     round_ = f"round {event.iteration}" if event.iteration else ""
     kind = "" if event.type == "streaming" else f"{event.type.replace('_', ' ')}: "
     return f"{after_s:6.1f} s  {round_:8}  {kind}{one_line(event.message)}"
@@ -230,7 +230,7 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
     A reader that leaves early (`| head`) is no failure.
 
     Args:
-        report: as a run gives it.
+        report: a run's report.
         as_json: print JSON.
         full: on a terminal, print the full report instead of its summary and the table of candidates.
 
@@ -249,15 +249,15 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
             write_out(report.to_markdown())
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise the interpreter's last flush fails
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
 
 
 def print_report(document: "Document", console: Console) -> None:
-    """Print a report as wide as the window; no character of a record can do anything to the terminal.
+    """Print a report as wide as the window; no character from a record can control the terminal.
 
-    In a window too narrow for the tables of candidates they hold drugs, participants, studies and certainty alone.
+    In a window too narrow for them, tables of candidates show only drugs, participants, studies and certainty.
     """
     from willowbark.agents.report.forms import blocks  # noqa: PLC0415  not needed in a pipe
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
@@ -270,14 +270,14 @@ def print_report(document: "Document", console: Console) -> None:
         return replace(block, columns=OVERVIEW_NARROW, groups=(blocks.Group(rows),))
 
     sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
-    console.print(_laid_out(as_markdown(replace(document, sections=sections))))
+    console.print(_render_markdown(as_markdown(replace(document, sections=sections))))
 
 
 def print_brief(document: "Document", console: Console) -> None:
-    """Print the tables of candidates, then the answer, so that it stands whole on the last screen.
+    """Print the tables of candidates, then the answer, so that the whole answer is on the last screen.
 
-    Of what follows the answer the first is left out that does not fit there: estimates of drugs that the tables list.
-    It stands in the full report.
+    Notes after the answer that do not fit are left out, first those on drugs that the tables list; the full report
+    has them.
     """
     from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415  not needed in a pipe
     from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
@@ -287,7 +287,7 @@ def print_brief(document: "Document", console: Console) -> None:
 
     def laid_out() -> "Markdown":
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return _laid_out(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+        return _render_markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
 
     while notes and len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
         del notes[0]
@@ -296,12 +296,12 @@ def print_brief(document: "Document", console: Console) -> None:
     console.print(laid_out())
 
 
-def _laid_out(text: str) -> "Markdown":
-    """Markdown as the terminal shows it."""
+def _render_markdown(text: str) -> "Markdown":
+    """Render Markdown for the terminal."""
     from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
 
     class NarrowTable(TableElement):
-        """A table whose first column is never broken: it names drugs and sources."""
+        """A table that never wraps its first column, which names drugs and sources."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             for table in super().__rich_console__(console, options):
@@ -316,7 +316,7 @@ def _laid_out(text: str) -> "Markdown":
 
 
 def write_out(text: str) -> None:
-    """Write text to stdout, as UTF-8 whatever the locale says."""
+    """Write text to stdout, as UTF-8 in any locale."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

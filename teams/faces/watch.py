@@ -1,8 +1,8 @@
-"""`willowbark watch`: questions that are asked again, and what moved since they were asked last.
+"""`willowbark watch`: repeat questions, and report what changed since last time.
 
-Each question has a folder in `.willowbark/watch/`: what is asked (`watch.json`), the last report (`report.json`), what
-moved at each time (`changes.json`), and that for people and feed readers (`changes.md`, `changes.atom`). Nothing stays
-in memory between calls: cron or a timer calls `watch run`.
+Each question has a folder in `.willowbark/watch/`: the question (`watch.json`), the last report (`report.json`), the
+changes of each call (`changes.json`), and the same for people and feed readers (`changes.md`, `changes.atom`). No
+process stays running: cron or a timer calls `watch run`.
 """
 
 import asyncio
@@ -26,29 +26,29 @@ from ..run.research import RunFailed, research
 from .runs import differences
 
 MOVED = 10
-"""Exit code of `watch run` where anything moved."""
+"""Exit code of `watch run` if anything changed."""
 FAILED = 4
-"""Exit code where a question could not be asked again, and nothing else moved."""
+"""Exit code if a question could not be repeated, and nothing else changed."""
 _KEPT = ("library", "model", "settings", "depth", "offline")
 _UNANSWERED = ("unavailable", "partial", "bad_query")
 _CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")
 
 
 def watch_folder(workspace: Path) -> Path:
-    """Where the questions of a workspace are kept."""
+    """Return the folder of a workspace's questions."""
     return workspace / DEFAULT_PATH.parent / "watch"
 
 
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
-    """Keep a question to be asked again; gives its name.
+    """Store a question to repeat; return its name.
 
     Args:
         folder: see `watch_folder`.
-        question: as it is to be asked.
-        choices: of `RunOptions`, kept with it.
+        question: the question to repeat.
+        choices: of `RunOptions`, stored with it.
 
     Raises:
-        UsageError: the question cannot be understood, an option does not hold, or the folder cannot be written.
+        UsageError: the question is not understood, an option is invalid, or the folder cannot be written.
     """
     asked = understood_question(question)
     kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
@@ -68,7 +68,7 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
 
 
 def list_watches(folder: Path) -> list[str]:
-    """The questions, one line each: name, when it was asked last, what moved then."""
+    """List the questions, one per line: name, time of the last call, changes then."""
     lines = []
     for place in _watches(folder):
         said, changes = _read(place / "watch.json"), _read(place / "changes.json", [])
@@ -79,10 +79,10 @@ def list_watches(folder: Path) -> list[str]:
 
 
 def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> tuple[list[dict[str, Any]], int]:
-    """Ask each question again; gives what moved, and the exit code.
+    """Repeat each question; return the changes and the exit code.
 
-    A question whose library is as it was is not asked. A source that does not answer moves nothing: the last report
-    stays, and the next call compares with it.
+    A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
+    report stays, and the next call compares with it.
 
     Raises:
         UsageError: no question is watched, or a folder cannot be read or written.
@@ -101,7 +101,7 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
                 tell(f"{said['question']}: the library holds nothing new")
                 continue
             report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
-        except (RunFailed, UsageError) as error:  # the other questions are asked all the same
+        except (RunFailed, UsageError) as error:  # the other questions are still repeated
             failed = True
             tell(f"{said['question']}: {error}; compared next time")
             continue
@@ -115,7 +115,7 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
         if before is None:
             tell(f"{said['question']}: {len(report['candidates'])} candidates; later runs report what changes")
         elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing changed"):
-            if library:  # studies that are gone because they were retracted say so
+            if library:  # mark studies that disappeared because they were retracted
                 gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
                 found = open_library(library).by_numbers(gone.values(), "pubmed") if gone else []
                 retracted = {each.key for each in found if each.paper and each.paper.retracted}
@@ -128,14 +128,14 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
             write_file(place / "changes.md", as_markdown(all_entries).encode())
             write_file(place / "changes.atom", as_atom(place.name, said["question"], all_entries).encode())
             write_file(place / "changes.json", json.dumps(all_entries, indent=2, ensure_ascii=False).encode())
-        write_file(place / "report.json", json.dumps(report).encode())  # only now: what moved is kept
+        write_file(place / "report.json", json.dumps(report).encode())  # only after the changes are stored
         said |= {"asked": _now(), "library_digest": digest}
         write_file(place / "watch.json", json.dumps(said, indent=2).encode())
     return moved, MOVED if moved else FAILED if failed else 0
 
 
 def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
-    """What moved, the last first."""
+    """Format the changes as Markdown, the latest first."""
     parts = [
         f"## {each['question']}\n\n{each['at']}\n\n" + "\n".join(f"- {line}" for line in each["changes"])
         for each in reversed(entries)
@@ -144,7 +144,7 @@ def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """What moved as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
+    """Format the changes as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
     told = "".join(
         f"<entry><id>{_urn(name, each['at'])}</id><title>{len(each['changes'])} changes: {escape(question)}</title>"
         f'<updated>{each["at"]}</updated><content type="text">{escape(chr(10).join(each["changes"]))}</content></entry>'
@@ -163,7 +163,7 @@ def _watches(folder: Path) -> list[Path]:
 
 
 def _read(path: Path, default: Any = ...) -> Any:
-    """The JSON of a file; the default where it is missing."""
+    """Read a JSON file; return the default if it is missing."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

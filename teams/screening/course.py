@@ -204,9 +204,7 @@ def _name_of_reading(document: Document, drug: str, condition: str) -> str:
     return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
-def _list_due(
-    asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin
-) -> Iterator[dict[str, Any]]:
+def _get_due(asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin) -> Iterator[dict[str, Any]]:
     """Yield what needs reading, by condition; the same text for the same drug and condition comes once."""
     seen = set[str]()
     for name, question in asked.items():
@@ -236,7 +234,7 @@ def _read(
 
     def units() -> Iterator[Unit]:
         unit = list[dict[str, Any]]()
-        for row in _list_due(asked, searches, origin):
+        for row in _get_due(asked, searches, origin):
             done.readings += 1
             if row["hash"] not in kept:
                 unit.append(row)
