@@ -88,7 +88,7 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
 class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """The addresses of all sources; the tools contact no other hosts."""
 
-    by_source: dict[str, Endpoint] = Field(default_factory=lambda: _public({}))
+    by_source: dict[str, Endpoint] = Field(default_factory=lambda: _list_public({}))
     email: str | None = None
     """Contact address for NCBI and Crossref; None sends none."""
     is_public: bool = True
@@ -137,7 +137,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     @classmethod
     def public(cls, environ: Mapping[str, str] = os.environ) -> "Endpoints":
         """Build the endpoints of the public sources, with the keys from the environment."""
-        return cls(by_source=_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
+        return cls(by_source=_list_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
     def at(cls, url: str, *, live_like: bool = False) -> "Endpoints":
@@ -167,5 +167,5 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
         )
 
 
-def _public(environ: Mapping[str, str]) -> dict[str, Endpoint]:
+def _list_public(environ: Mapping[str, str]) -> dict[str, Endpoint]:
     return {name: Endpoint.public(card, environ) for name, card in cards().items()}

@@ -18,7 +18,7 @@ _MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than dow
 _BUSY_TIMEOUT_S = 2.0  # other processes lock the file for well under a millisecond
 _LATE_S = 0.2  # later starts would crowd the next ones: 1.2 s of starts at 80 % of a limit still stay within it
 _FAR_AHEAD_S = 600.0
-_LATE_STARTS = 5  # consecutive late starts of one request; after that the event loop is too busy for exact spacing
+_LATE_STARTS = 5  # consecutive late starts of one request; then it starts anyway, as the event loop is too busy
 
 
 @dataclass(frozen=True, slots=True)

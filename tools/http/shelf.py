@@ -32,7 +32,7 @@ class Shelf:
         wanted = list(dict.fromkeys(names))
         fresh = [name for name in wanted if (kind, name) not in self._asked]
 
-        async def asked_now() -> Mapping[str, T]:
+        async def ask_now() -> Mapping[str, T]:
             try:
                 return await ask(fresh)
             except BaseException:
@@ -41,16 +41,16 @@ class Shelf:
                 raise
 
         if fresh:
-            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.ensure_future(asked_now())))
+            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.ensure_future(ask_now())))
         tasks = [self._asked[kind, name] for name in wanted]
 
-        async def given() -> dict[str, T]:
+        async def collect() -> dict[str, T]:
             if tasks:
                 await asyncio.wait(tasks)  # a caller that is cancelled leaves the requests running for the others
             found = zip(wanted, (task.result() for task in tasks), strict=True)
             return {name: things[name] for name, things in found if name in things}
 
-        return given()
+        return collect()
 
     @contextmanager
     def queue(self, kind: str) -> Iterator[Callable[[], Awaitable[None]]]:
@@ -62,12 +62,12 @@ class Shelf:
         before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
         self._places[kind] = mine
 
-        async def reached() -> None:
+        async def wait_turn() -> None:
             if before is not None:
                 await asyncio.shield(before)
 
         try:
-            yield reached
+            yield wait_turn
         finally:
             if not mine.done():
                 mine.set_result(None)

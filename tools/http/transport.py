@@ -335,7 +335,7 @@ class Transport:
 
 
 def _request(endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> WireRequest:
-    """Build the request, adding the key here alone, so that no caller handles it."""
+    """Build the request, adding the key only here, so that no caller handles it."""
     key = endpoint.key.get_secret_value() if endpoint.key else None
     in_body = key is not None and endpoint.key_in == "body"
     query = urlencode({**params, **({"api_key": key} if key and endpoint.key_in != "header" else {})})

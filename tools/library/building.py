@@ -214,7 +214,7 @@ def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
 
 
 def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) -> str:
-    """Return the last file that contains an article; empty if there is none."""
+    """Return the last file that contains or deletes an article; empty if there is none."""
     hits = searcher.search(Query.term_query(index.schema, "name", f"pmid:{pmid}"), limit=1).hits
     if not hits:
         return deleted.get(pmid, "")

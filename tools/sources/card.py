@@ -95,7 +95,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Specialist that uses it (see `agents/specialists.py`); None for a source used only for look-ups."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> "SourceCard":
+    def _check_consistency(self) -> "SourceCard":
         if (self.use == "looked_up") is not (self.specialist is None):
             raise ValueError(f"{self.name}: a source that is searched belongs to a specialist, any other to none")
         if (self.use == "on_demand") is not (self.tool is not None):

@@ -107,7 +107,7 @@ def stated_limits(record: Evidence) -> list[Passage]:
     """Return limitations that a study states itself: at most two verbatim sentences of its full text.
 
     Sentences that name a limitation and its subject come first, then those in a section on limitations that name
-    either.
+    only the subject.
     """
     found: list[tuple[int, int, Passage]] = []
     for place in places(readable(record), "limitations"):
@@ -131,14 +131,14 @@ def excerpted(record: Evidence) -> Evidence:
     room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": ROWS_SHOWN}
     kept = list[Section]()
     for place in places(record):
-        text = _telling(place.text, room.get(place.kind, 0))
+        text = _select_sentences(place.text, room.get(place.kind, 0))
         room[place.kind] = room.get(place.kind, 0) - len(text)
         if text:
             kept.append(Section(kind=place.kind, title=place.title, text=text))
     return record.noting(full_text={**read, "sections": kept})
 
 
-def _telling(text: str, room: int) -> str:
+def _select_sentences(text: str, room: int) -> str:
     """Return the most informative sentences in order, with a mark where others were left out."""
     if len(text) <= room:
         return text

@@ -81,9 +81,9 @@ class ChEMBL(Source):
         total = len(parents)
         if not parents:
             conditions = asked.conditions or (asked.words,)
-            rows, cut = await self._containing(term for name in conditions for term in indication_terms(name))
+            rows, cut = await self._find_containing(term for name in conditions for term in indication_terms(name))
             if not rows:
-                rows, cut = await self._containing(filter(None, map(inverted, conditions)))
+                rows, cut = await self._find_containing(filter(None, map(inverted, conditions)))
             order = by_phase(rows, conditions)
             parents, total = order[(page - 1) * max_results : page * max_results], len(order)
             about = frozenset(name for row in rows if (name := indication_name(row)))
@@ -185,7 +185,7 @@ class ChEMBL(Source):
             warnings.append(f"{', '.join(missing[:5])} could not be had")
         return records, warnings
 
-    async def _containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
+    async def _find_containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
         pages = await asyncio.gather(
             *(
                 self._pages("drug_indication", **{f"{field}__icontains": term})

@@ -162,7 +162,7 @@ class OpenTargets(Source):
         for name in list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]:
             data, _ = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
             if ids := best_hits(_hits(data, "disease"), condition):
-                given = [await self._either(DISEASE, {"id": each}, "disease") for each in ids]
+                given = [await self._ask_either(DISEASE, {"id": each}, "disease") for each in ids]
                 records, unread = read_each([data for data, _ in given if isinstance(data, dict)], parse_disease)
                 return records, [*(line for _, problems in given for line in problems), *unread]
         return [], []
@@ -187,7 +187,7 @@ class OpenTargets(Source):
         for drug, names in spelled.items():
             if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
                 ids[drug] = chembl_id
-        rows, problems = await self._either(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else ([], [])
+        rows, problems = await self._ask_either(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else ([], [])
         records, unread = read_each(dicts({"rows": rows}, "rows"), parse_drug)
         found = {record.metadata["chembl_id"]: record for record in records}
         return {drug: (found.get(ids.get(drug, "")), [*problems, *unread]) for drug in drugs}
@@ -197,7 +197,7 @@ class OpenTargets(Source):
         data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
         return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
 
-    async def _either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Found:
+    async def _ask_either(self, forms: tuple[str, str], variables: Mapping[str, Any], root: str) -> Found:
         """Query with the schema that worked last, and with the other one if the server does not know a field."""
         try:
             return await self._ask(forms[self._schema], variables, root)

@@ -43,7 +43,7 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
     """Convert a disease: its drugs by highest stage, its targets by score (0 to 1)."""
     disease_id, name = str(disease["id"]), str(disease.get("name") or disease["id"])
     rows = dicts(disease, "drugAndClinicalCandidates", "rows") or dicts(disease, "knownDrugs", "rows")
-    drugs = _furthest(
+    drugs = _keep_furthest(
         {
             **_stage(row),
             "name": str(at(row, "drug", "name") or at(row, "drug", "id") or "").lower(),
@@ -77,7 +77,7 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
 def parse_drug(drug: Mapping[str, Any]) -> Evidence:
     """Convert a drug: its mechanisms with their targets, its indications by highest stage."""
     chembl_id, name = str(drug["id"]), str(drug.get("name") or drug["id"]).lower()
-    indications = _furthest(
+    indications = _keep_furthest(
         {
             **_stage(row),
             "name": at(row, "disease", "name") or "",
@@ -198,7 +198,7 @@ def _phase(stage: Any, number: Any) -> float | None:
     return number if isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 4 else None
 
 
-def _furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
+def _keep_furthest(entries: Iterable[dict[str, Any]]) -> list[Development]:
     """Return each name once, with its highest stage; highest first, then by name."""
     best: dict[str, Any] = {}
     for entry in entries:

@@ -212,7 +212,7 @@ def parse_label(label: Label) -> Evidence | None:
             set_id=set_id,
             sections=list(sections),
             has_boxed_warning="Boxed warning" in sections,
-            named_drugs=_named_drugs(label, generic),
+            named_drugs=_find_named_drugs(label, generic),
             has_abstract=bool(sections),
         ),
     )
@@ -227,7 +227,7 @@ def _sections(label: Label) -> dict[str, str]:
     return found
 
 
-def _named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
+def _find_named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
     """Return other drugs named under interactions and contraindications, each with the first sentence that names it."""
     found: dict[tuple[str, str], NamedDrug] = {}
     for heading in ("Contraindications", "Drug interactions"):

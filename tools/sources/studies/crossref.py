@@ -109,13 +109,13 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
     together = [doi for doi in wanted if "," not in doi]
     found: dict[str, Updates] = {}
     for start in range(0, len(together), DOIS_PER_REQUEST):
-        found |= await _several(together[start : start + DOIS_PER_REQUEST], transport)
+        found |= await _fetch_several(together[start : start + DOIS_PER_REQUEST], transport)
     for doi in alone:
-        found |= await _one(doi, transport)
+        found |= await _fetch_one(doi, transport)
     return found
 
 
-async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
+async def _fetch_several(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
     """Look up a few publications at once; if Crossref refuses one of them, the others are looked up without it."""
     params = {
         "filter": ",".join(f"doi:{doi}" for doi in dois),
@@ -131,7 +131,7 @@ async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updat
     half, found, refusal = len(dois) // 2, dict[str, Updates](), None
     for part in (dois[:half], dois[half:]):
         try:
-            found |= await _several(part, transport)
+            found |= await _fetch_several(part, transport)
         except SourceRefused as error:
             refusal = error
     if not found and refusal:
@@ -139,7 +139,7 @@ async def _several(dois: Sequence[str], transport: Transport) -> dict[str, Updat
     return found
 
 
-async def _one(doi: str, transport: Transport) -> dict[str, Updates]:
+async def _fetch_one(doi: str, transport: Transport) -> dict[str, Updates]:
     if leads_elsewhere(doi):
         return {}
 
