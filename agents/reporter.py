@@ -1,7 +1,7 @@
-"""The report agent: has claims proposed, verifies each against its record, and hands the rest to code.
+"""The report agent: gets claims from a model, verifies each against its record, and lets code write the rest.
 
-A model proposes claims with record keys and quotes; code verifies them, has what fails mended once, drops the rest, and
-assembles everything else (references, counts, grades, limitations) from the records.
+A model proposes claims with record keys and quotes; code verifies them, returns failed ones once for correction, drops
+the rest, and assembles everything else (references, counts, grades, limitations) from the records.
 """
 
 import asyncio
@@ -43,25 +43,25 @@ from .report.writing import Writing
 
 
 class ReportAgentConfig(AnalystConfig):
-    """What a report agent is made of."""
+    """Configuration of a report agent."""
 
     name: str = "report"
 
 
 class ReportWrittenConfig(BaseModel):
-    """Nothing can be set."""
+    """Empty: there are no settings."""
 
 
 class ReportMemory(Memory):
-    """What a report agent remembers."""
+    """State of a report agent."""
 
     assessments: list[JudgeAssessment] = Field(default_factory=list)
     approval: Approval | None = None
     usage: list[TurnUsage] = Field(default_factory=list)
     judged: bool = False
-    """Whether a verdict stands on all that was found."""
+    """Whether the judge's verdict covers all findings."""
     has_asked: bool = False
-    """Whether a verdict was asked for already."""
+    """Whether a verdict was already requested."""
 
 
 ASKS = (
@@ -74,12 +74,12 @@ _UNENDED = "Written although the judge asked for another round."
 
 @dataclass(frozen=True)
 class _Drafted:
-    """A draft, and what it is on."""
+    """A draft with its inputs."""
 
     pool: list[Evidence]
     candidates: list[Candidate]
     aside: list[Candidate]
-    """Candidates that the report does not deal with, by decision."""
+    """Candidates excluded from the report by decision."""
     writing: Writing
 
 
@@ -93,14 +93,14 @@ class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
 
     @property
     def terminated(self) -> bool:
-        """Whether a report was written since the last reset."""
+        """Whether a report has been written since the last reset."""
         return self._is_written
 
     async def __call__(self, messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> StopMessage | None:
-        """Look at what was said last.
+        """Stop if the latest messages contain a report.
 
         Raises:
-            TerminatedException: the report was written before, and nobody has reset this.
+            TerminatedException: a report was already written, without a reset since.
         """
         if self._is_written:
             raise TerminatedException("the report is written")
@@ -109,7 +109,7 @@ class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
         return StopMessage(content="The report is written", source=written[-1].source) if written else None
 
     async def reset(self) -> None:
-        """Wait for another report."""
+        """Reset, to wait for another report."""
         self._is_written = False
 
     def _to_config(self) -> ReportWrittenConfig:
@@ -124,9 +124,9 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     """Writes the report and answers with `ReportMessage`; called before the judge, it asks for a verdict once.
 
     Args:
-        name: as the team and its messages show it.
-        model_client: proposes claims.
-        options: as `Analyst` takes them.
+        name: shown by the team and in its messages.
+        model_client: proposes the claims.
+        options: passed to `Analyst`.
     """
 
     component_config_schema = ReportAgentConfig
@@ -138,9 +138,9 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
 
     def join(self, run: RunContext) -> None:
-        """Take part in a run: whether cited papers were retracted or corrected is looked up through its transport.
+        """Join a run, whose transport is used to look up retractions and corrections of cited papers.
 
-        Without one nothing is looked up, and the report says that.
+        Without a run nothing is looked up, and the report says so.
         """
         super().join(run)
         self._begun = None
@@ -148,13 +148,13 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """Reports; naming the type lets any AutoGen team take them."""
+        """`ReportMessage`; AutoGen teams need the type to accept the reports."""
         return (ReportMessage, TextMessage)
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """Write the report: yields it as text for people, then as a message; without a verdict, asks for one once."""
+        """Write the report: yields it as text for people, then as a message; first requests a missing verdict once."""
         self._hear(messages, cancellation_token)
         memory = self._memory
         for message in messages:
@@ -181,7 +181,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     async def _begin(
         self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
     ) -> None:
-        """Draft before the judge has spoken on the last of what is found."""
+        """Start drafting before the judge's verdict on the last findings."""
         drafted = asyncio.ensure_future(self._draft(question, found, iteration, cancellation_token))
         self._begun = _about(question, found), drafted
         await drafted
@@ -202,7 +202,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     async def _write(
         self, cancellation_token: CancellationToken
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
-        """The report, its tokens, and what a model asked the records before it wrote."""
+        """Return the report, its tokens, and the events of the model's searches in the records."""
         self._run.readings.take(self._memory.dossier.readings)
         question, iteration = self._memory.dossier.asked, max(1, self._memory.dossier.iteration)
         found = self._run.pool(self._memory.dossier)
@@ -216,8 +216,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
         tokens_used = self._memory.dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
         is_spent = self._run.exhausted(self._memory.dossier.iteration) == "token_budget_exceeded"
-        failure = None if is_spent else writing.failure  # a model that may not be asked any more has not failed
-        early = []  # what a report must say that was called for before the judge ended the search
+        failure = None if is_spent else writing.failure  # a model without remaining budget has not failed
+        early = []  # limitation of a report requested before the judge ended the search
         if not self._run.stopped and not self._memory.judged:
             early = [_UNJUDGED]
         elif not self._run.stopped and self._memory.assessments[-1].recommendation == "continue":
@@ -244,7 +244,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         return report, writing.usage, writing.aids.events if writing.aids else []
 
     def _analyst(self, failure: str | None) -> str:
-        """Who wrote, and which of the model's calls failed; `failure` says why it was not the model."""
+        """Describe the writer and the model's failed calls; `failure` is why the model did not write."""
         name, failed = analyst_name(self._model_client), self._run.calls().said
         if failure is None:
             return f"{name} ({failed})" if failed else name
@@ -266,7 +266,7 @@ def _about(question: Question, pool: Sequence[Evidence]) -> tuple[object, ...]:
 def turns_of(
     agent: str, iteration: int, usage: RequestUsage | None, message: BaseChatMessage | None = None
 ) -> list[TurnUsage]:
-    """A turn's tokens, those of reading apart; empty where it used none."""
+    """Return a turn's token usage, with reading listed separately; empty if it used none."""
     if usage is None:
         return []
     read = batched = 0, 0

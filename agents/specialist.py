@@ -1,8 +1,8 @@
-"""A specialist: asks its sources, has a model read what they returned, hands over typed findings.
+"""A specialist: searches its sources, has a model read the records, and returns typed findings.
 
-The literature, trials and mechanism agents are specialists with their own tools, prompt and description. A model looks
-at the titles of what came and may search again, then says what was found, what is missing, what it doubts. The
-publications themselves are read apart (`reader`), and do not stay in its prompts.
+The literature, trials and mechanism agents are specialists with their own tools, prompt and description. A model sees
+the titles returned and may search again, then says what was found, what is missing and what is doubtful. The
+publications are read separately (`reader`) and do not stay in its prompts.
 """
 
 import asyncio
@@ -52,11 +52,11 @@ from .digest import EvidenceDigest
 from .findings import Findings, FindingsMessage, Specialist
 from .memory import CondensedContext
 
-MAX_SUMMARY = 4000  # characters of what a model says
-TOOL_ROUNDS = 3  # times that a model may call its tools in a turn, looking at titles between
-MAX_REFLECTION = 120  # words of what it makes of them
-SHORT_LINES, SHORT_QUOTE = 2, 120  # of a turn's digest on a console, and characters of a quote there
-TURN_TIMEOUT_S = 180.0  # all of a specialist's searches and its reading
+MAX_SUMMARY = 4000  # characters of a model's text
+TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
+MAX_REFLECTION = 120  # words of a model's reflection on the titles
+SHORT_LINES, SHORT_QUOTE = 2, 120  # lines of a turn's digest on a console, and characters of a quote there
+TURN_TIMEOUT_S = 180.0  # for all of a specialist's searches and reading
 
 _SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format", "max_tool_iterations"})
 _TOOL_NAME = re.compile("[a-z_]{1,40}")
@@ -65,7 +65,7 @@ _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 class SpecialistAgentConfig(AssistantAgentConfig):
-    """An assistant's configuration, and what a specialist adds."""
+    """An assistant's configuration with a specialist's own fields."""
 
     fallback: ComponentModel | None = None
     reader: ComponentModel | None = None
@@ -75,22 +75,22 @@ class SpecialistAgentConfig(AssistantAgentConfig):
 class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     """An assistant agent that has its tools' results read and answers with `FindingsMessage`.
 
-    What to ask in the first round is the model's choice; what the judge asks for later is asked as it stands, where
-    there is a fallback to do so, and the model looks at what came. It never raises for a source's or a model's
-    failure: it answers with findings that name it.
+    The model chooses the queries of the first round; a fallback, if any, then asks the judge's queries unchanged, and
+    the model sees the results. If a source or model fails, the specialist does not raise: its findings name the
+    failure.
 
     Args:
-        name: as the team and its messages show it.
-        model_client: chooses queries.
-        tools: what it may use.
-        description: one sentence for whoever chooses speakers.
-        system_message: its prompt; how to read records is added.
-        fallback: chooses queries in the model's place when that fails, and where the judge has chosen; None leaves
-            all to the model.
-        reader: reads the publications that come; None takes `model_client`. Clients that take data instead of words
-            read none: rules do.
-        turn_timeout_s: seconds for a turn; what came until then is handed over.
-        options: as `AssistantAgent` takes them.
+        name: shown by the team and in its messages.
+        model_client: chooses the queries.
+        tools: tools it may use.
+        description: one sentence for the selector of speakers.
+        system_message: its prompt, to which instructions for reading records are added.
+        fallback: chooses queries if the model fails, and asks the judge's queries; None leaves all queries to the
+        model.
+        reader: reads the publications found; None for `model_client`. With a client that takes data instead of text,
+        rules read them.
+        turn_timeout_s: seconds for a turn; the results so far are then returned.
+        options: passed to `AssistantAgent`.
     """
 
     component_config_schema = SpecialistAgentConfig
@@ -130,11 +130,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """Findings; naming the type lets any AutoGen team take them."""
+        """`FindingsMessage`; AutoGen teams need the type to accept the findings."""
         return (FindingsMessage, TextMessage)
 
     def join(self, run: RunContext) -> None:
-        """Take part in a run: the tools ask through its transport, after its hooks."""
+        """Join a run: the tools use its transport, after its hooks."""
         self._run = run
         by_name = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool) and tool.takes_drugs]
         if by_name and (transport := run.transport) is not None:
@@ -147,7 +147,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
-        """Search and read: yields what happens, then text for people, then the findings."""
+        """Search and read: yields events, then text for people, then the findings."""
         run, transport = self._run, self._run.transport
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         turn = _Turn(self.name, max(rounds, default=0) + 1)
@@ -173,7 +173,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 await self._read(turn, question, deadline, cancellation_token)
             if turn.replies:
                 turn.digest = await run.digest(question, turn.replies, turn.read.readings)
-        except BaseException:  # cut off: what came was handed to nobody, so it must not count as read
+        except BaseException:  # interrupted: nobody got the results, so they must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
@@ -191,9 +191,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
     ) -> AsyncGenerator[Streamed, None]:
-        """One attempt with the model, and one with the fallback where the first one broke or searched nothing.
+        """Try with the model, then with the fallback if the model failed or searched nothing.
 
-        What the judge asks for needs no choice: the fallback asks it as it stands, before the model looks on.
+        The judge's queries need no choice: the fallback asks them unchanged before the model continues.
         """
         name, fallback = self.name, self._fallback
         verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
@@ -205,11 +205,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             tool_rounds = 1 if reads_requests(client) else TOOL_ROUNDS - (is_chosen and fallback is not None)
             deadline = time.monotonic() + self._turn_timeout_s
             stream = super().on_messages_stream(messages, cancellation_token)
-            messages = ()  # the context has them from now on
+            messages = ()  # now in the context
             try:
                 with speaking_through(self, client, tool_rounds):
                     while True:
-                        # linked to the token, since AutoGen waits for ever for tool calls that were cancelled
+                        # linked to the token, since AutoGen waits forever for cancelled tool calls
                         event = asyncio.ensure_future(anext(stream, None))
                         cancellation_token.link_future(event)
                         came = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
@@ -246,9 +246,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     async def _reflect(
         self, client: ChatCompletionClient, turn: "_Turn", cancellation_token: CancellationToken
     ) -> None:
-        """Have a model whose rounds of calls are used up say what it makes of them.
+        """Ask a model that has used up its rounds of calls for its reflection on the results.
 
-        Its tools go along, as AutoGen's own reflection has it only where no other agent shares the client.
+        Its tools are sent too; AutoGen's own reflection does that only if no other agent shares the client.
         """
         tools = [tool for bench in self._workbench for tool in await bench.list_tools()]
         messages = [*self._system_messages, *await self._model_context.get_messages()]
@@ -258,14 +258,14 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         await self._model_context.add_message(AssistantMessage(content=turn.summary or "-", source=self.name))
 
     async def _questions(self) -> list[str]:
-        """What the user asked so far, one question after another."""
+        """Return the user's questions so far, in order."""
         messages = await self._model_context.get_messages()
         return [str(each.content) for each in messages if isinstance(each, UserMessage) and each.source == "user"]
 
     async def _read(
         self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
-        """Have the model read the publications of this turn that it has not read before."""
+        """Have the model read this turn's publications that it has not read before."""
         client = self._reader or self._model_client
         if reads_requests(client) or not turn.replies:
             return
@@ -279,10 +279,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self._was_read |= turn.read.done
 
     async def _declare(self) -> Specialist:
-        """Who this is: name, description and tools, and what the tools are asked by."""
+        """Declare this specialist: name, description, tools, and the kinds of input they take."""
         schemas = list[ToolSchema]()
         for bench in self._workbench:
-            with suppress(Exception):  # a server that cannot be reached: its calls fail by name
+            with suppress(Exception):  # an unreachable server: its calls fail with its name
                 schemas += await bench.list_tools()
         takes = dict.fromkeys(each for each in map(asked_by, schemas) if each is not None)
         names = tuple(each["name"] for each in schemas)
@@ -294,11 +294,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         await super().on_reset(cancellation_token)
 
     async def save_state(self) -> Mapping[str, Any]:
-        """Everything the agent remembers, JSON-safe: its context, and what was read."""
+        """Return the agent's context and readings as JSON-safe data."""
         return {**await super().save_state(), "was_read": sorted(self._was_read)}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Remember what `save_state` gave."""
+        """Restore the state from `save_state`."""
         self._was_read = set(state["was_read"])
         await super().load_state({name: value for name, value in state.items() if name != "was_read"})
 
@@ -322,7 +322,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
 @dataclass
 class _Turn:
-    """What comes together during one turn."""
+    """Results collected during one turn."""
 
     name: str
     iteration: int
@@ -330,9 +330,9 @@ class _Turn:
     replies: list[SourceReply] = field(default_factory=list)
     read: Read = field(default_factory=Read)
     digest: EvidenceDigest | None = None
-    """None where nothing was searched."""
+    """None without a search."""
     model_failed: bool = False
-    """Whether the model did not choose what to ask: it is not asked to read then."""
+    """Whether the model failed to choose queries: it then does not read either."""
     notes: list[str] = field(default_factory=list)
     inner_messages: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
     used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
@@ -351,7 +351,7 @@ class _Turn:
             self.replies += found
             if not found:
                 what = "was called with unusable arguments" if result.is_error else "gave no records"
-                is_name = _TOOL_NAME.fullmatch(result.name)  # what cannot be one is not repeated
+                is_name = _TOOL_NAME.fullmatch(result.name)  # an invalid name is not repeated
                 self.notes.append(f"{self.name}: {result.name if is_name else 'something that is no tool'} {what}")
 
     @property
@@ -363,19 +363,19 @@ class _Turn:
 
     @property
     def asked_nobody(self) -> bool:
-        """Whether a turn that should have searched did not; in later rounds a model may find nothing left to ask."""
+        """Whether the turn lacks a due search; in later rounds a model may have nothing left to ask."""
         return not self.replies and (self.iteration == 1 or bool(self.notes))
 
     @property
     def result(self) -> str:
-        """What came of the turn, in a few sentences; of a turn without a search why. Asked for when it is over."""
+        """Result of a finished turn in a few sentences, or why there was no search."""
         if self.digest is not None:
             return self.digest.summary
         return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
 
     @property
     def reflection(self) -> str:
-        """What the model made of what came, in `MAX_REFLECTION` words at most; empty where none said anything."""
+        """The model's reflection on the results, at most `MAX_REFLECTION` words; empty if it gave none."""
         said = self.summary if self.replies and not self.summary.startswith(REFUSED) else ""
         return " ".join(said.split()[:MAX_REFLECTION])
 
@@ -396,7 +396,7 @@ class _Turn:
         )
 
     def as_markdown(self, in_short: bool = False) -> str:
-        """The turn for people; in short without the searches, which tool calls showed already."""
+        """Write the turn as Markdown; the short form omits the searches, already shown as tool calls."""
         notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
         thoughts = ["", self.reflection] if self.reflection else []
         head = [f"**{self.name}, round {self.iteration}**", ""]
@@ -409,7 +409,7 @@ class _Turn:
 
 
 def _narrow(message: BaseChatMessage, name: str) -> BaseChatMessage:
-    """A judge's message with the queries for one specialist alone; others as they are."""
+    """Reduce a judge's message to the queries for one specialist; return others unchanged."""
     if not isinstance(message, AssessmentMessage) or not message.content.next_searches:
         return message
     own = [search for search in message.content.next_searches if search.specialist == name]

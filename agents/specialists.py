@@ -1,4 +1,4 @@
-"""Willowbark's own specialists: what each searches, and its tools; prompts stand beside this file."""
+"""Willowbark's own specialists with their sources and tools; their prompts are next to this file."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from .specialist import SpecialistAgent
 class _Role(NamedTuple):
     description: str
     lookups: Callable[[Sequence[str]], list[BaseTool[Any, Any]]]
-    """Tools beside those of its sources, whose names it gets."""
+    """Builds the tools besides those of its sources, from the sources' names."""
 
 
 def _of_papers(sources: Sequence[str]) -> list[BaseTool[Any, Any]]:
@@ -48,10 +48,10 @@ def specialist_agent(
 
     Args:
         name: `literature`, `trials` or `mechanism`.
-        model_client: chooses queries, and reads what comes.
-        max_results: records of a page of each search, 1 to 200.
-        sources: which of its sources to ask; None asks those that need no key.
-        options: as `SpecialistAgent` takes them.
+        model_client: chooses queries and reads the records.
+        max_results: records per page of a search, 1 to 200.
+        sources: which of its sources to search; None for those that need no key.
+        options: passed to `SpecialistAgent`.
     """
     own, role = offered(name) if sources is None else sources, ROLES[name]
     return SpecialistAgent(

@@ -1,1 +1,1 @@
-"""Pictures of a report for pages, Word documents and notebooks. They need matplotlib, an extra."""
+"""Pictures of a report for pages, Word documents and notebooks; they need matplotlib, an extra."""

@@ -1,6 +1,4 @@
-"""What a report's pictures show, in data and in words: effect estimates of one drug, certainty by
-drug, registered trials over time.
-"""
+"""Data and descriptions of a report's pictures: effect estimates, certainty by drug, trials over time."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,19 +12,19 @@ from willowbark.tools.reading.numbers import RATIOS, EffectSize
 
 LEAST_EFFECTS = 2  # one effect estimate is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a forest plot
-MAX_DRUGS = 16  # bars of a chart of certainty; all of them stand in the table below it
-MAX_TRIALS = 24  # on a timeline; all of them stand in the table beside it
+MAX_DRUGS = 16  # bars of a chart of certainty; the table below it has all drugs
+MAX_TRIALS = 24  # on a timeline; the table beside it has all trials
 Outcome = Literal["completed", "running", "stopped", "not reported"]
 
 
 def label(text: str, length: int) -> str:
-    """A text in one line of at most so many characters, all of which XML can hold."""
+    """Shorten a text to one line of at most `length` characters that are valid in XML."""
     line = "".join(c for c in " ".join(visible(text).split()) if not 0xD800 <= ord(c) < 0xE000 and ord(c) < 0xFFFE)
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def estimate(size: EffectSize) -> str:
-    """An effect estimate with its confidence interval: `OR 2.82 (CI 1.89 to 4.28)`."""
+    """Format an effect estimate with its confidence interval: `OR 2.82 (CI 1.89 to 4.28)`."""
     is_given = size.ci_low is not None and size.ci_high is not None
     interval = f" (CI {size.ci_low:g} to {size.ci_high:g})" if is_given else ""
     return f"{size.measure} {size.value:g}{interval}"
@@ -36,7 +34,7 @@ class StudyEffect(NamedTuple):
     """An effect estimate and the study that reports it."""
 
     study: str
-    """As the plot names it: `Smith 2001`, or a registry number."""
+    """Label in the plot: `Smith 2001`, or a registry number."""
     title: str
     direction: str
     """supports, contradicts, or anything else for inconclusive."""
@@ -50,13 +48,13 @@ class ForestPlot:
     name: str
     drug: str
     effects: tuple[StudyEffect, ...]
-    """At least two, in the order of the studies."""
+    """At least two, in the studies' order."""
     left_out: int
-    """Estimates whose sentence compares several drugs, or names none that its study's title settles."""
+    """Number of estimates not clearly on this drug: several compared, or none named in sentence or title."""
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """In alphabetical order; several only where all are ratios."""
+        """Measures in alphabetical order; several only if all are ratios."""
         return tuple(sorted({effect.size.measure for effect in self.effects}))
 
     @property
@@ -66,7 +64,7 @@ class ForestPlot:
 
     @property
     def caption(self) -> str:
-        """What is drawn, and what was left out."""
+        """Caption with the number of estimates left out."""
         left_out = f" {self.left_out} excluded: their sentences compare several drugs." if self.left_out else ""
         return (
             f"{self.drug}: effect estimates as reported ({'/'.join(self.measures)}; line: confidence interval where "
@@ -81,15 +79,15 @@ class ForestPlot:
 
 
 def forest_plots(drug: str, place: int, effects: Iterable[StudyEffect]) -> list[ForestPlot]:
-    """A drug's effect estimates, one plot a family of measures; families of fewer than two are left out.
+    """Group a drug's effect estimates into one plot for each family of measures with at least two.
 
     Ratios (odds ratio, risk ratio, hazard ratio, rate ratio) share an axis, each row naming its measure; differences
     have units of their own and share one only with the same measure.
 
     Args:
         drug: its name.
-        place: among the candidates of the report, from 1.
-        effects: as its studies report them, retracted ones left out.
+        place: its rank among the report's candidates, from 1.
+        effects: as reported by its studies, without retracted ones.
     """
     found: dict[str, list[StudyEffect]] = {}
     left_out: Counter[str] = Counter()
@@ -119,16 +117,16 @@ class TrialSpan(NamedTuple):
     phase: str
     """In words."""
     highest_phase: int
-    """-1 where none applies or is reported."""
+    """-1 if not applicable or not reported."""
     outcome: Outcome
     start: float
     """In years: 2016.5 is July 2016."""
     end: float | None
-    """None where no completion is reported."""
+    """In years; None if no completion is reported."""
 
 
 def date_in_years(date: str | None) -> float | None:
-    """A date as a number of years; None where it has no year.
+    """Convert a date to a number of years; None if it has no year.
 
     >>> date_in_years("2016-07"), date_in_years("Unknown")
     (2016.5, None)
@@ -149,7 +147,7 @@ class Timeline:
 
     @property
     def caption(self) -> str:
-        """What is drawn."""
+        """Caption of the picture."""
         latest = "; the latest" if len(self.trials) == MAX_TRIALS else ""
         return f"Registered trials by phase, from start to completion{latest}"
 
@@ -163,7 +161,7 @@ class Timeline:
 
 
 def timeline(trials: Sequence[TrialSpan]) -> Timeline | None:
-    """The latest trials by phase, the highest first, then start; None without any."""
+    """Select the latest trials, ordered by phase (highest first), then start; None without any."""
     latest = sorted(trials, key=lambda trial: (trial.start, trial.nct_id), reverse=True)[:MAX_TRIALS]
     ordered = sorted(latest, key=lambda trial: (-trial.highest_phase, trial.start, trial.nct_id))
     return Timeline(tuple(ordered)) if ordered else None

@@ -1,4 +1,4 @@
-"""Draws a report's pictures as SVG and PNG. The same plot gives the same bytes: no clock, no random number."""
+"""Draws a report's pictures as SVG and PNG. The same plot gives the same bytes: no clock, no random numbers."""
 
 import io
 import warnings
@@ -14,9 +14,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 
 from .figures import CertaintyChart, ForestPlot, Plot, Timeline, estimate, label
 
-WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px a picture's letters come out at 12 px or more
-DPI = 200  # of PNGs: sharp in print at the width of a page
-FINE_RATIO = 3  # of the axis' ends, below which 1, 2, 5 leave it nearly bare
+WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
+DPI = 200  # of PNGs: sharp in print at page width
+FINE_RATIO = 3  # between the axis' ends; below it ticks at 1, 2, 5 are too few
 INK, MUTED, RULE = "#16181d", "#59616e", "#d5d9e0"
 SUPPORTS, CONTRADICTS, INCONCLUSIVE, RUNNING = "#1d6fb8", "#c2410c", "#6d7480", "#0f766e"
 """Readable on white."""
@@ -45,11 +45,11 @@ _SETTINGS: dict[Any, Any] = {
 
 @lru_cache(maxsize=128)
 def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
-    """Draw a plot on white, `WIDE` for pages and documents or `NARROW` for phones."""
+    """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones."""
     is_narrow = width == NARROW
     file = io.BytesIO()
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the measuring font lacks are the reader's font's to show
+        warnings.simplefilter("ignore")  # characters missing in the measuring font are drawn in the reader's
         figure = Figure(layout="constrained")
         axes = figure.add_subplot()
         match plot:
@@ -82,7 +82,7 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
             axes.annotate(estimate(size), (1, y - 0.42), xycoords=on_axes, va="center", ha="right")
         else:
             axes.annotate(estimate(size), (1.02, y), xycoords=on_axes, va="center", annotation_clip=False)
-    above, below = (0.18, 0.32) if is_narrow else (0.5, 0.5)  # on phones the names stand in the line's way
+    above, below = (0.18, 0.32) if is_narrow else (0.5, 0.5)  # on phones the names would overlap the line
     null = 1 if plot.is_ratio else 0
     axes.vlines([null for _ in rows], [y - above for y in rows], [y + below for y in rows], MUTED, linewidth=0.8)
     axes.set_ylim(len(plot.effects) - 0.4, -0.85)
