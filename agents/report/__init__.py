@@ -1,4 +1,4 @@
-"""The report: what it is made of, how it is put together, and the tree of blocks that all its forms show."""
+"""The report: its material, its assembly, and the tree of blocks that all its forms show."""
 
 from .content import DrugCandidate, ReportSection
 from .model import ReportMessage, ResearchReport

@@ -1,7 +1,7 @@
-"""The answer to questions that do not ask what helps: harm, safety, comparison, mechanism, status, what does not help.
+"""Answers questions other than what helps: harm, safety, comparison, mechanism, status, what does not help.
 
-Each kind is answered from what its own records say, never from a drug's effect in the condition. Where nothing that was
-read bears on it, the first sentence says that, and what was read instead.
+Each kind is answered from its own records, never from a drug's effect in the condition. If no record bears on it, the
+first sentence says so, and what was read instead.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
-MOST_OF_SEVERAL = 3  # sentences of labels on drugs taken together
+MOST_OF_SEVERAL = 3  # sentences of labels on drug combinations
 _HARM_STANCES: Mapping[Stance, str] = {
     "reports": "with harm",
     "undecided": "inconclusive",
@@ -50,28 +50,28 @@ _NO_RESULT = "without a clear result"
 
 
 class Answer(NamedTuple):
-    """What is said first, and the section that it rests on."""
+    """The answer's first sentences and the section that supports them."""
 
     sentences: list[str]
     blocks: list[Block]
     confidence: float | None = None
-    """0 to 1, our convention; None where that of the candidates stands for it."""
+    """0 to 1, our convention; None if the candidates' confidence applies."""
 
     @property
     def section(self) -> ReportSection:
-        """The section below the summary: the whole answer, and what it rests on."""
+        """The section below the summary: the whole answer with its evidence."""
         return ReportSection.of("What was asked", [*map(paragraph, self.sentences), *self.blocks])
 
 
 def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
-    """The answer by the kinds of the question's parts; None where it asks what helps or prevents, and no more."""
+    """Answer each kind of question asked; None if it only asks what helps or prevents."""
     own = _answer_of(material.asked.kind, material, mechanisms, references)
     parts, asked = [own] if own else [], material.asked
-    if asked.asks_openly and asked.drugs:  # whatever it helps: what speaks against giving it there
+    if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
         known = [write_line("answers", "caution", w=each) for each in cautions(material.pool, asked)]
         parts += [Answer(known, [])] if known else []
     for kind in material.asked.also:
-        if kind in ON_HARM:  # harms are read for the question as a whole
+        if kind in ON_HARM:  # harms are read once for the whole question
             parts.append(Answer(write_lines("answers", "not_here", kind=kind), []))
         elif part := _answer_of(kind, material, mechanisms, references):
             parts.append(part)
@@ -101,7 +101,7 @@ def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings, re
 
 
 def _on_uses(material: Material) -> Answer:
-    """What the drugs are marketed for, and what registered trials study them in."""
+    """Answer what the drugs are marketed for and in which conditions registered trials study them."""
     phases = dict[str, float]()
     for entries in material.drug_entries.values():
         for indication in (each for _, entry in entries for each in entry.indications):
@@ -125,18 +125,18 @@ def _on_uses(material: Material) -> Answer:
 
 
 def _asked_names(material: Material) -> str:
-    """The drugs and classes that a question names, as it spells them; empty where it names none."""
+    """List the drugs and classes named in the question, as spelt there; empty if none."""
     named = (*material.asked.drugs, *material.asked.drug_classes)
     return short(listed([as_spelt(each, material.dossier.question) for each in named]))
 
 
 def _drugs_asked(material: Material) -> list[Candidate]:
-    """The drugs asked about; all where none is named."""
+    """Return the drugs asked about; all if none is named."""
     return [c for c in material.candidates if not _asked_names(material) or is_asked_about(c.drug, material.asked)]
 
 
 def answer_on_harm(material: Material, references: References) -> Answer:
-    """The answer on harm, safety or what to avoid: what is known, then labels, then what publications say."""
+    """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
     asked, about = material.asked, short(subject(material.asked))
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
     known = cautions(material.pool, asked)
@@ -147,13 +147,13 @@ def answer_on_harm(material: Material, references: References) -> Answer:
         key=lambda drug: (drug not in asked.drugs, -reported[drug]),
     )
     first = list({each.drug: each for each in reversed(labelled)}.values())[::-1]
-    if not about:  # what one drug does at all, section by section, or drugs together
+    if not about:  # harms of one drug in general, by section, or of a combination
         first = list({(w.drug, w.heading): w for w in reversed(labelled)}.values())[::-1][:MOST_OF_SEVERAL]
     labels = [write_line("answers", "warning", w=each, kind=asked.kind, about=about) for each in first]
     if asked.names_all:
         said = [write_line("answers", "caution", w=each) for each in known]
         gone = sum(each.heading == "Withdrawn" for each in known)
-        if asked.kind == "harm":  # what a label says of the very harm before whom the drug should not be given to
+        if asked.kind == "harm":  # the harm itself on a label comes before contraindications
             said[gone:gone], labels = labels, []
     else:
         kinds = dict.fromkeys(each.heading for each in known)
@@ -219,7 +219,7 @@ def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
 
 
 def _harm_in_publications(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> Iterator[str]:
-    """How many publications say what, and of which drugs, unless of the one asked about; nothing without any."""
+    """Yield counts of publications by finding, with drugs other than the one asked about; nothing without any."""
     by_key, by_drug = dict[str, int](), dict[str, int]()
     for each in found:
         place = _ORDER.index(each.stance)
@@ -240,7 +240,7 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str,
     quoted = [each for each in found if each.sentence]
     often, met = Counter(each.of for each in quoted), Counter[str]()
     turns: list[tuple[int, int, int, int, Harm]] = []
-    for each in quoted:  # of several harms, each once before any a second time, the one reported most first
+    for each in quoted:  # alternate between harms, the most reported first
         turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of], len(turns), each))
         met[each.of] += 1
     records = []
@@ -253,20 +253,20 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str,
 
 
 class _Meeting(NamedTuple):
-    """A record that tests two drugs, as it was read for each."""
+    """A record that tests two drugs, with its reading for each."""
 
     one: str
     other: str
     record: AppraisedRecord
     theirs: AppraisedRecord
-    """The same, read for the other."""
+    """The same record, read for the other drug."""
 
     @property
     def result(self) -> str:
-        """Which drug the record favours, where the readings for both agree.
+        """Which drug the record favours, if the readings for both agree.
 
-        What was read for one drug alone named the better one in 35 of 100 records; where both were read against an
-        active drug and the effects are opposite, in 64.
+        A reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug with
+        opposite effects, in 64.
         """
         if not all(map(_is_against_active, (self.record, self.theirs))):
             return _NO_RESULT
@@ -283,7 +283,7 @@ def _is_against_active(record: AppraisedRecord) -> bool:
 
 
 def _on_comparison(material: Material, references: References) -> Answer:
-    """Which of the drugs is better: the records that test them head to head, then each against placebo."""
+    """Answer which drug is better: head-to-head records, then each drug against placebo."""
     drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
     meetings = [
         _Meeting(one.drug, other.drug, record, theirs)
@@ -328,7 +328,7 @@ def _on_comparison(material: Material, references: References) -> Answer:
 
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings, references: References) -> Answer:
-    """How drugs act, and how that is linked to the condition asked about."""
+    """Answer how drugs act and how that is linked to the condition asked about."""
     known = list[tuple[str, str, list[str]]]()
     for drug in dict.fromkeys([*material.asked.drugs, *material.drug_entries]):
         entries = material.drug_entries.get(drug, [])
@@ -357,7 +357,7 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings, references:
 
 
 def _on_no_help(material: Material, references: References) -> Answer:
-    """What does not help: the records that contradict a benefit."""
+    """Answer what does not help: the records that contradict a benefit."""
     drugs, named = _drugs_asked(material), _asked_names(material)
     against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
     tallies = [
@@ -386,7 +386,7 @@ def _on_no_help(material: Material, references: References) -> Answer:
 
 
 def _on_status(material: Material, references: References) -> Answer:
-    """Where drugs stand: marketed, approved, in trials."""
+    """Answer the status of drugs: marketed, approved, in trials."""
     asked, topic = material.asked, short(material.topic)
     highest: dict[str, float] = {}
     for drug, entries in material.drug_entries.items():

@@ -1,6 +1,6 @@
-"""From verified claims and appraised candidates to the report: all of it code, nothing of it a model's word.
+"""Builds the report from verified claims and appraised candidates, by code alone.
 
-What a report cannot say stands here too: sources that were silent, records that could not be trusted or read.
+Also lists its limitations: sources that did not answer, records that could not be checked or read.
 """
 
 from collections import Counter, defaultdict
@@ -39,20 +39,20 @@ from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import write_lines
 
-MAX_GAPS = 10  # of a judge; as many of its findings
+MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
 
 def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchReport:
-    """Build the report; never fails for want of evidence, and says so instead."""
+    """Build the report; without evidence it says so instead of failing."""
     evidence = evidence_table(material.shown, material.records)
     trials = trial_table(material.candidates, material.records)
     records, searches = flow(material), search_log(material.dossier)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     references, own = References(material.records), judged_words(material)
-    # The order of these is the order of the references: what the appendix alone cites stands last.
+    # This order sets the order of the references: those cited only in the appendix come last.
     answered = answer_of(material, mechanisms, references)
     parts = first_screen(material, candidates, answered)
     references.cite(key for part in parts for key in part.citations)
@@ -117,7 +117,7 @@ def _drug_candidate(
     mechanisms: MechanismFindings,
     evidence: Sequence[EvidenceRow],
 ) -> DrugCandidate:
-    """A candidate as the report shows it."""
+    """Build a candidate for the report."""
     found, mechanism = candidate.appraisal, mechanism_of(candidate)
     marketed = [i.name for i in candidate.indications if (i.max_phase or 0) >= APPROVED_PHASE]
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
@@ -163,7 +163,7 @@ def _is_approved_for_it(candidate: Candidate) -> bool:
 
 
 def _status(candidate: Candidate, material: Material) -> str:
-    """Where the drug stands for the condition, in ChEMBL's and Open Targets' phases and the registered trials."""
+    """Describe the drug's status for the condition: phases from ChEMBL and Open Targets, registered trials."""
     if _is_approved_for_it(candidate):
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         if candidate.group == "repurposing":
@@ -185,7 +185,7 @@ def _status(candidate: Candidate, material: Material) -> str:
 
 
 def _proposal(candidate: Candidate, material: Material) -> str:
-    """From the drug over its targets to the condition, as databases tell; empty where none links a target with it."""
+    """Describe how the drug's targets link it to the condition in databases; empty without a link."""
     diseases = [each.record for each in material.pool if isinstance(each.record, Disease)]
     associated = (
         f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
@@ -199,17 +199,17 @@ def _proposal(candidate: Candidate, material: Material) -> str:
 
 
 class JudgedWords(NamedTuple):
-    """What a judge said when the search ended, as far as a report shows it."""
+    """A judge's final words, as far as a report may show them."""
 
     findings: list[str]
     judged: list[str]
     gaps: list[str]
     held_back: int
-    """Sentences of all these that are not shown."""
+    """Number of sentences not shown."""
 
 
 def judged_words(material: Material) -> JudgedWords:
-    """Sort the judge's words: those that a claim's quote bears out stand with its record's name."""
+    """Filter the judge's sentences; those supported by a claim's quote cite its record."""
     last = material.assessments[-1] if material.assessments else None
     if last is None:
         return JudgedWords([], [], [], 0)
@@ -241,13 +241,13 @@ def judged_words(material: Material) -> JudgedWords:
         for head, said in reasons.items()
         if (text := shown(said))
     ]
-    by_rule = not material.by_model  # rules name the drugs that they miss records on
+    by_rule = not material.by_model  # rules name the drugs that lack records
     gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := shown(gap, by_rule))]
     return JudgedWords(findings, judged, gaps, len(held_back) if material.by_model else 0)
 
 
 def limitations(material: Material, held_back: int) -> list[str]:
-    """What the report cannot say, one line each, what failed first."""
+    """List the report's limitations, one line each, failures first."""
     pool, verdicts, shown = material.pool, material.verdicts, material.shown
     names = {candidate.drug for candidate in shown}
     judged = {candidate.drug for candidate in material.candidates if candidate.has_verdict}
@@ -295,9 +295,9 @@ def limitations(material: Material, held_back: int) -> list[str]:
 
 
 def _read_in_part(material: Material) -> str:
-    """How much of the widest search each source's records are, where that is not all."""
+    """Describe the share of hits read in each source's widest search, if not all."""
     read, hits = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], int](int)
-    for reply in material.dossier.replies:  # a page each
+    for reply in material.dossier.replies:  # one reply per page
         search = (reply.source, reply.query)
         read[search] |= {record.key for record in reply.records}
         hits[search] = max(hits[search], reply.total)

@@ -1,4 +1,4 @@
-"""The part of the tree on the drugs: the two tables, one block a drug with what failed first, and what is left."""
+"""The report's sections on drugs: two tables, one block for each drug with failures first, and the appendix."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, url_of
 
-MOST_ROWS = 30  # studies of all drugs together that the blocks show; the others stand in the appendix
-_LONGEST_QUOTE = 240  # characters in a block; the appendix has passages whole
-_LONGEST_TITLE = 70  # characters by which a study without authors is called
+MOST_ROWS = 30  # studies in all blocks together; the appendix has the others
+_LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
+_LONGEST_TITLE = 70  # characters of a title used as name of a study without authors
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _MAX_EFFECTS = 4  # of a study
 _STANCES: dict[Stance, str] = {
@@ -43,7 +43,7 @@ _PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 
 
 def candidate_tables(report: ReportContent) -> Iterator[Block]:
-    """The repurposing candidates, then the drugs already approved or standard for the condition; refuted ones last."""
+    """Yield tables of repurposing candidates and of drugs approved or standard for the condition; refuted ones last."""
     new = [c for c in report.candidates if c.group != "established"]
     known = [c for c in report.candidates if c.group == "established"]
     unchecked = [c.name for c in new if c.group == "not_checked"]
@@ -73,12 +73,12 @@ _APPROVAL: Mapping[str, str] = {
 
 
 def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
-    """The candidates in the order of the tables, each with its place in the report, from 1."""
+    """Return the candidates in table order, each with its rank in the report, from 1."""
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
 
 
 def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
-    """A drug as a summary of findings has it: https://book.gradepro.org/guideline/summary-of-findings-tables."""
+    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables."""
     best, numbers = candidate.best_estimate, {str(each["key"]): int(each["number"]) for each in report.references}
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     counted_rows = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
@@ -115,19 +115,19 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
 
 
 def _level(candidate: DrugCandidate) -> str:
-    """The certainty that the drug helps, where any study says so."""
+    """Return the certainty that the drug helps, if any study supports it."""
     if candidate.evidence_quality == "refuted":
         return "refuted"
     return candidate.certainty if candidate.supporting_citations else "unsupported"
 
 
 def shown_rows(candidate: DrugCandidate, rows: Sequence[EvidenceRow], most: int) -> list[EvidenceRow]:
-    """The studies that a drug's block shows: those that found nothing or harm, then those in support, one at least.
+    """Select the studies for a drug's block: those without benefit or with harm, then at least one in support.
 
     Args:
         candidate: the drug.
-        rows: all its studies, the strongest first.
-        most: how many there is room for.
+        rows: all its studies, strongest first.
+        most: maximum of studies.
     """
     by_stance = {stance: [r for r in rows if candidate.stance_of(r) == stance] for stance in _STANCES}
     best = candidate.best_estimate.key if candidate.best_estimate else ""
@@ -137,7 +137,7 @@ def shown_rows(candidate: DrugCandidate, rows: Sequence[EvidenceRow], most: int)
 
 
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
-    """The studies that each drug's block shows, by its name, as many as there is room for in all."""
+    """Select the studies for each drug's block, by drug name, within the total limit."""
     most = max(2, MOST_ROWS // max(1, len(candidates)))
     return {c.name: shown_rows(c, [row for row in table if row.drug == c.name], most) for c in candidates}
 
@@ -145,7 +145,7 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
 def candidate_block(
     report: ReportContent, candidate: DrugCandidate, place: int, shown: Sequence[EvidenceRow]
 ) -> Section:
-    """What decides on one drug, failures first, and the steps of its certainty; `place` is 1 for the first."""
+    """Build a drug's block: decisive studies, failures first, and steps of its certainty; `place` starts at 1."""
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     cautions = zip(candidate.marks, candidate.cautions, strict=False)
     blocks: list[Block] = [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
@@ -161,11 +161,11 @@ def candidate_block(
 
 
 def candidate_details(report: ReportContent, candidate: DrugCandidate, place: int) -> Section:
-    """What the appendix has on one drug: its standing, all its studies with their passages, its mechanism."""
+    """Build a drug's section of the appendix: status, all studies with their passages, mechanism."""
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     blocks: list[Block] = [Pairs(tuple(_standing(candidate)))]
     blocks += _studies(report, candidate, rows, f"All studies of {candidate.name}", is_whole=True)
-    papers = [row for row in rows if not row.key.startswith("nct:")]  # trials can't be retracted
+    papers = [row for row in rows if not row.key.startswith("nct:")]  # registered trials can't be retracted
     if unchecked := sum(row.retracted is None for row in papers):
         of = f"{unchecked} of {len(papers)} publications"
         blocks.append(paragraph(f"Retraction could not be checked for {of}.", look="small"))
@@ -196,7 +196,7 @@ def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
 def _studies(
     report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], caption: str, *, is_whole: bool
 ) -> Iterator[Table]:
-    """A drug's studies by stance in one table, a row each; nothing where there is none."""
+    """Yield one table of a drug's studies by stance; nothing without studies."""
     groups = []
     for stance, name in _STANCES.items():
         if found := [_study(report, candidate, r, is_whole=is_whole) for r in rows if candidate.stance_of(r) == stance]:
@@ -256,7 +256,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
 
 
 def _study_name(row: EvidenceRow, reference: dict[str, object]) -> str:
-    """A study as people cite it: first author and year; by its title where no author is known."""
+    """Name a study by first author and year, or by title without authors."""
     authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
     first = next(iter(authors), "") if isinstance(authors, list) else ""
     if row.key.startswith("nct:"):
@@ -265,7 +265,7 @@ def _study_name(row: EvidenceRow, reference: dict[str, object]) -> str:
 
 
 def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Iterator[Block]:
-    """The passages behind a row, each once, and what a model claims from them in words of its own."""
+    """Yield the passages behind a row, each once, and a model's claims from them in its own words."""
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
@@ -280,7 +280,7 @@ def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> 
 
 
 def _place(section: str) -> str:
-    """Where a passage stands, in words."""
+    """Describe a passage's location."""
     return f"{section}, full text" if section and is_full_text(section) else section
 
 
@@ -296,7 +296,7 @@ def _forest_plots(report: ReportContent, drug: str, place: int, rows: Sequence[E
 
 
 def certainty_figure(report: ReportContent) -> Figure | None:
-    """How certain it is that each drug helps, and how many studies say what; None for fewer than two drugs."""
+    """Draw each drug's certainty and number of studies by direction; None for fewer than two drugs."""
     bars = [
         DrugBar(
             label(c.name, 24),
@@ -311,5 +311,5 @@ def certainty_figure(report: ReportContent) -> Figure | None:
 
 
 def figure_of(plot: Plot) -> Figure:
-    """A plot as the tree holds it."""
+    """Wrap a plot for the tree."""
     return Figure(plot.name, plot.caption, plot.description, plot)

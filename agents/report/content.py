@@ -1,6 +1,6 @@
-"""What a report holds: its sections, candidates, tables and references. All of it is data; `model` gives it its forms.
+"""Content of a report: sections, candidates, tables and references, all as data; `model` adds its forms.
 
-Counts, grades and references are computed by code (`assembly`); the agent that has it written is in `reporter`.
+Counts, grades and references are computed by code (`assembly`); the report agent is in `reporter`.
 """
 
 from collections.abc import Iterable
@@ -29,14 +29,14 @@ DISCLAIMER = (
 NOT_REPORTED: Final = "not reported"
 REPURPOSING = "Repurposing candidate"
 NONE_PROPOSED = "none beyond the mechanism listed"
-CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by who says it, our convention
+CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our convention
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING = "reading"
-"""In the account of tokens, stands for what specialists had read, beside what they chose themselves."""
+"""In the account of tokens: specialists' reading, as opposed to their choice of queries."""
 BATCHED = "reading in batches"
-"""The same, at the price of a batch."""
+"""The same at a batch's price."""
 OTHER_CALLS = "other"
-"""In the account of tokens, stands for what belongs to no turn: the choice of speakers, answers that were lost."""
+"""In the account of tokens: calls outside turns, such as the choice of speakers and lost answers."""
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
@@ -51,15 +51,15 @@ class ReportSection(BaseModel, extra="forbid"):
 
     title: str
     content: str
-    """Markdown; `[3]` points to the third reference."""
+    """Markdown; `[3]` is the third reference."""
     citations: list[str] = []
     """Keys of the records cited, in the order of their first mention."""
     blocks: list[Block] = []
-    """The same content as renderers take it."""
+    """The same content for renderers."""
 
     @classmethod
     def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
-        """A section as blocks, and the same as Markdown."""
+        """Build a section from blocks, with the same as Markdown."""
         given = list(blocks)
         return cls(title=title, content=blocks_in_markdown(given), citations=list(citations), blocks=given)
 
@@ -68,14 +68,14 @@ class SummaryPart(BaseModel, extra="forbid"):
     """One sentence or two of the first screen."""
 
     label: str = ""
-    """What the part is on: a drug, `No benefit`, `Harms`, …; empty for the answer and what needs no name."""
+    """Topic of the part: a drug, `No benefit`, `Harms`, …; empty for the answer and others without a name."""
     text: str
     citations: list[str] = []
-    """Keys of the records that it rests on."""
+    """Keys of the supporting records."""
 
     @property
     def line(self) -> str:
-        """The part as the summary has it."""
+        """The part as shown in the summary."""
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
@@ -84,20 +84,20 @@ class StudyLimit(BaseModel, extra="forbid"):
 
     key: str
     section: str
-    """Heading of the full text under which it stands."""
+    """Heading of the full text above it."""
     quote: str
-    """To the letter."""
+    """Verbatim."""
 
 
 class BestEstimate(BaseModel, extra="forbid"):
     """What the most telling supporting study of a drug found."""
 
     key: str
-    """Of the study."""
+    """Key of the study."""
     result: str | None = None
-    """The direction of the result: better, no difference, worse, mixed; None is not reported, as below."""
+    """Direction of the result: better, no difference, worse, mixed; None if not reported, as below."""
     figures: str = ""
-    """The effect estimate with its confidence interval; else the figures of a passage that gives a p value."""
+    """The effect estimate with its confidence interval, or the figures of a passage with a p value."""
     comparator: str | None = None
     participants: int | None = None
 
@@ -128,36 +128,36 @@ class DrugCandidate(BaseModel, extra="forbid"):
     name: str
     generic_name: str | None = None
     current_indications: list[str] = []
-    """Marketed indications; empty where the sources report none."""
+    """Marketed indications; empty if the sources report none."""
     mechanism: str = NOT_REPORTED
-    """Mechanism of action and targets as the drug databases give it."""
+    """Mechanism of action and targets from the drug databases."""
     proposed_mechanism: str = NOT_REPORTED
-    """How it might act on the condition, as databases tell of its targets; `NONE_PROPOSED` where they tell no more than
-    its mechanism."""
+    """How it might act on the condition, from databases on its targets; `NONE_PROPOSED` if they only give its
+    mechanism."""
     chain: Chain | None = None
-    """The way from the drug over its target and a process to the condition, each step with what says it; None where the
-    report has no mechanism graph."""
+    """Path from the drug through its target and a process to the condition, each step with sources; None if the report
+    has no mechanism graph."""
     argument: ReportSection | None = None
-    """The chain in three sentences, cited; None where no record says what the drug acts on."""
+    """The chain in three sentences with citations; None if no record gives the drug's target."""
     in_asked_class: bool | None = None
-    """Whether it is known to belong to a class of drugs that the question names; None where the question names none."""
+    """Whether it is known to belong to a drug class named in the question; None if the question names none."""
     evidence_quality: Quality
     certainty: Level | Literal["not reported"] = NOT_REPORTED
     """GRADE-like level."""
     certainty_reasons: list[str] = []
     """Each step that led to the level."""
     held_down_by: list[str] = []
-    """Why certainty was lowered, a reason a step."""
+    """Why certainty was lowered, one reason per step."""
     clinical_status: str = NOT_REPORTED
     group: Group = "not_checked"
     """Whether it is new for the condition or already approved or standard for it; `not_checked` without approval
     data."""
     cautions: list[str] = []
-    """Withdrawn, contraindicated, boxed warning, each with its source; empty where none is known."""
+    """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
     combination: list[str] = []
-    """Drugs with which it was studied together so that its own part cannot be told."""
+    """Drugs it was studied in combination with, so that its own effect is unknown."""
     best_estimate: BestEstimate | None = None
-    """None where no study supports it."""
+    """None if no study supports it."""
     supporting_citations: list[str] = []
     """Keys of the supporting records."""
     contradicting_citations: list[str] = []
@@ -165,9 +165,9 @@ class DrugCandidate(BaseModel, extra="forbid"):
     undecided_citations: list[str] = []
     """Keys of the inconclusive records."""
     claims: list[Claim] = []
-    """Verified claims, each with the passage it rests on and the section that this stands in."""
+    """Verified claims, each with its passage and the passage's section."""
     study_limits: list[StudyLimit] = []
-    """What its studies say themselves that limits them; empty where no full text with such a passage was read."""
+    """Limitations reported by its studies; empty if no full text with such a passage was read."""
 
     @property
     def marks(self) -> list[str]:
@@ -176,7 +176,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
         return [_LABELLED.get(kind, kind) for kind in kinds]
 
     def stance_of(self, row: "EvidenceRow") -> Stance:
-        """How a record counts in the appraisal; retracted ones are excluded."""
+        """Return a record's stance in the appraisal; retracted ones are excluded."""
         if row.retracted:
             return "excluded"
         if row.key in self.supporting_citations:
@@ -188,15 +188,15 @@ class Pico(BaseModel, extra="forbid"):
     """Whom a record studied, what was given, against what, and what came of it, in words; None is not reported."""
 
     population: str | None = None
-    """The conditions of a registered trial; of a publication, how those it studied relate to the condition asked
+    """Conditions of a registered trial; for a publication, how its participants relate to the condition asked
     about."""
     intervention: str | None = None
-    """The drug, and what it was in the study where it was not the one tested."""
+    """The drug, with its role in the study if it was not the one tested."""
     comparator: str | None = None
     outcome: str | None = None
-    """The posted or the first planned outcome of a trial; of a publication, the kind of outcome."""
+    """Posted or first planned outcome of a trial; for a publication, the kind of outcome."""
     result: str | None = None
-    """How the drug did against the comparator."""
+    """Result of the drug against the comparator."""
 
 
 class EvidenceRow(BaseModel, extra="forbid"):
@@ -211,65 +211,65 @@ class EvidenceRow(BaseModel, extra="forbid"):
     date: str
     title: str
     sentence: str = ""
-    """The passage that the direction was read from; empty where there is none."""
+    """Passage from which the direction was read; empty if there is none."""
     section: str | None = None
-    """Where that passage stands: `Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without
+    """Location of that passage: `Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without
     one."""
     sample_size: int | None = None
-    """Participants; None is not reported."""
+    """Participants; None if not reported."""
     followup_months: float | None = None
-    """None is not reported."""
+    """None if not reported."""
     effects: list[EffectSize] = []
-    """Effect sizes on the outcome that the direction was read from, with their sentences; those of the full text's
-    results where the whole abstract gives none."""
+    """Effect sizes on the outcome from which the direction was read, with their sentences; from the full text's results
+    if the whole abstract has none."""
     figures: list[str] = []
-    """The figures of that passage, else of `in_figures`, as written, where there is no effect size and no other drug is
+    """Figures of that passage, else of `in_figures`, as written; only without an effect size and if no other drug is
     named there."""
     in_figures: str = ""
-    """Another sentence of the record, which gives the result in figures where the passage has none; empty where none
+    """Another sentence of the record with the result in figures if the passage has none; empty if none
     was found."""
     in_figures_section: str | None = None
-    """Where that sentence stands; None without one."""
+    """Location of that sentence; None without one."""
     second_reader: str | None = None
-    """What the rules take a record to say that a model read, as `direction`; it counts nowhere. None without one."""
+    """The rules' reading of a record that a model read, as in `direction`; not counted. None without one."""
     effects_section: str | None = None
-    """Where the effect sizes stand; None without any."""
+    """Location of the effect sizes; None without any."""
     is_preprint: bool = False
     harm: bool = False
     """Whether the study reports harm by the drug."""
     retracted: bool | None = None
-    """None means that it could not be checked."""
+    """None if it could not be checked."""
     concern: bool | None = None
-    """Whether an expression of concern stands; None means that it could not be checked."""
+    """Whether there is an expression of concern; None if it could not be checked."""
     tested: bool = True
-    """Whether the study tests the drug: it is not the comparator of another one, and not named in passing."""
+    """Whether the study tests the drug, as opposed to using it as comparator or naming it in passing."""
     alone: bool = True
-    """Whether the drug's own part can be told; False in a combination whose parts were not compared."""
+    """Whether the drug's own effect is known; False in a combination whose parts were not compared."""
     comparator: Comparator = "not_reported"
     against: str | None = None
-    """The active comparator by name; None where there is none or it is not named."""
+    """Name of the active comparator; None if there is none or it is not named."""
     comparator_works: bool = False
-    """Whether other studies of the report show with moderate or high certainty that this comparator works."""
+    """Whether other studies in the report show with moderate or high certainty that this comparator works."""
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
-    """Whether the title names the condition asked about, and not just as that of people treated for another one."""
+    """Whether the title names the condition asked about, other than as that of people treated for another one."""
     surrogate: bool = False
-    """Whether the outcome is a mere marker of the condition."""
+    """Whether the outcome is only a marker of the condition."""
     unnamed: str | None = None
-    """Men, children, … who are asked about and of whom the record does not speak; None where there are none."""
+    """Men, children, … asked about but not mentioned in the record; None if there are none."""
     why_stopped_kind: str | None = None
     """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
     trial: str | None = None
-    """The trial that it reports, by number, acronym, or author and size; None where it reports none or several."""
+    """The trial it reports, by number, acronym, or author and size; None if it reports none or several."""
     pools: list[str] = []
-    """Trials that a pooled analysis names."""
+    """Trials named in a pooled analysis."""
     pico: Pico | None = None
-    """The question that the record answers; None where no reading says it."""
+    """The record's PICO; None without a reading."""
 
     @property
     def tested_figures(self) -> list[str]:
-        """The figures as far as the first p value; none without one: such figures may be of anything."""
+        """The figures up to the first p value; empty without one, as such figures may mean anything."""
         place = next((at for at, figure in enumerate(self.figures, 1) if figure[:1] in "pP"), 0)
         return self.figures[:place]
 
@@ -281,13 +281,13 @@ class PostedResult(BaseModel, extra="forbid"):
     direction: str
     """supports, contradicts, inconclusive or not assessed."""
     reason: str
-    """How the direction came about."""
+    """Why it has this direction."""
     outcome: str | None = None
-    """The primary outcome it was read from; None where none could be read."""
+    """Primary outcome from which it was read; None if none could be read."""
     sentence: str = ""
-    """The posted analysis it was read from; empty where none could be read."""
+    """Posted analysis from which it was read; empty if none could be read."""
     serious_events: list[SeriousEvents] = []
-    """Participants with serious adverse events by group: numbers alone, no claim that the drug caused them."""
+    """Participants with serious adverse events by group: counts only, no claim that the drug caused them."""
 
 
 class TrialRow(BaseModel, extra="forbid"):
@@ -298,7 +298,7 @@ class TrialRow(BaseModel, extra="forbid"):
     title: str
     drugs: list[str] = []
     status: str | None = None
-    """As the registry writes it; None is not reported."""
+    """As in the registry; None if not reported."""
     phases: list[str] = []
     enrollment: int | None = None
     start_date: str | None = None
@@ -308,11 +308,11 @@ class TrialRow(BaseModel, extra="forbid"):
     """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
     has_results: bool = False
     posted: list[PostedResult] = []
-    """What its posted results say of each of its drugs; empty where none are posted."""
+    """Its posted results on each of its drugs; empty if none are posted."""
 
     @property
     def outcome(self) -> Outcome:
-        """How the trial ended, as far as the registry says."""
+        """How the trial ended according to the registry."""
         if self.status in STOPPED:
             return "stopped"
         if self.status in RUNNING:
@@ -321,12 +321,12 @@ class TrialRow(BaseModel, extra="forbid"):
 
     @property
     def status_words(self) -> str:
-        """Its status as people write it: `not yet recruiting`."""
+        """Its status in words: `not yet recruiting`."""
         return self.status.replace("_", " ").lower() if self.status else NOT_REPORTED
 
     @property
     def phase_words(self) -> str:
-        """Its phase as people write it.
+        """Its phase in words.
 
         >>> TrialRow(key="nct:NCT02188459", nct_id="", title="", phases=["PHASE2", "PHASE3"]).phase_words
         'phase 2/3'
@@ -346,27 +346,27 @@ class SearchLogEntry(BaseModel, extra="forbid"):
     iteration: int
     status: str
     taken: int
-    """Records handed over."""
+    """Records returned."""
     found: int
-    """Hits that the source reports."""
+    """Hits reported by the source."""
     filters: dict[str, str] | None = None
-    """Limits that were sent with the query, by the source's own names; empty for none, None for not noted."""
+    """Limits sent with the query, by the source's names; empty for none, None if not recorded."""
     asked_at: datetime | None = None
     warnings: list[str] = []
     understood: str = ""
-    """The query as the source says that it understood it; empty where it doesn't say."""
+    """The query as interpreted by the source; empty if not reported."""
 
 
 class Flow(BaseModel, extra="forbid"):
     """How many records came and went (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
 
     identified: dict[str, int] = {}
-    """Records by source, before duplicates are united."""
+    """Records by source, before duplicates are merged."""
     duplicates: int = 0
-    """Records that were united with another one."""
+    """Records merged into another one."""
     screened: int = 0
     excluded: dict[str, int] = {}
-    """Records left out, by reason."""
+    """Records excluded, by reason."""
     included: int = 0
     """Records appraised for a candidate."""
 
@@ -377,11 +377,11 @@ class TurnUsage(BaseModel, extra="forbid"):
     agent: str
     """Name of the agent, or `OTHER_CALLS`."""
     iteration: int | None = None
-    """The round, from 1; None is all rounds."""
+    """The round, from 1; None for all rounds."""
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
-    """US dollars at the model's list price, as though nothing was kept; None where the price is not known."""
+    """US dollars at the model's list price without caching; None if the price is not known."""
 
     @property
     def tokens(self) -> int:
@@ -395,11 +395,11 @@ class ModelCalls(BaseModel, frozen=True, extra="forbid"):
     made: int = 0
     failed: int = 0
     reason: str = ""
-    """Why the last one failed, in the provider's words without keys."""
+    """Why the last one failed, from the provider's message without keys."""
 
     @property
     def said(self) -> str:
-        """What failed, in words; empty where nothing did."""
+        """The failures in words; empty without any."""
         return f"failed {self.failed} of {self.made} calls: {self.reason}" if self.failed else ""
 
 
@@ -413,13 +413,13 @@ class ReportContent(BaseModel, extra="forbid"):
     """The summary part by part."""
     research_question: str
     answer: ReportSection | None = None
-    """What the answer rests on where the question asks for harm, safety, a comparison, a mechanism, status or what
-    does not help; None for others."""
+    """Evidence for the answer if the question asks for harm, safety, a comparison, a mechanism, status or what does
+    not help; None for others."""
     methodology: ReportSection
     hypotheses_tested: list[dict[str, Any]] = []
-    """`MechanismHypothesis` fields and the verdict on each."""
+    """Fields of `MechanismHypothesis`, with the verdict on each."""
     disease_mechanism: ReportSection | None = None
-    """What is known of the condition's targets and processes, cited; None where the question names no condition."""
+    """The condition's known targets and processes with citations; None if the question names no condition."""
     safety: ReportSection | None = None
     """Status and harms of the candidates; None without any."""
     mechanistic_findings: ReportSection
@@ -429,45 +429,45 @@ class ReportContent(BaseModel, extra="forbid"):
     candidates: list[DrugCandidate] = []
     limitations: list[str] = []
     gaps: list[str] = []
-    """What the judge found missing when the search ended."""
+    """Gaps found by the judge when the search ended."""
     judged: list[str] = []
-    """Its reasons then, on the whole, on mechanisms and on clinical evidence, with a model's scores, and what each
-    specialist's model made of its last round, in their own words: no record was checked for them. None names a drug or
-    holds a figure unless the quote of a claim says it; that stands with the record's name. So with the next."""
+    """The judge's reasons then, overall, on mechanisms and on clinical evidence, with a model's scores, and the last
+    reflection of each specialist's model, in their own words, not checked against records. A sentence that names a drug
+    or has a figure is only kept if a claim's quote contains it, and then cites the record. The same holds below."""
     key_findings: list[str] = []
-    """What it found most telling then."""
+    """The judge's key findings then."""
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
-    volume, issue, pages and identifiers where the source gives them."""
+    volume, issue, pages and identifiers if the source gives them."""
     sources_searched: list[str] = []
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
     tokens_used: int = Field(default=0, ge=0)
-    """Prompt and completion tokens; with the baseline analyst an estimate of what a language model would have read."""
+    """Prompt and completion tokens; with the baseline analyst an estimate for a language model."""
     usage: list[TurnUsage] = []
-    """Tokens and cost by agent and round; empty where no language model was used, or nobody kept account."""
+    """Tokens and cost by agent and round; empty without a language model or an account."""
     analyst: str | None = None
-    """Who wrote it: the model, or who stood in for it and why; None where nobody says."""
+    """The writer: the model, or its fallback with the reason; None if unknown."""
     model_failed: bool = False
-    """Whether somebody else wrote it than the model that was to."""
+    """Whether the fallback wrote it because the model failed."""
     approval: Approval | None = None
-    """Who decided on the candidates before the report was written; None where nobody says."""
+    """Who decided on the candidates before the report was written; None if unknown."""
     stop_reason: str
     unread: int = Field(default=0, ge=0)
-    """Records that were found and not read, since the run was stopped before their turn came."""
+    """Records found but not read because the run was stopped."""
     confidence_score: float = Field(ge=0.0, le=1.0)
-    """0 to 1: as the judging model gave it; where none judged, computed from the candidates' certainty."""
+    """0 to 1, from the judging model, or computed from the candidates' certainty if none judged."""
     claims_kept: int = Field(default=0, ge=0)
     claims_repaired: int = Field(default=0, ge=0)
-    """Of those kept, how many were mended before they stood."""
+    """Claims kept after correction."""
     claims_dropped: int = Field(default=0, ge=0)
     claims_unworded: int = Field(default=0, ge=0)
-    """Of those kept, how many stand as their quote alone, since the model's wording went beyond it."""
+    """Claims kept only as their quote, since the model's wording went beyond it."""
     claims_turned: int = Field(default=0, ge=0)
-    """Of those kept, how many were taken by the model for another verdict than the readings give; none is shown."""
+    """Claims kept without their verdict, which differed from the readings'; none of these verdicts is shown."""
     evidence_table: list[EvidenceRow] = []
-    """Every record that was appraised for a candidate, candidates in their order."""
+    """Every record appraised for a candidate, by candidate in order."""
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)
