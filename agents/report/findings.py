@@ -1,4 +1,4 @@
-"""The report's findings in sentences: what the records say, how drugs act, the argument from mechanism; the methods."""
+"""The report's findings in sentences: clinical findings, mechanisms, the argument from mechanism; the methods."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,8 +18,8 @@ from .forms.blocks import flow, table
 from .material import Material, References
 from .texts import write_blocks, write_flow
 
-MAX_CITED = 4  # records behind one drug or step that are cited
-MAX_OTHERS = 10  # names of drugs without a place among the candidates
+MAX_CITED = 4  # records cited for one drug or step
+MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MAX_INVOLVED = 10  # targets and processes of the condition
@@ -44,7 +44,7 @@ _OUTCOMES: Mapping[Kind, str] = {
 
 
 def clinical_section(material: Material, references: References) -> ReportSection:
-    """The drugs that the report does not show as candidates, by what was read of them."""
+    """Write the section on drugs that are not candidates, by their readings."""
     start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     complications = [c for c in decided if c.helps_complications_alone]
@@ -68,7 +68,7 @@ def clinical_section(material: Material, references: References) -> ReportSectio
 
 
 def mechanistic_section(material: Material, references: References) -> ReportSection:
-    """How each candidate acts, as the drug databases have it."""
+    """Write the section on each candidate's mechanism from the drug databases."""
     start, known = len(references.keys), []
     for candidate in material.shown:
         if how := mechanism_of(candidate):
@@ -82,14 +82,14 @@ def mechanistic_section(material: Material, references: References) -> ReportSec
 
 
 def mechanism_of(candidate: Candidate) -> str:
-    """Mechanisms of action and targets in a line; empty where none is known."""
+    """Return mechanisms of action and targets in a line; empty if none is known."""
     targets = ", ".join(candidate.targets[:MAX_TARGETS])
     how = "; ".join(candidate.mechanisms)
     return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""
 
 
 def disease_section(mechanisms: MechanismFindings, references: References) -> ReportSection:
-    """What the records say of the condition's targets and processes, the surest first, with the drugs acting there."""
+    """Write the section on the condition's targets and processes, the most certain first, with drugs acting there."""
     start, graph = len(references.keys), mechanisms.graph
     found = graph.involved
     nodes = [
@@ -110,9 +110,9 @@ def disease_section(mechanisms: MechanismFindings, references: References) -> Re
 
 
 def argument_section(chain: Chain, graph: MechanismGraph, references: References) -> ReportSection | None:
-    """A chain in three sentences: what the drug acts on, where that takes part, what it has to do with the condition.
+    """Describe a chain in three sentences: the drug's target, the target's process, its link to the condition.
 
-    None where no record says what it acts on; the mechanistic findings name such drugs.
+    None if no record gives a target; the mechanistic findings name such drugs.
     """
     start, first = len(references.keys), chain.steps[0]
     if chain.node("target") is None:
@@ -135,7 +135,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
     }
     blocks = list(write_blocks("mechanism", "argument", references.cite, a=argument))
     backings = (backing for step in chain.steps for backing in step.backings)
-    if any(each.basis == "sentence" and not each.denies for each in backings):  # else the words above say it all
+    if any(each.basis == "sentence" and not each.denies for each in backings):  # else the text above is enough
         rows = []
         for step in chain.steps:
             ends = flow(f"{step.start.name} → {step.end.name}")
@@ -156,7 +156,7 @@ def argument_section(chain: Chain, graph: MechanismGraph, references: References
 
 
 def link_to_condition(chain: Chain) -> dict[str, Any]:
-    """What the end of a chain has to do with the condition, for the `link` of its template."""
+    """Return how a chain's end is linked to the condition, for the template's `link`."""
     last = chain.steps[-1]
     return {
         "missing": "; ".join(chain.missing) if last.is_missing else "",
@@ -170,7 +170,7 @@ def link_to_condition(chain: Chain) -> dict[str, Any]:
 
 
 def _sources(backings: Sequence[Backing]) -> dict[str, Any]:
-    """Who says a step, with identifiers and the records to cite."""
+    """Return the sources of a step, with identifiers and the records to cite."""
     given = [each for each in backings if not each.denies]
     entries = []
     for each in given:
@@ -189,7 +189,7 @@ def _sources(backings: Sequence[Backing]) -> dict[str, Any]:
 
 
 def methodology_section(material: Material) -> ReportSection:
-    """Who searched where, how it was read, who decided; the searches themselves stand in the report's log."""
+    """Write the methods: sources, reading, decisions; the report's log lists the searches."""
     records = (record for candidate in material.candidates for record in candidate.records)
     readings = material.dossier.readings if material.usage else []
     blocks = write_blocks(
@@ -210,7 +210,7 @@ def methodology_section(material: Material) -> ReportSection:
 
 
 def question_as_read(asked: Question) -> dict[str, str]:
-    """The question as it was understood: population, intervention, comparator and outcome."""
+    """Return the question as parsed: population, intervention, comparator and outcome."""
     named, drugs = (as_spelt(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
     is_comparison = asked.kind == "compare" and len(drugs) > 1
     wanted = listed(drugs[:1] if is_comparison else drugs) or "any existing drug"

@@ -1,6 +1,6 @@
-"""What notebooks show: a report as pandas frames, and lists of records as tables.
+"""A report as pandas data frames, and lists of records as tables, for notebooks.
 
-Columns of whole numbers are pandas' `Int64`, so that "not reported" stays missing and is never 0.
+Integer columns are pandas' `Int64`, so that "not reported" stays missing and is never 0.
 """
 
 from collections.abc import Iterable
@@ -34,10 +34,10 @@ _TRIALS = (
 
 
 def evidence_frame(report: ReportContent) -> "pd.DataFrame":
-    """One row for each record that was appraised for a drug.
+    """Return one row for each record appraised for a drug.
 
-    `measure`, `value`, `ci_low`, `ci_high` and `p` are the first effect size that the record gives; `effects` counts
-    all of them, and `report.evidence_table` holds them.
+    `measure`, `value`, `ci_low`, `ci_high` and `p` are the record's first effect size; `effects` counts all of them,
+    and `report.evidence_table` has them.
 
     Raises:
         UsageError: pandas is not installed.
@@ -51,7 +51,7 @@ def evidence_frame(report: ReportContent) -> "pd.DataFrame":
 
 
 def candidates_frame(report: ReportContent) -> "pd.DataFrame":
-    """One row for each candidate, best supported first; supporting, contradicting and inconclusive records are counted.
+    """Return one row for each candidate, best supported first, with counts of records by direction.
 
     Raises:
         UsageError: pandas is not installed.
@@ -70,7 +70,7 @@ def candidates_frame(report: ReportContent) -> "pd.DataFrame":
 
 
 def trials_frame(report: ReportContent) -> "pd.DataFrame":
-    """One row for each registered trial that names a candidate.
+    """Return one row for each registered trial that names a candidate.
 
     Raises:
         UsageError: pandas is not installed.
@@ -80,7 +80,7 @@ def trials_frame(report: ReportContent) -> "pd.DataFrame":
 
 def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
     try:
-        import pandas as pd  # noqa: PLC0415  an extra, and half a second
+        import pandas as pd  # noqa: PLC0415  an extra that takes half a second to import
     except ImportError:
         raise MissingExtra("a data frame", "notebook") from None
     types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
@@ -89,10 +89,10 @@ def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
 
 
 class EvidenceList(list[Evidence]):
-    """A list of records; the last value of a notebook's cell shows itself.
+    """A list of records that a notebook shows as a table.
 
     Args:
-        records: any records, a pool or a search's result among them.
+        records: any records, such as a pool or a search's result.
     """
 
     def __init__(self, records: Iterable[Evidence] | SearchResult = ()) -> None:
@@ -106,7 +106,7 @@ class EvidenceList(list[Evidence]):
 
 
 def evidence_html(records: Iterable[Evidence]) -> str:
-    """A table of records: title with link, authors, date, source, relevance, flags."""
+    """Render a table of records: title with link, authors, date, source, relevance, flags."""
     found = _table(records)
     return table_html(found) if found.rows else "<p>No records.</p>"
 

@@ -1,4 +1,4 @@
-"""What a report is made of: the dossier, what was appraised and claimed, how the run went; its references."""
+"""Material for a report: the dossier, appraisals, claims and the course of the run; and its references."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from ..progress import Progress
 from .content import TurnUsage
 from .forms.blocks import Cite
 
-MAX_CANDIDATES = 12  # in the report; further ones are named without a section
+MAX_CANDIDATES = 12  # in the report; further ones are only named
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",
     "token_budget_exceeded": "the token budget was nearly used up",
@@ -41,29 +41,29 @@ _AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
 @dataclass(frozen=True)
 class Material:
-    """All that a report is made of."""
+    """All input of a report."""
 
     dossier: Dossier
     assessments: Sequence[JudgeAssessment]
     pool: Sequence[Evidence]
     candidates: Sequence[Candidate]
-    """Without those that were set aside."""
+    """Candidates that were not set aside."""
     verdicts: Verdicts
     repaired: int = 0
     notes: Sequence[str] = ()
     tokens_used: int = 0
     analyst: str = "unknown"
     model_failed: bool = False
-    """Whether the draft is not by the model that was asked first."""
+    """Whether the draft is not by the first model."""
     stop_reason: str | None = None
     approval: Approval = field(default_factory=Approval.not_asked)
     aside: Sequence[Candidate] = ()
-    """Candidates that the report does not deal with, by decision."""
+    """Candidates excluded from the report by decision."""
     by_model: bool = False
-    """Whether a language model wrote; the report then says what of its own words is not shown."""
+    """Whether a language model wrote; the report then counts its sentences that are not shown."""
     usage: Sequence[TurnUsage] = ()
     readings: Readings = field(default_factory=Readings)
-    """Of the run."""
+    """The run's readings."""
     records: Mapping[str, Evidence] = field(init=False)
     asked: Question = field(init=False)
 
@@ -73,10 +73,10 @@ class Material:
 
     @cached_property
     def shown(self) -> list[Candidate]:
-        """The candidates of the report: those with a verified claim, a verdict and a place in the list.
+        """Candidates shown in the report: those with a verified claim, a verdict and a place in the list.
 
-        None where the question does not ask what helps; drugs that help complications alone stand behind the others,
-        unless they were asked about. Drugs that failed are never cut off.
+        Empty if the question does not ask what helps. Drugs that only help complications come after the others, unless
+        asked about. Drugs that failed are never cut off.
         """
         if not self.asked.asks_what_helps:
             return []
@@ -91,17 +91,17 @@ class Material:
 
     @property
     def silent_sources(self) -> list[str]:
-        """Names of the sources that never answered, in alphabetical order."""
+        """Names of sources that never answered, in alphabetical order."""
         return sorted({reply.source for reply in self.dossier.replies} - set(self.dossier.answered))
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """How many records of each kind were found: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
+        """Number of records found by kind: `peer_reviewed`, `clinical_trials`, `preprints`, `other`."""
         return sources_breakdown(self.pool)
 
     @cached_property
     def drug_entries(self) -> Mapping[str, list[tuple[str, Drug]]]:
-        """What drug databases say of the drugs asked about, or of all where none is named, with the records' keys."""
+        """Database entries, with keys, of the drugs asked about, or of all drugs if none is named."""
         asks_all = not (self.asked.drugs or self.asked.drug_classes)
         found: dict[str, list[tuple[str, Drug]]] = {}
         for record in self.pool:
@@ -112,13 +112,13 @@ class Material:
 
     @property
     def reason(self) -> str:
-        """Why the search ended, as `JudgeAssessment.stop_reason` names it; `no_verdict` where no judge ended it."""
+        """Why the search ended, as in `JudgeAssessment.stop_reason`; `no_verdict` if no judge ended it."""
         given = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]
         return self.stop_reason or (given[-1] if given else "no_verdict")
 
     @property
     def ending(self) -> str:
-        """Why the search ended, in words, and how much was read."""
+        """Why the search ended and how much was read, in words."""
         progress = self.assessments[-1].progress if self.assessments else Progress()
         why = _ENDINGS.get(self.reason, self.reason)
         if self.reason == "sources_unreachable" and self.dossier.answered:
@@ -135,12 +135,12 @@ class Material:
 
     @property
     def unread(self) -> int:
-        """Records that were found and not read, since the run was stopped before their turn."""
+        """Number of records found but not read because the run was stopped."""
         return self.readings.found - self.readings.done if self.readings.was_stopped else 0
 
     @property
     def topic(self) -> str:
-        """The condition asked about, spelt as in the question; the question's words in quotes where none is known."""
+        """The condition asked about, spelt as in the question; if none is known, the question in quotes."""
         named = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.conditions)
         with_them = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.background)
         named += f" in people with {with_them}" if with_them else ""
@@ -148,17 +148,17 @@ class Material:
 
     @property
     def purpose(self) -> str:
-        """What the drugs are looked at for: `to prevent migraine`, `for portal hypertension`."""
+        """Purpose of the drugs: `to prevent migraine`, `for portal hypertension`."""
         return f"{_AIMS[self.asked.intent]} {self.topic}"
 
     @property
     def library(self) -> str:
-        """The local library that answered in the sources' place; empty where the sources did."""
+        """The local library that answered instead of the sources; empty if the sources did."""
         return next((reply.library for reply in self.dossier.replies if reply.library), "")
 
 
 def mechanisms_of(material: Material) -> MechanismFindings:
-    """How the report's candidates might act, and the drugs whose mechanism is asked about."""
+    """Find mechanisms of the report's candidates and of drugs whose mechanism is asked about."""
     found = assess(material.shown, material.pool, material.asked)
     if material.asked.kind != "mechanism":
         return found
@@ -168,10 +168,10 @@ def mechanisms_of(material: Material) -> MechanismFindings:
 
 
 class References:
-    """Numbers records in the order in which they are first cited.
+    """Numbers records in the order of their first citation.
 
     Args:
-        records: what can be cited, by key.
+        records: records that can be cited, by key.
     """
 
     def __init__(self, records: Mapping[str, Evidence]) -> None:
@@ -179,19 +179,19 @@ class References:
         self._numbers: dict[str, int] = {}
 
     def cite(self, keys: Iterable[str]) -> Cite | str:
-        """Number records where they are cited; those outside the pool can't be cited, and none gives an empty text."""
+        """Cite records, ignoring those outside the pool; return an empty text if there are none."""
         known = [key for key in dict.fromkeys(keys) if key in self._records]
         numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
         return Cite(tuple(sorted(numbers))) if numbers else ""
 
     @property
     def keys(self) -> list[str]:
-        """Keys of the records cited so far, in their order."""
+        """Keys of the records cited so far, in order."""
         return list(self._numbers)
 
     def entries(self) -> list[dict[str, object]]:
-        """The list as a report holds it: number, key, title, authors, source, date, url, journal with volume, issue
-        and pages, identifiers, flags, other versions and what was read of the full text."""
+        """List the references for a report: number, key, title, authors, source, date, url, journal with volume, issue
+        and pages, identifiers, flags, other versions and the parts of the full text read."""
         found = []
         for key, number in self._numbers.items():
             record = self._records[key]

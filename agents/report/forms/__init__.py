@@ -1,1 +1,1 @@
-"""The forms of a report: the tree of blocks, and what writes it as Markdown and HTML."""
+"""The forms of a report: the tree of blocks, and its renderers for Markdown and HTML."""

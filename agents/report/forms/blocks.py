@@ -1,7 +1,7 @@
-"""What a report is shown as: a tree of sections, paragraphs, lists and tables that every renderer walks.
+"""The tree of sections, paragraphs, lists and tables from which every renderer writes a report.
 
-Texts in it are plain; each renderer escapes them for its own form. Links carry an address, and a renderer follows only
-those that `links.safe_url` lets pass. `tree` lists the builders of sections; renderers are `markdown`, `html` and
+Texts in it are plain; each renderer escapes them for its own form. Links have an address, and renderers only use those
+that `links.safe_url` accepts. `tree` lists the builders of sections; renderers are `markdown`, `html` and
 `teams.exports.docx`.
 """
 
@@ -12,14 +12,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 Style = Literal["plain", "strong", "emphasis", "code", "small", "flag", "mark", "level"]
-"""`flag`: what a reader must know before trusting a record; `mark`: a stance; `level`: one of certainty."""
+"""`flag`: a warning about a record; `mark`: a stance; `level`: a level of certainty."""
 GRADE_SYMBOLS = {"high": "⊕⊕⊕⊕", "moderate": "⊕⊕⊕○", "low": "⊕⊕○○", "very low": "⊕○○○"}
-"""As a summary of findings draws levels of certainty."""
+"""GRADE's symbols for levels of certainty, as in summaries of findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, as anyone may have written them."""
+    """Plain text from any source."""
 
     text: str
     style: Style = "plain"
@@ -28,7 +28,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Words that lead to a page of a source, or by `#…` to a section; bare words where the address is None."""
+    """Text linked to a source's page, or with `#…` to a section; not linked if the address is None."""
 
     text: str
     url: str | None
@@ -37,20 +37,20 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Cite:
-    """`[1, 4]`: places among the references."""
+    """`[1, 4]`: numbers of references."""
 
     numbers: tuple[int, ...]
     kind: Literal["cite"] = "cite"
 
     @property
     def text(self) -> str:
-        """As it stands in a text."""
+        """The citation in a text."""
         return f"[{', '.join(map(str, self.numbers))}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Sentences."""
+    """A paragraph of text."""
 
     content: "Flow"
     look: Literal["plain", "lead", "small"] = "plain"
@@ -59,7 +59,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list: of points, of steps in order, of the references (from 1 on), or of short lines in a table's cell."""
+    """A list: bullet points, numbered steps, references (from 1 on), or short lines in a table's cell."""
 
     items: "tuple[Flow, ...]"
     look: Literal["points", "steps", "references", "lines"] = "points"
@@ -70,7 +70,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Names with what belongs to each; `facts` are the figures of a run."""
+    """Names with values; `facts` are the figures of a run."""
 
     pairs: "tuple[tuple[str, Flow], ...]"
     look: Literal["plain", "facts"] = "plain"
@@ -83,12 +83,12 @@ class Row:
 
     cells: "tuple[Flow, ...]"
     below: "Flow" = ()
-    """What stands below the line, as wide as the table; of wide tables alone."""
+    """Content below the row, as wide as the table; only in wide tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines of a table that stand together, under a title where they have one; of wide tables alone."""
+    """A group of rows with an optional title; only in wide tables."""
 
     rows: tuple[Row, ...]
     title: "Flow" = ()
@@ -96,7 +96,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; columns whose names are in `numbers` hold figures, `look` names its form on the page."""
+    """A table; `numbers` names the columns of figures, `look` its form on the page."""
 
     caption: str
     columns: tuple[str, ...]
@@ -107,23 +107,23 @@ class Table:
 
     @property
     def is_wide(self) -> bool:
-        """Whether its lines hold too much for columns of paper or a terminal: they become a list there."""
+        """Whether its rows are too wide for paper or a terminal, which show them as a list."""
         return self.look in ("records", "trials")
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The lines of all groups."""
+        """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
     def details(self, row: Row) -> "Flow":
-        """A line's cells after the first, each with the name of its column: for lists."""
+        """Return a row's cells after the first, each with its column's name, for lists."""
         cells = zip(self.columns[1:], row.cells[1:], strict=True)
         return join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A passage to the letter, with where it stands; an empty place is not known."""
+    """A verbatim passage with its location, which is empty if not known."""
 
     text: str
     place: str = ""
@@ -132,20 +132,20 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture, drawn where a form can hold one and described in words everywhere else."""
+    """A picture, described in words in forms that cannot show it."""
 
     name: str
     """Unique in a report: letters, digits and dashes."""
     caption: str
     description: str
     plot: object = None
-    """What `agents.pictures.plots.draw` draws."""
+    """Plot for `agents.pictures.plots.draw`."""
     kind: Literal["figure"] = "figure"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a flow: how many there are, of what kinds, and what leaves the flow there."""
+    """A stage of a flow: its number of records, their kinds, and those excluded there."""
 
     name: str
     count: int
@@ -157,7 +157,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """A flow from stage to stage."""
+    """A flow diagram of stages."""
 
     caption: str
     stages: tuple[Stage, ...]
@@ -165,7 +165,7 @@ class Stages:
 
     @property
     def table(self) -> Table:
-        """The same for forms without boxes."""
+        """The flow as a table, for forms without boxes."""
         rows = []
         for stage in self.stages:
             rows.append((stage.name, stage.count, stage.notes))
@@ -177,7 +177,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What a reader can open: its title always shows."""
+    """Content that a reader can open; its title is always visible."""
 
     summary: str
     blocks: "tuple[Block, ...]"
@@ -186,15 +186,15 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report; sections within it are one level deeper."""
+    """A section of a report; sections within it are one level deeper."""
 
     title: str
     id: str
     blocks: "tuple[Block, ...]"
     note: str = ""
-    """A few words beside the title."""
+    """A few words next to the title."""
     look: Literal["plain", "card", "folded"] = "plain"
-    """`folded`: a page shows it closed at first, and prints it open."""
+    """`folded`: closed at first on a page, open in print."""
     kind: Literal["section"] = "section"
 
 
@@ -205,11 +205,11 @@ class Document:
     title: str
     question: str
     opening: tuple[Paragraph, ...]
-    """What must be read first."""
+    """Paragraphs to be read first."""
     sections: tuple[Section, ...]
     closing: tuple[Paragraph, ...]
     appendix: Section | None = None
-    """Folded on a page, and a file of its own beside the report in Markdown."""
+    """Folded on a page, a separate file in Markdown."""
 
 
 Span = Text | Link | Cite
@@ -221,11 +221,11 @@ Node = Annotated[
     Field(discriminator="kind"),
 ]
 Flow = tuple[Node, ...]
-"""What a paragraph, a point of a list or a table's cell holds: words, and blocks among them."""
+"""Content of a paragraph, a list's point or a table's cell: text, with blocks in it."""
 
 
 def flow(*parts: "str | Node") -> Flow:
-    """Words and blocks in one line of content; plain words may be given as they are.
+    """Build a line of content from text and blocks.
 
     >>> flow("a ", Text("b", "strong"), "")
     (Text(text='a ', style='plain', kind='text'), Text(text='b', style='strong', kind='text'))
@@ -234,7 +234,7 @@ def flow(*parts: "str | Node") -> Flow:
 
 
 def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
-    """Pieces of content with words between them."""
+    """Join pieces of content with a separator."""
     found: list[Node] = []
     for part in parts:
         found += [*flow(by), *part] if found else part
@@ -242,7 +242,7 @@ def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
 
 
 def spans(content: Flow) -> Iterator[Span]:
-    """Content in one line, for forms whose cells hold words alone; what can be opened stands open."""
+    """Yield content as one line, for forms whose cells only hold text; folded content is included."""
     for node in content:
         match node:
             case Text(style="level") if node.text in GRADE_SYMBOLS:
@@ -268,15 +268,15 @@ def spans(content: Flow) -> Iterator[Span]:
 
 
 def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
-    """A paragraph of words."""
+    """Build a paragraph."""
     return Paragraph(flow(*parts), look)
 
 
 def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "references", "lines"] = "points") -> Items:
-    """A list of words or of pieces of content."""
+    """Build a list."""
     return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)
 
 
 def table(caption: str, columns: Iterable[str], rows: "Iterable[Iterable[Flow]]", numbers: Iterable[str] = ()) -> Table:
-    """A plain table."""
+    """Build a plain table."""
     return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), numbers=tuple(numbers))

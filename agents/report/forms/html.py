@@ -1,7 +1,7 @@
-"""A report's tree as HTML: every text escaped, links to the sources alone, nothing loaded from anywhere.
+"""Renders a report's tree as HTML: all text escaped, links only to the sources, no external resources.
 
-Pictures are data of the page (`data:image/svg+xml`): a browser runs and loads nothing in them. Where matplotlib is not
-installed, their words stand instead.
+Pictures are embedded (`data:image/svg+xml`), so that browsers run and load nothing in them. Without matplotlib they are
+described in words.
 """
 
 from base64 import b64encode
@@ -18,14 +18,14 @@ from .links import safe_url
 
 
 def line(value: str) -> str:
-    """A text in one line without invisible characters; a space at either end stays."""
+    """Reduce a text to one line without invisible characters; keeps a space at either end."""
     text = " ".join(visible(value).split())
     before, after = " " * value[:1].isspace(), " " * value[-1:].isspace()
     return f"{before}{text}{after}" if text else before
 
 
 def picture(plot: Plot, narrow: bool = False) -> str:
-    """A plot's address as data; empty where matplotlib is not installed."""
+    """Return a plot as a data URL; empty if matplotlib is not installed."""
     try:
         from ...pictures import plots  # noqa: PLC0415  an extra, and slow
     except ModuleNotFoundError as error:
@@ -53,11 +53,11 @@ def _render(macro: str, shown: object, *, notebook: bool, references: int = 0, c
 
 
 def page_html(document: Document, cited_at: str = "#ref-") -> str:
-    """The body of a page of its own, with ids that links within it lead to.
+    """Render the body of a page, with ids for the links within it.
 
     Args:
         document: the whole report.
-        cited_at: where the number of a citation leads, before that number; to the references by default.
+        cited_at: prefix of a citation's link, before its number; by default the references.
     """
     appended = (each for each in (document.appendix.blocks if document.appendix else ()) if isinstance(each, Section))
     blocks = (block for section in (*document.sections, *appended) for block in section.blocks)
@@ -66,10 +66,10 @@ def page_html(document: Document, cited_at: str = "#ref-") -> str:
 
 
 def notebook_html(document: Document) -> str:
-    """The report for a notebook's cell, its later sections folded and without its appendix."""
+    """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True)
 
 
 def table_html(table: Table) -> str:
-    """A table by itself for a notebook's cell."""
+    """Render a single table for a notebook's cell."""
     return _render("table", table, notebook=True)

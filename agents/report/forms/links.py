@@ -1,4 +1,4 @@
-"""Where a record's key and address lead: to the sources' public pages, or nowhere."""
+"""Links for records' keys and addresses, only to the sources' public pages."""
 
 from functools import cache
 from urllib.parse import quote, urlsplit
@@ -9,7 +9,7 @@ from willowbark.tools.registry import linked_hosts
 
 @cache
 def known_hosts() -> frozenset[str]:
-    """Hosts that a report links to: the sources' public pages."""
+    """Return the hosts of the sources' public pages, the only ones a report links to."""
     return frozenset(linked_hosts())
 
 
@@ -21,7 +21,7 @@ _PAGES = {
 
 
 def safe_url(url: str) -> str | None:
-    """The address if it is a plain one of a source's public page, else None.
+    """Return the address if it is a plain one of a source's public page, else None.
 
     >>> safe_url("https://doi.org/10.1136/bmj.n71")
     'https://doi.org/10.1136/bmj.n71'
@@ -39,10 +39,10 @@ def safe_url(url: str) -> str | None:
 
 
 def url_of(key: str, url: str = "") -> str | None:
-    """Where a record can be read; None where no page of a source is known.
+    """Return the address of a record's page; None if no page of a source is known.
 
     Args:
-        key: the record's name in claims and references, as `pmid:…`.
+        key: the record's key in claims and references, such as `pmid:…`.
         url: the record's own address, if it has one.
 
     >>> url_of("nct:NCT02188459")
@@ -57,7 +57,7 @@ def url_of(key: str, url: str = "") -> str | None:
 
 
 def record_name(key: str) -> str:
-    """A record's key as people write it.
+    """Format a record's key for people.
 
     >>> record_name("pmid:123"), record_name("nct:NCT02188459"), record_name("url:example.org/a")
     ('PMID 123', 'NCT02188459', 'example.org/a')

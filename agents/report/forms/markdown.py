@@ -1,4 +1,4 @@
-"""A report's tree as Markdown; texts of records are escaped, so none can become markup, a link or a heading."""
+"""Renders a report's tree as Markdown; records' texts are escaped, so that none becomes markup, a link or a heading."""
 
 from collections.abc import Iterable, Iterator
 
@@ -29,7 +29,7 @@ _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
 def as_markdown(document: Document) -> str:
-    """The report, with a line on what its appendix holds."""
+    """Render the report, with a line on the contents of its appendix."""
     appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
         f"# {escape(document.title)}",
@@ -43,7 +43,7 @@ def as_markdown(document: Document) -> str:
 
 
 def appendix_in_markdown(document: Document) -> str:
-    """The appendix by itself; numbers of references go on from those of the report."""
+    """Render the appendix; its references are numbered on from the report's."""
     parts = [f"# Appendix: {escape(document.title)}", *_blocks(_list_appendix(document), 2)]
     return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
 
@@ -53,7 +53,7 @@ def _list_appendix(document: Document) -> list[Section]:
 
 
 def blocks_in_markdown(blocks: Iterable[Block]) -> str:
-    """Some blocks of a report."""
+    """Render some blocks of a report."""
     return "\n\n".join(_blocks(blocks, 3))
 
 
@@ -80,7 +80,7 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
             case Quote():
                 yield f"> {inline((block,))}"
             case Figure():
-                pass  # what it draws stands in the tables
+                pass  # the tables have its data
 
 
 def _list_lines(block: Items, indent: str) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _list_lines(block: Items, indent: str) -> Iterator[str]:
 
 
 def table(block: Table) -> str:
-    """A table with its caption above it; a wide one as a list, a point a line."""
+    """Render a table with its caption above it; a wide one as a list, one point per row."""
     parts = [f"*{escape(block.caption)}*"] if block.caption else []
     if not block.is_wide:
         head = f"| {' | '.join(map(escape, block.columns))} |\n{'|---' * len(block.columns)}|"
@@ -111,7 +111,7 @@ def table(block: Table) -> str:
 
 
 def inline(content: Flow) -> str:
-    """Content in one line."""
+    """Render content in one line."""
     return " ".join(filter(None, "".join(map(_span, spans(content))).split(" "))).strip()
 
 
