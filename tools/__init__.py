@@ -1,6 +1,6 @@
-"""What the agents use: the public sources, evidence and its identity, search, appraisal.
+"""Tools of the agents: public sources, evidence records, search and appraisal.
 
-Each source can be asked by itself: `from willowbark.tools import pubmed`, then `await pubmed.search("…")`.
+Each source can be used alone: `from willowbark.tools import pubmed`, then `await pubmed.search("…")`.
 """
 
 from importlib import import_module

@@ -1,11 +1,11 @@
-"""The sources by themselves, for those who want records and no team.
+"""Use single sources without a team.
 
     from willowbark.tools import pubmed
 
     records = await pubmed.search("propranolol AND migraine", max_results=20, mindate="2015")
 
-Each call opens its own way to the source and closes it again; `WILLOWBARK_LIBRARY__PATH=bundled` has a local library
-answer instead, without network.
+Each call opens and closes its own connection; with `WILLOWBARK_LIBRARY__PATH=bundled` a local library answers instead,
+without network.
 """
 
 from dataclasses import dataclass
@@ -22,34 +22,34 @@ class SourceAlone:
     """One source.
 
     Args:
-        name: of `registry.searchable()`.
+        name: one of `registry.searchable()`.
     """
 
     name: str
 
     async def search(self, query: str, max_results: int = 10, **filters: Any) -> list[Evidence]:
-        """Search for records, the most fitting first; empty where the source answered that it has none.
+        """Search for records, most relevant first; empty if the source has none.
 
         Args:
-            query: words, with AND, OR, NOT, quotes and parentheses if needed; of databases of drugs, a name.
+            query: words, with AND, OR, NOT, quotes and parentheses if needed; for drug databases, a name.
             max_results: 1 to 50 records.
-            filters: of the source, such as `page=2`; the table of sources names them.
+            filters: filters of the source, such as `page=2`; see the table of sources.
 
         Raises:
-            SearchError: no answer, or no readable one; a filter that the source does not know.
+            SearchError: no answer, an unreadable one, or an unknown filter.
         """
         return (await self.find(query, max_results, **filters)).records
 
     async def find(self, query: str, max_results: int = 10, **filters: Any) -> SourceReply:
-        """As `search`, with how it went: status, the source's own count, warnings."""
+        """Search like `search`, also returning status, the source's hit count and warnings."""
         async with Transport(endpoints_of_environment()) as transport:
             return await source_class(self.name)(transport).find(query, max_results, filters)
 
     async def look_up(self, *names: str) -> list[Evidence]:
-        """Give what there is on drugs, by their generic names.
+        """Look up drugs by their generic names.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no answer, or an unreadable one.
         """
         async with Transport(endpoints_of_environment()) as transport:
             return (await source_class(self.name)(transport).look_up(*names)).records

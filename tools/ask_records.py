@@ -1,4 +1,4 @@
-"""The collected records as an AutoGen tool: `ask_records` gives the passages that fit a question best."""
+"""AutoGen tool `ask_records`: find the best passages for a question in the collected records."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from .collected import Answer, CollectedEvidence
 from .enclosure import enclose_lines, new_marker
 
-SHOWN = 5  # passages of an answer
-SHOWN_CHARACTERS = 400  # of a passage
+SHOWN = 5  # passages per answer
+SHOWN_CHARACTERS = 400  # per passage
 
 
 class AskRecordsArgs(BaseModel):
@@ -26,7 +26,7 @@ class AskRecordsArgs(BaseModel):
 
 
 class AskRecordsConfig(BaseModel):
-    """Where the records are; None begins with none."""
+    """File with the records; None starts empty."""
 
     path: Path | None = None
 
@@ -35,8 +35,8 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
     """Ask the collected records.
 
     Args:
-        collected: the records; None begins with none.
-        marker: of the block of passages; None makes one.
+        collected: the records; None starts empty.
+        marker: marker for the block of passages; None creates one.
         before: awaited before each call, with the tool's name and its checked arguments.
     """
 
@@ -56,13 +56,13 @@ class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
         super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
 
     async def run(self, args: AskRecordsArgs, cancellation_token: CancellationToken) -> Answer:
-        """Give the best passages; raises as `CollectedEvidence.passages`."""
+        """Return the best passages; raises as `CollectedEvidence.passages`."""
         if self._before is not None:
             await self._before(self.name, args)
         return await self.collected.passages(args.query, SHOWN)
 
     def return_value_as_string(self, value: Any) -> str:
-        """The passages as a marked block, for the model; before it stands how many there are."""
+        """Format the passages as a marked block for the model, with the number of matches at the top."""
         answer, lines = Answer.model_validate(value), []
         for passage in answer.passages:
             line: dict[str, Any] = {"key": passage.key, "year": passage.year, "section": passage.section}

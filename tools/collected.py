@@ -1,8 +1,8 @@
-"""What was collected, to be asked again: records in sentence windows, in SQLite's full-text index, ranked by BM25.
+"""Search the collected records by passage: sentence windows in SQLite's full-text index, ranked by BM25.
 
-A window is a sentence with its neighbours. Records and windows are ranked apart (`bm25()` of FTS5, on Porter's stems),
-and the rankings are joined by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009,
-https://doi.org/10.1145/1571941.1572114). What is addressed to machines stands in no window.
+A window is a sentence with its neighbours. Records and windows are ranked separately (`bm25()` of FTS5, on Porter
+stems), and the rankings are combined by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009,
+https://doi.org/10.1145/1571941.1572114). Text addressed to machines is left out.
 https://www.sqlite.org/fts5.html
 """
 
@@ -30,19 +30,19 @@ from .records import Kind
 from .registry import kind_of
 from .works.sections import TITLE, own_part, places
 
-MAX_RECORDS = 5000  # kept; above, the oldest go
-MAX_WINDOWS = 400  # of one record; full texts have fewer sentences in what is read of them
+MAX_RECORDS = 5000  # stored; beyond it, the oldest are deleted
+MAX_WINDOWS = 400  # per record; the parts read of full texts have fewer sentences
 MAX_PASSAGE = 700  # characters
-MAX_PASSAGES = 50  # of one answer
-PER_RECORD = 2  # passages of one record in an answer
+MAX_PASSAGES = 50  # per answer
+PER_RECORD = 2  # passages per record in an answer
 _NEIGHBOURS = 1  # sentences on either side
-_RANKED = 300  # windows, and records, that a ranking gives
-_K = 60  # of reciprocal rank fusion, as published
-_MAX_WORDS = 64  # of a question
-_MAX_DRUGS = 8  # of a question that are looked for by other names too
-_WIDE = 4  # characters between two sentences: wider gaps are what screening left
+_RANKED = 300  # windows, and records, per ranking
+_K = 60  # constant of reciprocal rank fusion, as published
+_MAX_WORDS = 64  # per question
+_MAX_DRUGS = 8  # per question that are also searched by synonyms
+_WIDE = 4  # characters between two sentences: wider gaps come from screening
 _BUSY_TIMEOUT_S = 60.0
-_SPACE = 1000  # numbers of windows set apart for each record
+_SPACE = 1000  # window numbers reserved per record
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS collected (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS identifier (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
@@ -56,21 +56,21 @@ _RECORDS = "SELECT rowid, -bm25(whole) FROM whole WHERE whole MATCH ? ORDER BY b
 
 
 class Passage(BaseModel, frozen=True, extra="forbid"):
-    """Some sentences of a record, as they stand there, and where they are from."""
+    """Sentences of a record, verbatim, with their source."""
 
     key: str
     title: str
     citation: str
-    """Authors, date, title and address in a line."""
+    """Authors, date, title and URL on one line."""
     url: str
-    """As the source gives it."""
+    """The source's URL."""
     year: int | None
-    """None is not reported."""
+    """None: not reported."""
     kind: Kind
     section: str
     """`Title`, `Abstract`, `Registry entry`, `Database entry` and the like, or a heading of the full text."""
     text: str
-    """The sentence that was found, with its neighbours; at most `MAX_PASSAGE` characters."""
+    """The matching sentence with its neighbours; at most `MAX_PASSAGE` characters."""
     retracted: bool
     is_preprint: bool
 
@@ -82,22 +82,22 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
     passages: list[Passage] = Field(default_factory=list)
     """Best first."""
     matching: int = Field(default=0, ge=0)
-    """Records that hold a word of the question."""
+    """Number of records with a word of the question."""
     truncated: bool = False
-    """Whether further passages were found."""
+    """Whether more passages were found."""
 
 
 class CollectedEvidence:
-    """Records that can be asked.
+    """A searchable store of records.
 
-    Threads and tasks may share one; with a file, so may processes.
+    Can be shared by threads and tasks; with a file, also by processes.
 
     Args:
-        path: a file that keeps it; None keeps everything in memory.
-        max_records: that are kept; above, the oldest go.
+        path: file to store it in; None keeps everything in memory.
+        max_records: number stored; beyond it, the oldest are deleted.
 
     Attributes:
-        path: as given.
+        path: the file, or None.
 
     Raises:
         UsageError: the file cannot be used.
@@ -108,7 +108,7 @@ class CollectedEvidence:
     def __init__(self, path: Path | None = None, *, max_records: int = MAX_RECORDS) -> None:
         self.path, self._max_records = path, max_records
         self._lock = threading.RLock()
-        with self._locked():
+        with self._lock_database():
             self._database = sqlite3.connect(
                 path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
@@ -122,24 +122,24 @@ class CollectedEvidence:
         self.close()
 
     def close(self) -> None:
-        """Close the file, or let go of what is in memory."""
+        """Close the file, or free the memory."""
         with self._lock:
             self._database.close()
 
     def __len__(self) -> int:
-        with self._locked():
+        with self._lock_database():
             return int(self._database.execute("SELECT count(*) FROM collected").fetchone()[0])
 
     def ingest(self, records: Iterable[Evidence]) -> int:
-        """Take records in, all or none; one that is the same as one that is here is united with it.
+        """Add records, all or none, merging each with stored copies of it.
 
         Returns:
-            How many said anything new.
+            Number of records with new content.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        with self._locked():
+        with self._lock_database():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 news = sum([self._take(record) for record in records])
@@ -154,23 +154,23 @@ class CollectedEvidence:
         return news
 
     async def passages(self, query: str, limit: int = 8) -> Answer:
-        """The passages that fit a question best, at most `PER_RECORD` of one record, none across another.
+        """Find the best passages for a question, at most `PER_RECORD` per record, without overlaps.
 
         Args:
-            query: words; none of them is an operator.
-            limit: passages to give, 1 to `MAX_PASSAGES`.
+            query: words; operators are not supported.
+            limit: number of passages, 1 to `MAX_PASSAGES`.
 
         Raises:
-            UsageError: the question names nothing to look for, or the file cannot be read.
+            UsageError: the question has nothing to search for, or the file cannot be read.
         """
         return await asyncio.to_thread(self._best_passages, query, min(max(1, limit), MAX_PASSAGES))
 
     async def search(self, query: str, max_results: int = 10) -> list[Evidence]:
-        """The records that fit a question best, as they were taken in, with their relevance to it.
+        """Find the best records for a question, as stored, with their relevance to it.
 
         Args:
-            query: words; none of them is an operator.
-            max_results: records to give.
+            query: words; operators are not supported.
+            max_results: number of records.
 
         Raises:
             UsageError: as `passages`.
@@ -178,9 +178,9 @@ class CollectedEvidence:
         return await asyncio.to_thread(self._best_records, query, max(1, max_results))
 
     def _best_passages(self, query: str, limit: int) -> Answer:
-        """Windows by their own rank and that of their record, joined by reciprocal rank fusion."""
+        """Rank windows by their own rank and their record's, combined by reciprocal rank fusion."""
         terms = _match_expression(query)
-        with self._locked():
+        with self._lock_database():
             windows = self._database.execute(_PASSAGES, (terms, _RANKED)).fetchall()
             ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
             matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (terms,)).fetchone()[0]
@@ -202,7 +202,7 @@ class CollectedEvidence:
         return Answer(query=query, passages=passages, matching=matching)
 
     def _best_records(self, query: str, most: int) -> list[Evidence]:
-        with self._locked():
+        with self._lock_database():
             rows = self._database.execute(_RECORDS, (_match_expression(query), min(most, _RANKED))).fetchall()
             best = rows[0][1] if rows else 1.0
             return [
@@ -215,7 +215,7 @@ class CollectedEvidence:
         return Evidence.model_validate(json.loads(row[0]))
 
     def _take(self, record: Evidence) -> bool:
-        """Take a record in; False where it says nothing new."""
+        """Store a record; return False if it has nothing new."""
         names = sorted({record.key, *record.identifiers, *record.record.same_as})
         marks = ", ".join("?" * len(names))
         known = self._database.execute(f"SELECT DISTINCT record FROM identifier WHERE name IN ({marks})", names)  # noqa: S608
@@ -249,8 +249,8 @@ class CollectedEvidence:
         self._database.execute("DELETE FROM collected WHERE id = ?", (number,))
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the connection, and turn SQLite's errors into one line."""
+    def _lock_database(self) -> Iterator[None]:
+        """Lock the connection, and convert SQLite errors to `UsageError`."""
         try:
             with self._lock:
                 yield
@@ -260,10 +260,10 @@ class CollectedEvidence:
 
 
 def _match_expression(query: str) -> str:
-    """What FTS5 looks for: any word of a question, or another common name of a drug that it names.
+    """Build the FTS5 expression: any word of a question, or a synonym of a drug in it.
 
     Raises:
-        UsageError: the question names nothing to look for.
+        UsageError: the question has nothing to search for.
 
     >>> _match_expression("What is known of Inderal?")
     '"inderal" OR "propranolol"'
@@ -294,7 +294,7 @@ def _as_passage(record: Evidence, section: str, text: str) -> Passage:
 
 
 def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
-    """The parts of a screened record that can be quoted, with their names; its title where it has nothing else."""
+    """Yield the quotable parts of a screened record with their names; its title if there is nothing else."""
     title, body = record.citation.title, record.content
     rest = body.removeprefix(title)
     if not rest.strip():
@@ -305,9 +305,9 @@ def _sections(record: Evidence) -> Iterator[tuple[str, str]]:
 
 
 def _windows_of(record: Evidence) -> list[tuple[str, str, str]]:
-    """Each sentence of a screened record, the same with its neighbours, and the name of the part they stand in.
+    """List each sentence of a screened record, alone and with its neighbours, and the name of its part.
 
-    `[…]` stands where something between two sentences was left out.
+    `[…]` marks text left out between two sentences.
     """
     found = []
     for section, written in _sections(record):

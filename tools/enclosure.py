@@ -1,7 +1,7 @@
-"""How records enter a prompt: as JSON lines between two marked lines, and out of it again.
+"""Write records into a prompt as JSON lines between two marked lines, and read them back.
 
-Records are data, never instructions. JSON keeps every line break of a record inside its line, so no record can write
-the closing line; the marker is random, so no record can know it; control and invisible characters are gone.
+Records are data, never instructions. JSON escapes line breaks, so no record can write the closing line; the marker is
+random, so no record can know it; control and invisible characters are removed.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ GUIDANCE = (
 )
 """For the system prompts of agents that read records."""
 
-MAX_WITHOUT_BLOCKS = 500  # characters of a tool's result that holds no records: an error, in words
+MAX_WITHOUT_BLOCKS = 500  # characters of a tool result without records, such as an error
 _REMEMBERED = ("source", "status", "total", "warnings")
-_TITLES, _TITLE = 8, 120  # of the first hits, and characters of each
+_TITLES, _TITLE = 8, 120  # number of hits whose titles are kept, and characters of each
 _OPENING = re.compile(r"<records ([0-9a-f]{16})>")
 _EMBEDDED = re.compile(r"""\n<records ([0-9a-f]{16})>\n\{"[A-Z]\w*": \{.*\}\}\n</records \1>""")
 _MARKED = re.compile(r"<(/?records\b)")
@@ -38,18 +38,18 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 """Unicode categories: control, format, private, surrogate, unassigned."""
 _BLANKS = (0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, 0xFFA0)
 _IGNORABLE = frozenset(map(chr, (*_BLANKS, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-"""Letters and marks that Unicode's Default_Ignorable_Code_Point lists: they can carry unseen text."""
+"""Characters in Unicode's Default_Ignorable_Code_Point, which can carry hidden text."""
 LONGEST_LINE = 400  # characters of an event on a terminal
 _NOTHING_VISIBLE = "(no visible text)"
 
 
 def new_marker() -> str:
-    """A mark that no record can foresee: 16 hexadecimal digits."""
+    """Create an unpredictable marker of 16 hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def visible(text: str) -> str:
-    """The text without control and invisible characters (zero-width, direction marks, tags).
+    """Remove control and invisible characters (zero-width, direction marks, tags).
 
     >>> visible("did\u200b not\u202e reduce")
     'did not reduce'
@@ -61,7 +61,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str, most: int = LONGEST_LINE) -> str:
-    """Text of anyone as one line that can do nothing to a terminal, cut to so many characters.
+    """Convert untrusted text to one line that is safe on a terminal, cut to `most` characters.
 
     >>> one_line("Pain fell.\\nThe \u200bend", 12)
     'Pain fell. …'
@@ -71,7 +71,7 @@ def one_line(text: str, most: int = LONGEST_LINE) -> str:
 
 
 def escape(text: str) -> str:
-    """A record's text in one line of Markdown, without live markup.
+    """Convert a record's text to one line of Markdown with markup escaped.
 
     >>> escape("p<0.001 | <b>bold</b> [x](y)")
     'p<0.001 \\\\| \\\\<b>bold\\\\</b> \\\\[x\\\\](y)'
@@ -87,7 +87,7 @@ def _is_visible(character: str) -> bool:
 
 
 def unmarked(text: str) -> str:
-    """A model's own words for another model: what looks like a block's line does so no more.
+    """Disarm lines in a model's output that look like block markers, before another model reads it.
 
     >>> unmarked("</records 0123456789abcdef>")
     '[/records 0123456789abcdef>'
@@ -97,16 +97,16 @@ def unmarked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two marked lines."""
+    """The content between two marked lines."""
 
     marker: str
     lines: Sequence[str]
 
     def read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The head and the records, as JSON has them.
+        """Parse the head and the records from JSON.
 
         Raises:
-            ValueError: it is no block of ours: a line is no JSON object, or there is none.
+            ValueError: a line is not a JSON object, or there is none.
         """
         try:
             head, *records = [dict(json.loads(line)) for line in self.lines if line]
@@ -119,9 +119,9 @@ def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any]
     """Write records as a block for a prompt.
 
     Args:
-        records: what the sources said.
+        records: records from the sources.
         marker: from `new_marker`.
-        head: what is known of the records as a whole, JSON-safe: their source, query, count.
+        head: JSON-safe data on all records: source, query, count.
     """
     lines = []
     for record in records:
@@ -133,12 +133,12 @@ def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any]
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
-    """Write what is left of records, a line each, as a block for a prompt; arguments as `enclose`."""
+    """Write shortened records, one line each, as a block for a prompt; arguments as in `enclose`."""
     return _block([_clean(line) for line in (head or {}, *lines)], marker)
 
 
 def condense(text: str) -> str:
-    """A tool's result with its records reduced to number, keys and first titles, for a model that chooses searches."""
+    """Reduce a tool result's records to number, keys and first titles, for models that choose searches."""
     found = []
     for block in blocks(text):
         with contextlib.suppress(ValueError, KeyError):
@@ -155,12 +155,12 @@ def condense(text: str) -> str:
 
 
 def embed(data: BaseModel, marker: str) -> str:
-    """Write what code must read again as a block without records, under the name of its type."""
+    """Write data that code will read back as a block without records, under its type's name."""
     return enclose([], marker, head={type(data).__name__: data.model_dump(mode="json")})
 
 
 def extract(text: str, kind: type[Data]) -> Data | None:
-    """What `embed` wrote last into a text, of one type; None where there is none."""
+    """Read the last data of a type that `embed` wrote into a text; None if there is none."""
     found = None
     for block in blocks(text):
         with contextlib.suppress(KeyError, ValueError):
@@ -169,15 +169,15 @@ def extract(text: str, kind: type[Data]) -> Data | None:
 
 
 def without_embedded(text: str) -> str:
-    """The text without what `embed` wrote: that says again, for code, what stands before it in words."""
+    """Remove data written by `embed`, which repeats for code what the text says in words."""
     return _EMBEDDED.sub("", text)
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks that a text holds, whether or not they can be read."""
+    """Yield the blocks in a text, even if they cannot be parsed."""
     marker, held = "", list[str]()
     for line in text.split("\n"):
-        if opening := _OPENING.fullmatch(line):  # one within another: the first was never closed, and is not ours
+        if opening := _OPENING.fullmatch(line):  # nested: the first was never closed, so it is not ours
             marker, held = opening.group(1), []
         elif marker and line == f"</records {marker}>":
             yield Block(marker, held)
@@ -188,12 +188,12 @@ def blocks(text: str) -> Iterator[Block]:
 
 def _block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
     body = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-    body = body.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # to some readers these end a line
+    body = body.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")  # some readers treat these as line breaks
     return f"<records {marker}>\n{body}</records {marker}>"
 
 
 def _clean(value: Any) -> Any:
-    """What JSON can say of a value, without invisible characters."""
+    """Convert a value to JSON-safe data without invisible characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):

@@ -1,34 +1,34 @@
-"""The error tree, named by what the caller should do.
+"""Error classes, by what the caller should do.
 
     WillowbarkError
-    ├── UsageError            mend the input: question, configuration, model name, run folder
-    │   └── MissingExtra          install what it names
-    ├── ReadingStopped        nothing: somebody stopped the run while it read
-    └── SearchError           a source did not give what was asked
+    ├── UsageError            fix the input: question, configuration, model name, run folder
+    │   └── MissingExtra          install the extra it names
+    ├── ReadingStopped        nothing: the run was stopped while reading
+    └── SearchError           a source did not answer as asked
         ├── SourceUnavailable try again later
         │   └── RateLimitError    … after the time it names
-        ├── UnreadableReply   try again: the reply was cut, or not what was due
+        ├── UnreadableReply   try again: the reply was truncated or malformed
         └── SourceRefused     don't try again: the source will not answer this
 
-Messages say what, where and what to do. They never hold a URL, since a URL can hold a key.
+Messages say what, where and what to do. They never include a URL, since a URL can include a key.
 """
 
 from typing import Any
 
 
 class WillowbarkError(Exception):
-    """Anything that Willowbark itself raises."""
+    """Base class of all errors raised by Willowbark."""
 
 
 class UsageError(WillowbarkError):
-    """The input is at fault; the message names the thing and the way out."""
+    """The input is invalid; the message names what is wrong and how to fix it."""
 
 
 class MissingExtra(UsageError):
-    """What was asked for needs packages that only an extra installs.
+    """A feature needs packages that only an extra installs.
 
     Args:
-        what: what was asked for.
+        what: the feature.
         extra: the name of the extra in `pyproject.toml`.
     """
 
@@ -37,15 +37,15 @@ class MissingExtra(UsageError):
 
 
 class ReadingStopped(WillowbarkError):
-    """A record was not read, since the run was stopped before its turn came."""
+    """A record was not read because the run was stopped first."""
 
 
 class SearchError(WillowbarkError):
-    """A source did not give what was asked.
+    """A source did not answer as asked.
 
     Attributes:
         source: name of the source, such as `pubmed`.
-        reason: one line without addresses or keys.
+        reason: one line without URLs or keys.
     """
 
     def __init__(self, source: str, reason: str) -> None:
@@ -58,14 +58,14 @@ class SearchError(WillowbarkError):
 
 
 class SourceUnavailable(SearchError):
-    """The source is down, out of reach or too slow: worth another try, now or later."""
+    """The source is down, unreachable or too slow; worth retrying now or later."""
 
 
 class RateLimitError(SourceUnavailable):
     """The source asks for fewer requests.
 
     Attributes:
-        retry_after_s: seconds the source asked to wait; None where it named no usable time.
+        retry_after_s: seconds the source asked to wait; None if it gave no usable time.
     """
 
     def __init__(self, source: str, reason: str, retry_after_s: float | None = None) -> None:
@@ -77,8 +77,8 @@ class RateLimitError(SourceUnavailable):
 
 
 class UnreadableReply(SearchError):
-    """The reply was cut, or was not what was due (HTML where JSON was asked, say): worth another try."""
+    """The reply was truncated or malformed (HTML instead of JSON, say); worth retrying."""
 
 
 class SourceRefused(SearchError):
-    """The source will not answer this request: asking again gives the same answer."""
+    """The source refuses this request; retrying gives the same answer."""

@@ -1,7 +1,7 @@
-"""Evidence: what a source said, who said it, and when two records are the same one.
+"""Evidence records, their citations, and merging of duplicates.
 
-Identity is a union: two records are one when they share a PMID, PMCID, DOI (compared in lower case), NCT number or URL,
-directly or through a third record.
+Two records are the same if they share a PMID, PMCID, DOI (compared in lower case), NCT number or URL, directly or
+through a third record.
 """
 
 import re
@@ -17,7 +17,7 @@ from .records.parts import checked_identifier
 from .sources.card import authority, given_kind
 
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-"""Where a record comes from: a source of `registry.cards`, `preprint` or `web`, or a source of the user's own."""
+"""Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source."""
 
 __all__ = [
     "UNKNOWN_DATE",
@@ -32,13 +32,13 @@ __all__ = [
 ]
 UNKNOWN_DATE = "Unknown"
 
-_TITLE_LIMIT = 500  # characters, by contract
+_TITLE_LIMIT = 500  # characters, fixed by the interface
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://([^/?#]*))?([^?#]*)(\?[^#]+)?", re.IGNORECASE)  # RFC 3986, appendix B
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
 def date_parts(date: str) -> tuple[int, ...]:
-    """Year, month and day of a date, as far as it gives them; none for anything else.
+    """Split a date into year, month and day, as far as given; empty for anything else.
 
     >>> date_parts("2024-01-15"), date_parts("2019"), date_parts(UNKNOWN_DATE)
     ((2024, 1, 15), (2019,), ())
@@ -47,7 +47,7 @@ def date_parts(date: str) -> tuple[int, ...]:
 
 
 def surname(author: str) -> str:
-    """The surname of an author written `Surname AB`, with `Jr` and the like behind it or not.
+    """Return the surname of an author written `Surname AB`, with or without a suffix such as `Jr`.
 
     >>> surname("van der Berg AB"), surname("Smith J Jr"), surname("STEP Group")
     ('van der Berg', 'Smith', 'STEP Group')
@@ -61,7 +61,7 @@ def surname(author: str) -> str:
 
 
 class Citation(BaseModel, frozen=True, extra="forbid"):
-    """Who said it, where, when."""
+    """Bibliographic citation of a record."""
 
     MAX_AUTHORS_IN_CITATION: ClassVar[int] = 3
 
@@ -72,7 +72,7 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
     date: str = UNKNOWN_DATE
     """`YYYY-MM-DD`, or the precision the source gives (`2019-12`, `2019`), or `Unknown`."""
     authors: list[str] = []
-    """`Surname Initials`; empty where the source names none."""
+    """`Surname Initials`; empty if the source names none."""
 
     @field_validator("title", mode="before")
     @classmethod
@@ -84,14 +84,14 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("date")
     @classmethod
-    def _checked_date(cls, date: str) -> str:
+    def _check_date(cls, date: str) -> str:
         if date != UNKNOWN_DATE and not _DATE.fullmatch(date):
             raise ValueError(f"date {date!r} is none of YYYY-MM-DD, YYYY-MM, YYYY, {UNKNOWN_DATE}")
         return date
 
     @property
     def formatted(self) -> str:
-        """The citation in a line: `Smith J, Jones A, Brown B et al. (2024-01-15). Title. URL`."""
+        """The citation on one line: `Smith J, Jones A, Brown B et al. (2024-01-15). Title. URL`."""
         shown = ", ".join(self.authors[: self.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
         if len(self.authors) > self.MAX_AUTHORS_IN_CITATION:
             shown += " et al."
@@ -100,10 +100,10 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
 
 
 class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, defer_build=True):
-    """One record of one or more sources, as the agents see it.
+    """A record from one or more sources.
 
-    Made with a typed `record`, or with `metadata`: a mapping of its fields, whose kind is the one that it names as
-    `kind`, else what the source gives. In JSON, the record stands as `metadata`.
+    Created with a typed `record`, or with `metadata`, a mapping of its fields; the kind is given by its
+    `kind`, else by the source. In JSON, the record is called `metadata`.
 
     >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
     >>> found = Evidence(content="A trial", citation=cited, metadata={"pmid": 1})
@@ -112,12 +112,12 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     """
 
     content: str = Field(min_length=1)
-    """Title and text; a record without an abstract holds its title alone and has `has_abstract` False."""
+    """Title and text; without an abstract just the title, with `has_abstract` False."""
     citation: Citation
     relevance: float = Field(default=0.0, ge=0.0, le=1.0)
     """0 to 1, computed from the question and the source's own rank; 0 before ranking."""
     record: Record = Field(discriminator="kind", serialization_alias="metadata")
-    """What it is, and what its source reported."""
+    """Typed data reported by the source."""
 
     if TYPE_CHECKING:
 
@@ -133,8 +133,8 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @model_validator(mode="before")
     @classmethod
-    def _typed(cls, data: Any) -> Any:
-        """Read `metadata`, of the kind that it names, else of that which the source gives."""
+    def _read_metadata(cls, data: Any) -> Any:
+        """Parse `metadata` as the kind it names, else the kind that the source gives."""
         if not isinstance(data, Mapping) or data.get("record") is not None:
             return data
         said = data.get("metadata")
@@ -142,7 +142,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
             raise ValueError("metadata is no mapping of fields")
         fields = {str(name): value for name, value in (said or {}).items()}
         told = fields.pop("kind") if fields.get("kind") in KINDS else None
-        cited = data.get("citation")  # which fails on its own where it names no source
+        cited = data.get("citation")  # validated later if it names no source
         source = cited.get("source") if isinstance(cited, Mapping) else getattr(cited, "source", None)
         of_source: Kind = given_kind(source) if isinstance(source, str) else "page"
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
@@ -152,31 +152,31 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     def entry(
         cls, source: SourceName, title: str, said: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
     ) -> Self:
-        """The entry of a database: below its title a line for each thing said."""
+        """Create a database entry with a title and one line per statement."""
         citation = Citation(source=source, title=title, url=url, date=date)
         return cls(content="\n".join([title, "", *said]), citation=citation, record=record)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The reported fields of the record by name, read-only; a missing key means that no source reported it."""
+        """The record's reported fields by name, read-only; a missing key means not reported."""
         return MappingProxyType(self.record.reported())
 
     @property
     def paper(self) -> Paper | None:
-        """The record as a publication, notice or page; None where it is none of them."""
+        """The record as a publication, notice or page; None for other kinds."""
         return self.record if isinstance(self.record, Paper) else None
 
     @property
     def trial(self) -> Trial | None:
-        """The record as a trial's own; None where it is none."""
+        """The record as a registered trial; None for other kinds."""
         return self.record if isinstance(self.record, Trial) else None
 
     def noting(self, **said: Any) -> Self:
-        """The record with what was found out since, by the names of its fields; None takes a field away."""
+        """Return the record with changed fields; None removes a field."""
         return self.model_copy(update={"metadata": {**self.record.reported(), **said}})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's; new `metadata` are read as a record of the same kind."""
+        """Copy like pydantic; new `metadata` is parsed as a record of the same kind."""
         changed = dict(update or {})
         if "metadata" in changed:
             changed["record"] = read(self.record.kind, changed.pop("metadata"))
@@ -184,17 +184,17 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @property
     def identifiers(self) -> frozenset[str]:
-        """Everything that makes a record the same as another: `pmid:…`, `pmcid:…`, `doi:…`, `nct:…`, `url:…`."""
+        """Identifiers shared with duplicates: `pmid:…`, `pmcid:…`, `doi:…`, `nct:…`, `url:…`."""
         return frozenset(_names(self.record, self.citation.url))
 
     @property
     def key(self) -> str:
-        """The record's name in claims and references: its PMID, else NCT number, DOI, PMCID or URL."""
+        """The record's key in claims and references: PMID, else NCT number, DOI, PMCID or URL."""
         return next(_names(self.record, self.citation.url), f"title:{self.citation.title}")
 
     @property
     def has_abstract(self) -> bool:
-        """Whether there is more to read than a title."""
+        """Whether there is more text than a title."""
         return self.record.has_abstract is not False
 
     @property
@@ -203,13 +203,13 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         return self.citation.source == "preprint" or self.record.is_preprint is True
 
     def says_as(self, other: "Evidence") -> bool:
-        """Whether it is the same as another record but for its relevance."""
+        """Whether it equals another record apart from its relevance."""
         if (self.content, self.citation, self.record) != (other.content, other.citation, other.record):
             return False
-        return repr(self.record.extra) == repr(other.record.extra)  # in which True and 1 are not the same
+        return repr(self.record.extra) == repr(other.record.extra)  # unlike ==, tells True from 1
 
     def _repr_html_(self) -> str:
-        """The record as notebooks show it; its text is escaped, since anyone may have written it."""
+        """Render the record for notebooks; its text is escaped, since it is untrusted."""
         title, address = escape(self.citation.title), self.citation.url
         head = f'<a href="{escape(address)}">{title}</a>' if address.startswith("https://") else title
         byline = ", ".join(self.citation.authors[: Citation.MAX_AUTHORS_IN_CITATION]) or "No authors listed"
@@ -221,24 +221,24 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
 
 class SearchResult(BaseModel, extra="forbid", defer_build=True):
-    """What one search over several sources gave."""
+    """Result of one search over several sources."""
 
     query: str
     evidence: list[Evidence] = []
     sources_searched: list[SourceName] = []
     """The sources that answered, with or without hits."""
     total_found: int = Field(default=0, ge=0)
-    """Hits that the sources report, before the cut to what was asked and before duplicates are merged."""
+    """Hits reported by the sources, before limiting their number and merging duplicates."""
     errors: list[str] = []
-    """One line for each source that failed, by name and reason."""
+    """One line per failed source with name and reason."""
 
 
 def merge(records: Iterable[Evidence]) -> list[Evidence]:
-    """Unite the records that are the same one.
+    """Merge duplicate records.
 
-    Idempotent and independent of the order of `records`. Of a group, the record of the most authoritative source gives
-    content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
-    preprint); what all report is united, the highest relevance stays. Sorted by relevance, then key.
+    Idempotent and independent of the order of `records`. In a group, the record from the most authoritative source
+    gives content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
+    preprint); the data of all are combined, with the highest relevance. Sorted by relevance, then key.
     """
     store = EvidenceStore()
     store.add(records)
@@ -246,16 +246,16 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
 
 
 class EvidenceStore:
-    """Unites records as they come: those that share an identifier, directly or through others.
+    """Merges records incrementally if they share an identifier, directly or through others.
 
-    Adding costs what the new records cost, however many there are: of groups that meet, the smaller joins the larger.
+    Union by size, so adding is linear in the new records.
     """
 
     def __init__(self) -> None:
         self._named: dict[str, _Group] = {}
 
     def add(self, records: Iterable[Evidence]) -> None:
-        """Take in records."""
+        """Add records."""
         for record in records:
             names = {*(record.identifiers or (record.key,)), *record.record.same_as}
             met = {self._named[name] for name in names if name in self._named}
@@ -269,13 +269,13 @@ class EvidenceStore:
             self._named.update(dict.fromkeys(names, group))
 
     def merged(self) -> list[Evidence]:
-        """The united records by relevance, then key; see `merge`."""
+        """Return the merged records by relevance, then key; see `merge`."""
         united = [group.unite() for group in dict.fromkeys(self._named.values())]
         return sorted(united, key=lambda e: (-e.relevance, e.key))
 
 
 class _Group:
-    """Records that are one, and the identifiers of them all and of those that they were united from."""
+    """Duplicate records with all their identifiers, including those of earlier merges."""
 
     def __init__(self) -> None:
         self.records: list[Evidence] = []
@@ -283,7 +283,7 @@ class _Group:
         self.united: Evidence | None = None
 
     def unite(self) -> Evidence:
-        """The record that they make."""
+        """Merge them into one record."""
         if self.united is not None:
             return self.united
         if len(self.records) == 1:
@@ -303,7 +303,7 @@ class _Group:
 
 
 def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
-    """The records that differ in more than relevance, the one that should speak for all first; ties by all they say."""
+    """List the distinct records, the most authoritative first; ties are broken by content."""
     tied: dict[tuple[Any, ...], list[Evidence]] = {}
     for record in group:
         place = authority().get(record.citation.source, len(authority()))
@@ -315,12 +315,12 @@ def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _names(record: Record, url: str) -> Iterator[str]:
-    """The identifiers of a record at an address, the one that it is named by first."""
+    """Yield the identifiers of a record at a URL, its key first."""
     for kind, value in (("pmid", record.pmid), ("nct", record.nct_id), ("doi", record.doi), ("pmcid", record.pmcid)):
         if value:
             yield f"{kind}:{value}"
     found = _URL.match(url.strip())  # without scheme, `www.`, trailing slash and fragment, host in lower case
-    assert found  # each part of it may be missing
+    assert found  # matches any string, as each part is optional
     host, path, query = found.groups("")
     if address := f"{host.lower().removeprefix('www.')}{path.rstrip('/')}{query}":
         yield f"url:{address}"

@@ -1,4 +1,4 @@
-"""How relevant records are to a question: by their words (BM25), and by their source's own order."""
+"""Rank records by relevance to a question: word match (BM25) and the source's own order."""
 
 import math
 from collections import Counter
@@ -9,15 +9,15 @@ from .evidence import Evidence
 from .lexicon.stemming import content_words, stems, stems_among
 
 BM25_SHARE = 0.7
-"""Weight of the word match; the rest is the source's own order, which knows fields and synonyms that words don't."""
+"""Weight of the word match; the rest is the source's own order, which also uses fields and synonyms."""
 _K1, _B = 1.2, 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
-_TITLE_WEIGHT = 2  # a word of the title counts as often
+_TITLE_WEIGHT = 2  # times that a word in the title counts
 
 
 def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
-    """Give each record its relevance (0 to 1) to the question; best first.
+    """Score each record's relevance (0 to 1) to the question; best first.
 
-    A record's place in `records` counts as its source's rank. Ties end in the key, so the order is always the same.
+    A record's position in `records` is its source's rank. Ties are broken by key, so the order is deterministic.
     """
     wanted = frozenset(stems(question))
     counted = [_count_stems(record.citation.title, record.content, wanted) for record in records]
@@ -38,6 +38,6 @@ def rank(question: str, records: Sequence[Evidence]) -> list[Evidence]:
 
 @lru_cache(maxsize=16384)
 def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tuple[tuple[str, int], ...]]:
-    """How many content words there are, and how often each wanted stem; cached for the next round."""
+    """Count the content words and the occurrences of each wanted stem; cached for the next round."""
     found = content_words(f"{(title + ' ') * _TITLE_WEIGHT}{text}")
     return len(found), tuple(sorted(Counter(stems_among(found, wanted)).items()))

@@ -1,6 +1,6 @@
-"""The sources there are: the files below `tools/sources/` that hold a card.
+"""Registry of sources: the modules in `tools/sources/` that define a card.
 
-Everything else that differs between sources is read off the cards here.
+All other differences between sources are looked up in the cards here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,17 @@ from .sources.card import OF_NO_SOURCE, SourceCard, given_kind, source_modules
 
 @cache
 def cards() -> Mapping[str, SourceCard]:
-    """The cards by name, in the order of search and of authority."""
+    """Return the cards by name, in order of search and authority."""
     return {name: module.CARD for name, module in source_modules().items()}
 
 
 def offered(specialist: str | None = None) -> tuple[str, ...]:
-    """The sources of a run whose settings name none: all that need no key, of one specialist or of all."""
+    """List the default sources of a run, which need no key, for one specialist or all."""
     return tuple(card.name for card in _of(specialist) if card.use in ("searched", "on_demand"))
 
 
 def searchable(specialist: str | None = None) -> tuple[str, ...]:
-    """The sources that settings may name, of one specialist or of all."""
+    """List the sources that settings may name, for one specialist or all."""
     return tuple(card.name for card in _of(specialist))
 
 
@@ -33,42 +33,42 @@ def _of(specialist: str | None) -> Iterable[SourceCard]:
 
 
 def title_of(name: str) -> str:
-    """A source's name for people; the name itself where it is of a source unknown here."""
+    """Return a source's display name; the name itself if the source is unknown."""
     return cards()[name].title if name in cards() else OF_NO_SOURCE.get(name, (name,))[0]
 
 
 def given_by(name: str) -> str:
-    """The source that hands out the records of a name: Europe PMC for preprints, any other its own."""
+    """Return the source that provides records of a name: Europe PMC for preprints, else the same."""
     return "europepmc" if name == "preprint" else name
 
 
 def fresh_days(name: str) -> float:
-    """Days for which a source's reply may answer another run; 0 for a source unknown here."""
+    """Return how many days a source's replies may be reused by other runs; 0 for unknown sources."""
     return cards()[name].fresh_days if name in cards() else 0
 
 
 @cache
 def linked_hosts() -> frozenset[str]:
-    """Hosts that a report may link to: the sources' public pages, and the resolver of DOIs."""
+    """Return the hosts that a report may link to: the sources' public pages and the DOI resolver."""
     return frozenset({"doi.org"}.union(*(card.hosts for card in cards().values())))
 
 
 def gives(name: str) -> Kind:
-    """What a source's records are, where they don't say otherwise; a page for a source unknown here."""
+    """Return the default kind of a source's records; a page for unknown sources."""
     return given_kind(name)
 
 
 def kind_of(record: Evidence) -> Kind:
-    """What a record is."""
+    """Return the kind of a record."""
     return record.record.kind
 
 
 def takes_names(name: str) -> bool:
-    """Whether a source is asked by names of conditions and drugs, not in boolean form."""
+    """Whether a source is searched by names of conditions and drugs, not by boolean queries."""
     return name in cards() and cards()[name].dialect == "names"
 
 
 def asked_for_conditions(names: Iterable[str]) -> frozenset[str]:
-    """Those of the sources that take names which are asked for the condition: all, where none is the one for that."""
+    """Select the name-based sources to search for the condition: those meant for it, or all if there is none."""
     known = [cards()[name] for name in names if takes_names(name) and cards()[name].use == "searched"]
     return frozenset(card.name for card in known if card.by_condition or not any(each.by_condition for each in known))

@@ -1,8 +1,8 @@
-"""Searching: what a source offers, and one search over many of them.
+"""Search: the base class of sources, and one search over many of them.
 
-A source is a small class that asks its API through the transport it was handed, and reads replies with pure functions.
-What all sources do alike stands in `Source`: checking filters, turning pages, writing the reply. `SearchHandler` asks
-several at once and merges what they give; one that fails is named, and does not stop the others.
+A source is a small class that queries its API through a given transport and parses replies with pure functions.
+`Source` has the shared parts: checking filters, paging, building the reply. `SearchHandler` queries several at once and
+merges the results; a source that fails is named and does not stop the others.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def of(cls, source: str, said: Filters | None) -> Self:
-        """Read filters; those without a value are not set.
+        """Parse filters; those without a value are not set.
 
         Raises:
-            SourceRefused: an unknown one, or a value that it does not take.
+            SourceRefused: an unknown filter, or an invalid value.
 
         >>> SearchFilters.of("chembl", {"page": 2}).page
         2
@@ -60,34 +60,34 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one request for hits gave."""
+    """Result of one request for hits."""
 
     hits: list[Any]
     total: int = 0
-    """Hits in all; 0 on later pages, whose source need not say it again."""
+    """Total hits; may be 0 on later pages."""
     mark: str | None = None
-    """Where the next page begins, in the source's own words; None on the last."""
+    """The source's cursor for the next page; None on the last."""
     url: str = ""
 
 
 class ToolMetadata(BaseModel, frozen=True, extra="forbid"):
-    """What a search tool says of itself."""
+    """Description of a search tool."""
 
     name: str
     description: str
     rate_limit: float | None = None
-    """Requests a second; None where the source publishes none."""
+    """Requests per second; None if the source publishes no limit."""
     requires_api_key: bool = False
 
 
 class Status(StrEnum):
-    """How a search ended; `unavailable` is never the same as `empty`."""
+    """Outcome of a search; `unavailable` is never reported as `empty`."""
 
     OK = "ok"
     EMPTY = "empty"
     """The source answered: nothing matches."""
     PARTIAL = "partial"
-    """Some records came, others could not be had; `warnings` say which."""
+    """Some records could not be retrieved; `warnings` say which."""
     UNAVAILABLE = "unavailable"
     """The source could not be reached or read."""
     BAD_QUERY = "bad_query"
@@ -95,7 +95,7 @@ class Status(StrEnum):
 
 
 class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
-    """What one source said to one query."""
+    """Reply of one source to one query."""
 
     source: SourceName
     query: str
@@ -103,29 +103,29 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
     status: Status
     records: list[Evidence] = []
     total: int = 0
-    """Hits that the source reports, of which `records` are the first."""
+    """Hits reported by the source; `records` are the first of them."""
     warnings: list[str] = []
     url: str = ""
-    """What was asked, without any key."""
+    """The request's URL, without any key."""
     library: str = ""
-    """The local library that answered in the source's place, in words for a report; empty where the source did."""
+    """Description of the local library that answered instead; empty if the source answered."""
     asked: str = ""
-    """The query as it was asked, before the source put it into its own words; empty where nobody noted it."""
+    """The query before the source translated it; empty if not recorded."""
     asked_at: datetime | None = None
-    """When it was asked; None where nobody noted it."""
+    """Time of the query; None if not recorded."""
     understood: str = ""
-    """The query as the source itself says that it understood it; empty where it doesn't say."""
+    """The query as interpreted by the source; empty if not reported."""
     truncated: bool = Field(default=False, exclude_if=lambda is_cut: not is_cut)
-    """Whether records or parts of their text were left out to keep a message short."""
+    """Whether records or parts of their text were dropped to shorten a message."""
 
     @property
     def line(self) -> str:
-        """What came of it, for people: source, status, records of hits."""
+        """Summary line: source, status, number of records and hits."""
         return f"{self.source}: {self.status.value.replace('_', ' ')}, {len(self.records)} of {self.total}"
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
-        """A reply that says why there is none."""
+        """Create the reply for a failed query."""
         status = Status.BAD_QUERY if isinstance(error, SourceRefused) else Status.UNAVAILABLE
         return cls(source=_source_name(source), query=query, status=status, warnings=[error.reason])
 
@@ -139,53 +139,53 @@ class SearchTool(Protocol):
         """A `SourceName`."""
 
     async def search(self, query: str, max_results: int = 10, filters: Filters | None = None) -> list[Evidence]:
-        """Give up to `max_results` records; raises `SearchError` where there is no answer."""
+        """Return up to `max_results` records; raises `SearchError` if there is no answer."""
 
     def get_metadata(self) -> ToolMetadata:
-        """Say what this tool is."""
+        """Describe this tool."""
 
 
 class Library(Protocol):
-    """What a local library answers in the sources' place."""
+    """A local library that answers instead of the sources."""
 
     def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Answer a search; raises `SourceRefused` for filters that the source does not know, or an empty query."""
+        """Answer a search; raises `SourceRefused` for unknown filters or an empty query."""
 
     def look_up(self, source: "Source", names: Sequence[str]) -> SourceReply:
-        """Answer a look-up of things by their names, mostly drugs."""
+        """Look up things by name, mostly drugs."""
 
     def papers(self, source: "Source", pmids: Sequence[str]) -> SourceReply:
-        """Give publications by their PMIDs."""
+        """Return publications by PMID."""
 
     def by_numbers(self, names: Iterable[str]) -> list[Evidence]:
-        """Give the publications of some numbers (`pmid:…`, `pmcid:…`, `doi:…`)."""
+        """Return publications by identifier (`pmid:…`, `pmcid:…`, `doi:…`)."""
 
     def citations(self, source: "Source", pmid: str) -> SourceReply:
-        """Give what cites a publication and what it cites."""
+        """Return the publications that cite a publication and those it cites."""
 
     def trial(self, source: "Source", nct_id: str) -> SourceReply:
-        """Give one trial by its NCT number."""
+        """Return one trial by its NCT number."""
 
 
 def local_library(transport: Transport) -> Library | None:
-    """Give the library that answers in the sources' place; None where they are asked themselves."""
+    """Return the library that answers instead of the sources; None if there is none."""
     return cast("Library | None", transport.endpoints.library)
 
 
 class Source:
-    """Base of the sources: subclasses name themselves and write `find_online`, with the help of `page` and `reply`.
+    """Base class of sources: subclasses set their name and implement `find_online` using `page` and `reply`.
 
     Args:
-        transport: the way out, shared by all sources of a run.
+        transport: HTTP transport, shared by all sources of a run.
     """
 
     card: ClassVar[SourceCard | None] = None
-    """None for a source of the user's own, which says `name` and `description` itself."""
+    """None for a user's own source, which sets `name` and `description` itself."""
     name: ClassVar[SourceName]
     description: ClassVar[str]
     """One sentence for the models that choose among tools."""
     filters: ClassVar[type[SearchFilters]] = SearchFilters
-    """What narrows a search."""
+    """The filters it accepts."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -196,17 +196,17 @@ class Source:
         self.transport = transport
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Search, and say how it went: status, records, the source's own count, warnings.
+        """Search, returning status, records, the source's hit count and warnings.
 
-        Where the run has a local library, that answers in the source's place.
+        If the run has a local library, it answers instead.
 
         Args:
-            query: words, or the boolean form that `preprocess_query` gives.
+            query: words, or the boolean form from `preprocess_query`.
             max_results: 1 to 50 records.
-            filters: of `self.filters`; unknown names raise `SourceRefused`.
+            filters: fields of `self.filters`; unknown names raise `SourceRefused`.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no answer, or an unreadable one.
         """
         reply = await self._find(query, max_results, filters)
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
@@ -224,35 +224,35 @@ class Source:
         return await self.find_online(query, max_results, filters)
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Search the source itself; takes, gives and raises what `find` does."""
+        """Search the source itself; same interface as `find`."""
         raise NotImplementedError
 
     async def search(self, query: str, max_results: int = 10, filters: Filters | None = None) -> list[Evidence]:
-        """Search for records, ranked for the query; raises `SearchError` where there is no answer."""
+        """Search for records, ranked for the query; raises `SearchError` if there is no answer."""
         return (await self.find(query, max_results, filters)).records
 
     async def page(
         self, number: int, size: int, asked: str, ask: Callable[[str | None], Awaitable[Page]]
     ) -> tuple[Page, list[str]]:
-        """Give the hits of one page of a source that is paged by marks, and what could not be had of them.
+        """Return one page of hits from a source with cursor-based paging, and problems that left hits out.
 
-        Where pages begin is remembered by the transport, so that going on costs one request. A source may give less at
-        once than it is asked for; it is asked again until the page is full, and a failure then loses nothing.
+        The transport remembers cursors, so that the next page costs one request. If the source returns fewer hits than
+        requested, it is asked again until the page is full; a failure then keeps the hits so far.
 
         Args:
             number: 1 for the first page.
-            size: hits of a page.
-            asked: the query with its filters; tells one search from another.
-            ask: gives what follows a mark; None gives the first hits.
+            size: hits per page.
+            asked: the query with its filters, identifying the search.
+            ask: returns the hits after a cursor; None returns the first hits.
 
         Raises:
-            SearchError: no answer, or no readable one.
+            SearchError: no answer, or an unreadable one.
         """
         search = self.transport.marks.setdefault((self.name, asked, size), {1: (None, 0)})
         at = max(each for each in search if each <= number)
         while True:
             mark, total = search[at]
-            found, problems = await _filled(mark, size, ask)
+            found, problems = await _fill_page(mark, size, ask)
             total = found.total if mark is None else total
             if found.mark and found.hits and not problems:
                 search[at + 1] = (found.mark, total)
@@ -274,17 +274,17 @@ class Source:
         url: str = "",
         understood: str = "",
     ) -> SourceReply:
-        """Write a reply: records each once; its status follows from what came and what could not be had.
+        """Build a reply without duplicate records; its status follows from records and problems.
 
         Args:
-            query: as it was sent.
+            query: the query as sent.
             records: best first.
-            words: what to rank by; None leaves them as they stand.
-            total: hits in all; at least the records.
-            problems: what could not be had; any makes the reply partial.
-            notes: what else is worth knowing.
-            url: what was asked.
-            understood: the query as the source understood it.
+            words: words to rank by; None keeps the order.
+            total: total hits; raised to the number of records if lower.
+            problems: records that could not be retrieved; any makes the reply partial.
+            notes: other warnings.
+            url: the request's URL.
+            understood: the query as interpreted by the source.
         """
         found, failed = list({record.key: record for record in records}.values()), list(problems)
         status = Status.PARTIAL if failed else Status.OK if found else Status.EMPTY
@@ -305,12 +305,12 @@ class Source:
         names: Sequence[str],
         ask: Callable[[Sequence[str]], Awaitable[Mapping[str, "Evidence | str"]]],
     ) -> SourceReply:
-        """Write a reply on single things, none of which is asked for twice in a run.
+        """Build a reply on single items, each requested at most once per run.
 
         Args:
-            path: where they are asked for, below the source's address.
-            names: of the things.
-            ask: gives for each new name its record, or a line that says why there is none.
+            path: path below the source's base URL.
+            names: names of the items.
+            ask: returns for each new name its record, or a line that says why there is none.
 
         Raises:
             SearchError: what `ask` raised.
@@ -324,22 +324,22 @@ class Source:
         )
 
     async def by_names(self, query: str, names: Sequence[str], most: int) -> SourceReply:
-        """Answer a query by looking up what it names; `most` records at most. Raises as `look_up`."""
+        """Answer a query by looking up the names in it; at most `most` records. Raises as `look_up`."""
         found = await self.look_up(*names)
         return found.model_copy(update={"query": query, "records": found.records[:most]})
 
     async def look_up(self, *names: str) -> SourceReply:
-        """Give what there is on single things, by their names; raises as `find`."""
+        """Look up single items by name; raises as `find`."""
         if (library := local_library(self.transport)) is not None:
             return library.look_up(self, names)
         return await self.look_up_online(*names)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Look things up at the source itself; gives and raises what `look_up` does."""
+        """Look up items at the source itself; same interface as `look_up`."""
         return await self.find_online(" OR ".join(names), len(names), None)
 
     def get_metadata(self) -> ToolMetadata:
-        """Say what this source is and how often it may be asked."""
+        """Describe this source and its rate limit."""
         return ToolMetadata(
             name=self.name,
             description=self.description,
@@ -349,7 +349,7 @@ class Source:
 
 
 def source_class(name: str) -> type[Source]:
-    """The class of a source that can be searched.
+    """Return the class of a searchable source.
 
     Raises:
         UsageError: there is no such source.
@@ -362,13 +362,13 @@ def source_class(name: str) -> type[Source]:
 
 
 class LookUps(Source):
-    """A source that is asked by names: by the drugs that a query names, else by its words."""
+    """A source searched by name: by the drugs in a query, else by its words."""
 
     MOST_NAMES: ClassVar[int | None] = 8
-    """Of one query, a request each; None where one request takes them all."""
+    """Maximum names per query, one request each; None if one request takes all."""
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Give what there is on each name; a query without words is refused."""
+        """Look up each name; a query without words is refused."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         if not asked.drugs and (others := await self.without_drugs(asked)):
@@ -380,7 +380,7 @@ class LookUps(Source):
         return await self.by_names(query, asked_for_now, max_results)
 
     async def without_drugs(self, asked: Question) -> tuple[Sequence[Evidence], Sequence[str], str] | None:
-        """All there is on a query that names no drug: records, problems, the request; None takes its words for a name.
+        """Answer a query without drugs: records, problems, URL; None to look up its words as a name.
 
         Raises as `find`.
         """
@@ -388,7 +388,7 @@ class LookUps(Source):
 
 
 def request_size(size: int, most: int) -> int:
-    """Hits to ask for at once, so that equal requests of at most so many fill a page.
+    """Return the request size that fills a page with equal requests of at most `most` hits.
 
     >>> request_size(50, 100), request_size(150, 100), request_size(250, 100)
     (50, 75, 84)
@@ -396,8 +396,10 @@ def request_size(size: int, most: int) -> int:
     return -(-size // -(-size // most))
 
 
-async def _filled(mark: str | None, size: int, ask: Callable[[str | None], Awaitable[Page]]) -> tuple[Page, list[str]]:
-    """What follows a mark, in as many requests as it takes; a later one that fails is named."""
+async def _fill_page(
+    mark: str | None, size: int, ask: Callable[[str | None], Awaitable[Page]]
+) -> tuple[Page, list[str]]:
+    """Request hits after a cursor until the page is full; failures after the first request are returned."""
     found = await ask(mark)
     while found.mark and found.mark != mark and len(found.hits) < (min(size, found.total) if found.total else size):
         mark = found.mark
@@ -410,7 +412,7 @@ async def _filled(mark: str | None, size: int, ask: Callable[[str | None], Await
 
 
 async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceReply]], timeout_s: float) -> SourceReply:
-    """Give what a source replies in time, else a reply that names the failure: whatever it is, it stops no other."""
+    """Return a source's reply, or a failed reply on any error or timeout, so that other sources go on."""
     try:
         async with asyncio.timeout(timeout_s) as clock:
             return await ask()
@@ -419,19 +421,19 @@ async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceRe
     except TimeoutError:
         slow = f"no answer within {timeout_s:.3g} s" if clock.expired() else "no answer in time"
         failure = SourceUnavailable(source, slow)
-    except Exception as error:  # noqa: BLE001  sources are written by anyone
+    except Exception as error:  # noqa: BLE001  sources may be third-party code
         failure = UnreadableReply(source, f"failed in an unknown way ({type(error).__name__})")
     return SourceReply.failed(source, query, failure)
 
 
 class SearchHandler:
-    """Asks several tools at once.
+    """Searches several tools at once.
 
     Args:
-        tools: the sources to ask.
-        timeout: seconds for one tool, its retries included; a slower one is cancelled and named.
-        include_rag: whether what was collected before is searched too, as `add_rag_tool` has it.
-        auto_ingest_to_rag: whether what a search finds is then collected.
+        tools: the sources to search.
+        timeout: seconds per tool, including retries; a slower one is cancelled and named.
+        include_rag: whether to also search collected records, see `add_rag_tool`.
+        auto_ingest_to_rag: whether to collect the records found.
     """
 
     def __init__(
@@ -449,13 +451,13 @@ class SearchHandler:
             self.add_rag_tool()
 
     def add_rag_tool(self, collected: CollectedEvidence | None = None) -> CollectedEvidence:
-        """Search what was collected, beside the sources.
+        """Search collected records in addition to the sources.
 
         Args:
-            collected: what was collected so far; None begins with nothing, in memory.
+            collected: records collected so far; None starts empty, in memory.
 
         Returns:
-            CollectedEvidence: what is searched; it counts neither as a source nor among the hits of sources.
+            CollectedEvidence: the searched store; it counts neither as a source nor in the total of hits.
         """
         self.collected = CollectedEvidence() if collected is None else collected
         return self.collected
@@ -498,5 +500,5 @@ class SearchHandler:
 
 
 def _source_name(name: str) -> SourceName:
-    """The name itself; `web` for a tool whose name is none that a record could bear."""
+    """Return the name itself, or `web` if it is not a valid source name."""
     return name if _NAME.fullmatch(name) else "web"

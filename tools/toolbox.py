@@ -1,7 +1,7 @@
-"""The sources as AutoGen tools: `search_pubmed` and its like, and `get_…` for single papers, trials and drugs.
+"""The sources as AutoGen tools: `search_pubmed` etc., and `get_…` for single papers, trials and drugs.
 
-Arguments are typed and checked; results are blocks of records (see `enclosure`). A tool never raises for a source's
-failure: it answers with a reply that names it. Tools of a team share one transport; a tool used alone opens its own.
+Arguments are validated; results are blocks of records (see `enclosure`). A tool does not raise if a source fails: it
+returns a reply that names the failure. Tools of a team share one transport; a tool used alone opens its own.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
-MAX_SINGLE_DRUGS = 8  # of one call to a source that is asked for each alone
-_LONGEST_NAME = 100  # letters of a drug's name that the lexicon lacks
-MAX_DRUGS = 20  # of one call: as many as a source answers in one reply of moderate size
+MAX_SINGLE_DRUGS = 8  # per call to a source that takes one drug per request
+_LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
+MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
-"""What tools are asked by: boolean queries, names of conditions, names of drugs, the PubMed number of a publication
-whose citations are wanted, numbers of single papers and trials."""
+"""Kinds of tool input: boolean queries, names of conditions, names of drugs, the PMID of a publication whose citations
+are wanted, identifiers of single papers and trials."""
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
-"""What to ask, by source name."""
+"""Requests by source name."""
 
 
 class SearchArgs(BaseModel, extra="forbid"):
@@ -56,7 +56,7 @@ class SearchArgs(BaseModel, extra="forbid"):
 
 @cache
 def search_args(name: str) -> type[SearchArgs]:
-    """What a model may ask of a source: a query, and the source's own filters.
+    """Create the arguments of a source's tool: a query and the source's own filters.
 
     Raises:
         UsageError: there is no such source.
@@ -67,7 +67,7 @@ def search_args(name: str) -> type[SearchArgs]:
 
 
 def asked_by(schema: ToolSchema) -> Asked | None:
-    """What a tool is asked by, as the fields of its arguments tell; None for one that takes none of these.
+    """Classify a tool's input by the fields of its arguments; None if it takes none of these.
 
     >>> asked_by(SourceTool("pubmed").schema), asked_by(SourceTool("opentargets").schema), asked_by(GetPaper().schema)
     ('queries', 'conditions', 'numbers')
@@ -100,7 +100,7 @@ class CitationsArgs(BaseModel, extra="forbid"):
 
 
 def citations_query(pmid: str) -> str:
-    """How a judge asks for what cites a publication and what it cites.
+    """Write a judge's query for the citations and references of a publication.
 
     >>> citations_query("123")
     'citations of PMID 123'
@@ -117,7 +117,7 @@ class TrialArgs(BaseModel, extra="forbid"):
 
 
 def _drug_name(name: str) -> str:
-    """A name that may go into a request: plain words, else as the lexicon has it, such as `amlodipine/valsartan`."""
+    """Validate a drug name for a request: plain words, else its lexicon form, such as `amlodipine/valsartan`."""
     plain = name.isascii() and name[:1].isalnum() and all(each.isalnum() or each in " ,.'()+-" for each in name)
     if plain and 2 <= len(name) <= _LONGEST_NAME:
         return name
@@ -148,13 +148,13 @@ class FewDrugArgs(DrugArgs):
 
 
 class ToolReply(BaseModel):
-    """What a tool gives: one reply a source."""
+    """Result of a tool: one reply per source."""
 
     replies: list[SourceReply]
     _texts: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def as_text(self, marker: str) -> str:
-        """The records as marked blocks, below a line that tells whoever follows the run what came; written once."""
+        """Format the records as marked blocks below a summary line; cached."""
         if marker not in self._texts:
             told = [
                 enclose(reply.records, marker, head=reply.model_dump(mode="json", exclude={"records"}))
@@ -165,7 +165,7 @@ class ToolReply(BaseModel):
 
 
 class EvidenceTool(BaseTool[Args, ToolReply]):
-    """Base of the tools that give records; holds the transport and the marker of the run."""
+    """Base class of tools that return records; has the run's transport and marker."""
 
     _marker: str
     _transport: Transport | None = None
@@ -179,21 +179,21 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         marker: str,
         after: Callable[[Sequence[Evidence]], None] | None = None,
     ) -> None:
-        """Hand the tool its run.
+        """Connect the tool to a run.
 
         Args:
-            transport: asks the sources; left open.
-            marker: of the blocks of records.
-            after: called with the records of each source's reply as they come; must not raise. None is not called.
+            transport: HTTP transport; not closed here.
+            marker: marker for the blocks of records.
+            after: called with the records of each source's reply on arrival; must not raise. None: no callback.
         """
         self._transport, self._marker, self._after = transport, marker, after
 
     @abstractmethod
     def _questions(self, args: Args, transport: Transport) -> Questions:
-        """What to ask, by source name."""
+        """Return the requests to make, by source name."""
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
-        """Ask the sources in parallel; failures come back as replies that name them."""
+        """Query the sources in parallel; failures are returned as replies that name them."""
         if self._transport is not None:
             return await self._ask(args, self._transport)
         async with Transport(endpoints_of_environment()) as transport:
@@ -201,33 +201,33 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     @property
     def schema(self) -> ToolSchema:
-        """As AutoGen writes it, once: it asks for it hundreds of times a run."""
+        """AutoGen's schema, cached, since it is requested hundreds of times per run."""
         if self._schema is None:
             self._schema = super().schema
         return self._schema
 
     @property
     def takes_drugs(self) -> bool:
-        """Whether it is asked for drugs by their names."""
+        """Whether it takes drug names."""
         return issubclass(self.args_type(), DrugArgs)
 
     async def look_ahead(self, drugs: Sequence[str], transport: Transport) -> None:
-        """Have drugs looked up, so that a later call for them finds them; a failure is left to that call."""
+        """Look up drugs ahead of a later call, which finds them cached; failures are left to that call."""
         most = MAX_SINGLE_DRUGS if self.args_type() is FewDrugArgs else MAX_DRUGS
         with contextlib.suppress(ValidationError):
             await self._ask(cast(Args, self.args_type()(drugs=list(drugs)[:most])), transport)
 
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:
         asked_at = datetime.now(UTC)
-        shown = self._shown(args)
+        shown = self._describe(args)
         questions = self._questions(args, transport)
         replies = await asyncio.gather(*(self._answer(name, shown, ask) for name, ask in questions.items()))
         library = transport.endpoints.library
         known = {"library": library.summary if library else "", "asked": shown, "asked_at": asked_at}
         return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
 
-    def _shown(self, args: Args) -> str:
-        """What is asked, as the search log has it."""
+    def _describe(self, args: Args) -> str:
+        """Return the request as written in the search log."""
         given = next(iter(args.model_dump().values()))
         return " OR ".join(given) if isinstance(given, list) else str(given)
 
@@ -238,16 +238,16 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         return reply
 
     def return_value_as_string(self, value: ToolReply) -> str:
-        """The records as marked blocks: AutoGen asks for them for its log, and again for the model."""
+        """Format the records as marked blocks; AutoGen calls this for its log and again for the model."""
         return value.as_text(self._marker)
 
 
 @lru_cache(maxsize=64)
 def replies_in(text: str) -> tuple[SourceReply, ...]:
-    """The replies that the blocks of a tool's result hold, whoever wrote them: fields unknown here are passed over.
+    """Parse the replies in a tool's result, ignoring unknown fields.
 
-    A block that cannot be read is a failed reply, and a record that cannot is named among its reply's warnings. Read
-    once: specialist, analyst and events all read a turn's results.
+    An unreadable block becomes a failed reply, an unreadable record a warning of its reply. Cached, since
+    specialist, analyst and events all read a turn's results.
     """
     found = []
     for block in blocks(text):
@@ -255,7 +255,7 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
         try:
             head, lines = block.read()
             if not {"source", "status"} <= head.keys() or "read" in head:
-                continue  # no reply of a source: what `embed` or `condense` wrote
+                continue  # not a source's reply, but written by `embed` or `condense`
             source = str(head["source"])
             records, lost = list[Evidence](), 0
             for line in lines:
@@ -277,7 +277,7 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
 
 
 class SourceToolConfig(BaseModel):
-    """Which source, and how much of it."""
+    """Configuration of a `SourceTool`."""
 
     source: str
     max_results: int = Field(default=50, ge=1, le=200)
@@ -285,12 +285,12 @@ class SourceToolConfig(BaseModel):
 
 
 class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig]):
-    """Search one source: `search_pubmed` and its like take a query, the tool of one that is asked on demand drugs.
+    """Search one source: `search_pubmed` etc. take a query; tools of on-demand sources take drugs.
 
     Args:
-        source: a name of `registry.searchable()`.
-        max_results: records of a page, 1 to 200.
-        timeout_s: seconds for one call, retries included.
+        source: a name in `registry.searchable()`.
+        max_results: records per page, 1 to 200.
+        timeout_s: seconds per call, including retries.
 
     Raises:
         UsageError: no such source.
@@ -325,18 +325,18 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
 
 
 class LookupConfig(BaseModel):
-    """How long a look-up may take, and which of its sources are asked."""
+    """Configuration of a `LookupTool`."""
 
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
     sources: tuple[str, ...] | None = None
 
 
 class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
-    """Base of the tools that fetch one thing by its name or number.
+    """Base class of tools that fetch one item by name or identifier.
 
     Args:
-        sources: which of those that it knows are asked; None asks all.
-        timeout_s: seconds for one call, retries included.
+        sources: which of its sources to query; None queries all.
+        timeout_s: seconds per call, including retries.
     """
 
     component_config_schema = LookupConfig
@@ -359,7 +359,7 @@ class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
 
 
 class GetPaper(LookupTool[PaperArgs]):
-    """Give one publication of PubMed."""
+    """Fetch one publication from PubMed."""
 
     NAME = "get_paper"
     DESCRIPTION = "One publication of PubMed by its PMID, with its abstract."
@@ -370,7 +370,7 @@ class GetPaper(LookupTool[PaperArgs]):
 
 
 class GetCitations(LookupTool[CitationsArgs]):
-    """Give what cites a publication of PubMed, and what it cites."""
+    """Fetch the citations and references of a PubMed publication."""
 
     NAME = "get_citations"
     DESCRIPTION = "What cites a publication of PubMed, and what it cites."
@@ -384,12 +384,12 @@ class GetCitations(LookupTool[CitationsArgs]):
         }
         return {name: ask for name, ask in asks.items() if self._sources is None or name in self._sources}
 
-    def _shown(self, args: CitationsArgs) -> str:
+    def _describe(self, args: CitationsArgs) -> str:
         return citations_query(args.citations_of)
 
 
 class GetTrial(LookupTool[TrialArgs]):
-    """Give one trial of ClinicalTrials.gov."""
+    """Fetch one trial from ClinicalTrials.gov."""
 
     NAME = "get_trial"
     DESCRIPTION = "One registered trial by its NCT number, with its posted results."
@@ -400,7 +400,7 @@ class GetTrial(LookupTool[TrialArgs]):
 
 
 class GetMechanisms(LookupTool[DrugArgs]):
-    """Give what databases know of drugs, of the proteins that these act on, and of the pathways of those."""
+    """Fetch database entries on drugs, their target proteins, and the pathways of those."""
 
     NAME = "get_mechanisms"
     DESCRIPTION = (
@@ -417,7 +417,7 @@ class GetMechanisms(LookupTool[DrugArgs]):
         }
 
     async def _ask(self, args: DrugArgs, transport: Transport) -> ToolReply:
-        """As every tool; where ChEMBL gives no answer, MyChem.info is asked in its place."""
+        """Query the sources; if ChEMBL is unavailable, query MyChem.info instead."""
         found = await super()._ask(args, transport)
         missed = next(
             (each for each in found.replies if each.source == "chembl" and each.status is Status.UNAVAILABLE), None

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and tables kept as such files in the user's cache folder."""
+"""Atomic file writes, and tables cached as files in the user's cache folder."""
 
 import hashlib
 import json
@@ -19,13 +19,13 @@ _log = logging.getLogger(__name__)
 
 
 def write_whole(target: Path, content: bytes) -> Path:
-    """Write a file beside its place and move it in; the folder must exist.
+    """Write a file atomically, through a temporary file; the folder must exist.
 
     Returns:
         The file's path.
 
     Raises:
-        OSError: the folder cannot be written to; what stood there before still stands.
+        OSError: the folder cannot be written to; an existing file is unchanged.
     """
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
@@ -40,10 +40,10 @@ def write_whole(target: Path, content: bytes) -> Path:
 
 
 def write_file(target: Path, content: bytes, way_out: str = "") -> Path:
-    """Write a file whole, and make its folder where that is missing; gives its path.
+    """Write a file atomically, creating its folder if needed; return its path.
 
     Raises:
-        UsageError: folder or file cannot be written; one line that ends with the way out.
+        UsageError: folder or file cannot be written; the message ends with `way_out`.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -54,15 +54,15 @@ def write_file(target: Path, content: bytes, way_out: str = "") -> Path:
 
 
 def cached_table(name: str, sources: Iterable[Path], make: Callable[[], Table]) -> Table:
-    """A table from the cache where it was made from these very sources, else made and kept.
+    """Load a table from the cache if it was made from the same sources, else make and cache it.
 
-    The file is JSON: a torn or foreign one is made anew, never run. Where nothing can be written, the table is made at
-    every start.
+    The file is JSON, so a damaged or foreign one is replaced, never run. If it cannot be written, the table is
+    made at every start.
 
     Args:
-        name: of the table, as its file shows it.
-        sources: all files that the table's content depends on, code included.
-        make: makes it; keys are strings, values JSON-safe.
+        name: the table's name, used in the file name.
+        sources: all files that the table depends on, including code.
+        make: creates the table; keys are strings, values JSON-safe.
     """
     digest = hashlib.sha256(b"".join(hashlib.sha256(source.read_bytes()).digest() for source in sources))
     folder = Path(platformdirs.user_cache_dir("willowbark"))

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-LONGEST = 90  # characters of a condition or drug within a sentence
+LONGEST = 90  # characters of a condition or drug name in a sentence
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Write a number with its noun, in the plural if needed.
 
     >>> counted(1, "record"), counted(2, "cohort study"), counted(3, "case series"), counted(0, "search")
     ('1 record', '2 cohort studies', '3 case series', '0 searches')
@@ -27,18 +27,18 @@ def _plural(noun: str) -> str:
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """A text in one line of so many characters at most, cut between words where it has any."""
+    """Shorten a text to one line of at most `most` characters, cut between words if possible."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rpartition(' ')[0] or line[: most - 1]}…"
 
 
 def capital(text: str) -> str:
-    """A sentence with its first letter as a capital; the others stay."""
+    """Capitalise the first letter of a sentence; leave the others."""
     return text[:1].upper() + text[1:]
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a sentence has them; those beyond the limit are counted, a single one is named.
+    """List names in a sentence; those beyond the limit are counted, unless there is just one.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], most=3), listed(list("abcde"), most=3)
     ('a', 'a, b and c', 'a, b, c and d', 'a, b, c and 2 more')
@@ -52,7 +52,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def as_spelt(name: str, text: str) -> str:
-    """A name with the capitals that a text gives it.
+    """Write a name with the capitals it has in a text.
 
     >>> as_spelt("long covid", "What helps in long COVID?"), as_spelt("migraine", "What helps?")
     ('long COVID', 'migraine')

@@ -1,7 +1,6 @@
 """Find the candidate drugs in the collected records and appraise the evidence for each.
 
-Pure functions of the question and the pool, shared by the judge, the baseline analyst and the
-report.
+Pure functions of the question and the pool, shared by the judge, the baseline analyst and the report.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

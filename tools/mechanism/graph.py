@@ -2,8 +2,7 @@
 
 Nodes and steps come from the collected records: drug targets from ChEMBL and Open Targets, processes of targets from
 Open Targets, UniProt and Reactome, interactions from STRING, proteins involved in the condition from Open Targets and
-UniProt, and any of these from sentences in publications. Proteins are human unless a database says
-otherwise.
+UniProt, and any of these from sentences in publications. Proteins are human unless a database says otherwise.
 
 Hubs are weak evidence: drugs with many targets, processes with many proteins, targets of many drugs, proteins with many
 partners. Paths through one are damped by its degree to the power of -0.4, as degree-weighted path counts (Himmelstein

@@ -14,10 +14,10 @@ The weight of a step follows from its evidence by these figures, which are conve
 
 Of several kinds the highest weight counts, since databases copy each other; each record that denies the step halves it.
 
-A sentence counts only if it names both ends itself. One that mentions
-a treatment (a drug, an inhibitor, a blocker, an antagonist) shows that acting on the target was tried, not that
-the target is involved in the condition, and does not count for that. A few cue words decide whether a sentence denies a
-relation or only supposes it; all others count as assertions.
+A sentence counts only if it names both ends itself. One that mentions a treatment (a drug, an inhibitor, a blocker, an
+antagonist) shows that acting on the target was tried, not that the target is involved in the condition, and does not
+count for that. A few cue words decide whether a sentence denies a relation or only supposes it; all others count as
+assertions.
 """
 
 import math

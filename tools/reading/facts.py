@@ -2,8 +2,8 @@
 
 The design comes from a multinomial regression over words and phrases. Publication types are features too; none decides
 alone, since they can be wrong (a review tagged as a trial). The number of participants is one of the numbers in the
-text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate.
-The weights are made by `benchmarks/train_facts.py`.
+text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate. The
+weights are made by `benchmarks/train_facts.py`.
 """
 
 import re

@@ -1,7 +1,6 @@
 """Linear heads: class scores from binary features. Inference sums rows of weights.
 
-The weights are in `heads.tsv`: a sentence's zone, a record's design, its number of participants; see
-`weights.md`.
+The weights are in `heads.tsv`: a sentence's zone, a record's design, its number of participants; see `weights.md`.
 """
 
 import base64

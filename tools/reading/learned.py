@@ -1,7 +1,7 @@
 """The learned reader: encoder states, small linear heads, a table of thresholds, and consistent fields.
 
-The encoder's own heads predict each field from its states. The heads here combine those predictions, the states and
-the verdict carried by each sentence; they were trained on records that the encoder was not. The probabilities in
+The encoder's own heads predict each field from its states. The heads here combine those predictions, the states and the
+verdict carried by each sentence; they were trained on records that the encoder was not. The probabilities in
 `thresholds.tsv` decide which verdict is given and shown; the other fields are the most probable combination that leads
 to that verdict by the table in `reading`.
 """

@@ -1,11 +1,11 @@
 """Interpret free text in trial registries: outcomes, groups, reasons for stopping.
 
-Whether more of an outcome is good for the patient follows from its title, unit and description. Scales with a
-direction fixed by their authors are listed in `cues.tsv`; for others the record's description decides.
-Results are posted by groups with titles and descriptions; each group's treatment is found in the arms of the
-protocol (https://clinicaltrials.gov/data-api/about-api/study-data-structure). The reason for stopping is the sponsor's
-free text (https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). Stopping for benefit is no evidence
-by itself, since such trials overstate effects (https://doi.org/10.1001/jama.2010.310); posted results are used instead.
+Whether more of an outcome is good for the patient follows from its title, unit and description. Scales with a direction
+fixed by their authors are listed in `cues.tsv`; for others the record's description decides. Results are posted by
+groups with titles and descriptions; each group's treatment is found in the arms of the protocol
+(https://clinicaltrials.gov/data-api/about-api/study-data-structure). The reason for stopping is the sponsor's free text
+(https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). Stopping for benefit is no evidence by itself,
+since such trials overstate effects (https://doi.org/10.1001/jama.2010.310); posted results are used instead.
 """
 
 import math

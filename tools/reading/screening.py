@@ -1,9 +1,9 @@
 """Blank text in records that is addressed to language models (prompt injection): it is not evidence.
 
 A sentence counts as addressed to machines if it speaks to a model, gives it orders, or imitates a prompt's structure:
-roles, delimiters, answers in JSON, encoded or hidden text. Such sentences are blanked before a
-record is read. Orders to anybody, questions, markup, and sentences in another script or language than the record
-report nothing either and are blanked without notice. A lie written as a result cannot be recognised.
+roles, delimiters, answers in JSON, encoded or hidden text. Such sentences are blanked before a record is read. Orders
+to anybody, questions, markup, and sentences in another script or language than the record report nothing either and are
+blanked without notice. A lie written as a result cannot be recognised.
 """
 
 import base64

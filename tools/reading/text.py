@@ -1,8 +1,8 @@
 """Split text into tokens and sentences, find sentence roles from headings, and look up cues from a table.
 
 Sentence roles follow the parts of structured abstracts (aim, background, method, result, conclusion) as the National
-Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading, if there
-is one, decides.
+Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading, if there is
+one, decides.
 """
 
 import re
