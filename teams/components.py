@@ -25,8 +25,8 @@ NAMESPACES = ("willowbark.", "autogen_agentchat.", "autogen_core.", "autogen_ext
 VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
 """Variable with more allowed providers, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
 _AUTOGENS_VARIABLE = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"  # AutoGen after 0.7.5 loads only its own and these
-MAX_CHARACTERS = 2_000_000  # a team of ours takes about 20,000
-MAX_DEPTH = 60  # a team of ours takes about 12
+MAX_CHARACTERS = 2_000_000  # Willowbark's team takes about 20,000
+MAX_DEPTH = 60  # Willowbark's team takes about 12
 
 _RUN_CODE = frozenset(
     ("FunctionTool PythonCodeExecutionTool CodeExecutorAgent McpWorkbench StdioMcpToolAdapter DiskCacheStore").split()

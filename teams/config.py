@@ -87,7 +87,7 @@ class _Section(BaseModel):
 
 
 class OrchestratorConfig(_Section):
-    """How long to search, and how much."""
+    """Rounds, page size and timeout of searches."""
 
     max_iterations: Count = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
@@ -120,7 +120,7 @@ class ResearchSettings(OrchestratorConfig):
     approve: bool = False
     """Whether a person is asked which candidates the report should cover, as with `ask --approve`."""
     approval_default: Literal["all", "none"] = "all"
-    """If nobody answers: all candidates, or none."""
+    """Default without an answer: all candidates, or none."""
     approval_timeout_s: Number = Field(default=300.0, gt=0, le=86_400)
     """Seconds to wait for an answer; they count towards no other limit."""
     limits: LimitSettings = Field(default_factory=LimitSettings)

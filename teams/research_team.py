@@ -59,7 +59,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     """Specialists, a judge and a report agent, in rounds.
 
     Args:
-        participants: specialists, one judge, one report agent, at most one approver; None takes Willowbark's five on
+        participants: specialists, one judge, one report agent, at most one approver; None uses Willowbark's five on
             `model_client`.
         model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
         termination_condition: None ends the run with the report.

@@ -96,22 +96,22 @@ def line(text: str) -> str:
 
 
 def as_md(report: "ResearchReport") -> bytes:
-    """The report as Markdown, without its appendix."""
+    """Export as Markdown, without the appendix."""
     return report.to_markdown().encode()
 
 
 def as_appendix(report: "ResearchReport") -> bytes:
-    """The appendix as Markdown: further evidence, methods, searches as sent."""
+    """Export the appendix as Markdown: further evidence, methods, searches as sent."""
     return report.to_appendix().encode()
 
 
 def as_json(report: "ResearchReport") -> bytes:
-    """The report as JSON, with a line break at its end."""
+    """Export as JSON, ending with a line break."""
     return f"{report.to_json()}\n".encode()
 
 
 def as_schema(report: "ResearchReport") -> bytes:
-    """The JSON Schema (draft 2020-12) that every report's JSON follows."""
+    """Export the JSON Schema (draft 2020-12) of reports."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **type(report).model_json_schema(mode="serialization"),

@@ -72,7 +72,7 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
             case nodes.Quote():
                 _add_runs(word.add_paragraph(style="Quote"), flow(block))
             case nodes.Figure():
-                from willowbark.agents.pictures import plots  # noqa: PLC0415  an extra of its own
+                from willowbark.agents.pictures import plots  # noqa: PLC0415  needs another extra
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
                 shape._inline.docPr.set("descr", line(block.description))

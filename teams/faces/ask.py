@@ -80,7 +80,7 @@ class Outcome:
 
     @property
     def model_failed(self) -> bool:
-        """Whether the baseline analyst wrote the report because the model failed, without being allowed to."""
+        """Whether the baseline analyst wrote the report, although unwanted, because the model failed."""
         return bool(getattr(self.report, "model_failed", False)) and not self.may_stand_in
 
     @property

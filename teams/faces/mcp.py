@@ -160,21 +160,21 @@ class Hit(BaseModel):
 
 
 class Hits(BaseModel):
-    """What `search` gives."""
+    """Result of `search`."""
 
     results: list[Hit]
     failed: list[str] = []
 
 
 class FetchedRecord(Hit):
-    """What `fetch` gives."""
+    """Result of `fetch`."""
 
     text: str
     metadata: dict[str, str]
 
 
 class AnsweredBy(BaseModel):
-    """How one source answered."""
+    """Status of one source's answer."""
 
     source: str
     status: str
@@ -184,21 +184,21 @@ class AnsweredBy(BaseModel):
 
 
 class Records(BaseModel):
-    """What stands in the blocks of a tool's text."""
+    """Records and answers of a tool call, as in the blocks of its text."""
 
     replies: list[AnsweredBy]
     records: list[Hit]
 
 
 class Appraisal(EvidenceDigest, frozen=True):
-    """What `appraise` gives."""
+    """Result of `appraise`."""
 
     certainty_steps: dict[str, list[str]]
     not_counted: list[str]
 
 
 class ResearchAnswer(EvidenceDigest, frozen=True):
-    """What `research` gives."""
+    """Result of `research`."""
 
     run_id: str
     report: str

@@ -116,7 +116,7 @@ class Board:
         return f"waiting for {', '.join(waiting)}" if waiting else self._doing
 
     def waited_s(self, row: SourceRow) -> float:
-        """Seconds spent waiting for a source, up to now where it is still pending."""
+        """Seconds spent waiting for a source, including a pending search."""
         return row.waited_s + (self._clock() - row.since if row.waiting else 0.0)
 
     def __rich__(self) -> Table:
@@ -191,7 +191,7 @@ class Progress:
         self._begun = True
 
     def show(self, event: AgentEvent) -> None:
-        """Show one event: in the block, where only an error also gets a line of its own, or as a line."""
+        """Show one event: in the live block (an error also as a separate line), or as a plain line."""
         if event.type == "started" and self._begun:
             return
         if self._held is not None:
@@ -207,7 +207,7 @@ class Progress:
             self.print_line(format_event(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
 
     def print_line(self, line: str, *, style: str = "") -> None:
-        """Print a line of its own."""
+        """Print a separate line."""
         self._console.print(Text(line, style=style), soft_wrap=True)
 
 
@@ -225,7 +225,7 @@ def complain(message: object) -> None:
 
 
 def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool = True) -> None:
-    """Print a report on stdout: JSON or Markdown; laid out on a terminal, page by page where it is long.
+    """Print a report on stdout as JSON or Markdown; on a terminal it is formatted, and paged if long.
 
     A reader that leaves early (`| head`) is no failure.
 

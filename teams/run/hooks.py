@@ -60,7 +60,7 @@ class TokenCounter:
 
     @property
     def hooks(self) -> Hooks:
-        """To be handed to a run."""
+        """Hooks to pass to a run."""
         return Hooks(on_turn=self._count)
 
     async def _count(self, turn: AgentEvent) -> None:
@@ -78,7 +78,7 @@ class ErrorTracker:
 
     @property
     def hooks(self) -> Hooks:
-        """To be handed to a run."""
+        """Hooks to pass to a run."""
         return Hooks(after_tool=self._track)
 
     async def _track(self, event: AgentEvent) -> None:

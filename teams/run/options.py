@@ -56,7 +56,7 @@ def _override(setting: str) -> Any:
 
 
 class Shown(BaseModel, frozen=True, extra="forbid"):
-    """How a face shows a run."""
+    """Display options of a run."""
 
     as_json: bool = False
     """Whether the report is printed as JSON."""

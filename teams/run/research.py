@@ -55,7 +55,7 @@ async def research(question: str | RunOptions, **choices: Any) -> "ResearchRepor
 
     Raises:
         UsageError: an invalid question, option, setting or model name, or an unusable ledger.
-        SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
+        SourcesUnreachable: no source answered; `raise_unreachable=False` returns a report that says so instead.
         RunFailed: not even a partial report could be made.
     """
     options = RunOptions.of(question, choices)

@@ -41,7 +41,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
     Raises:
         LedgerError: no such run, a complete one, one that another process works on, or damaged content.
         UsageError: an invalid option, or the run's model is not available here.
-        SourcesUnreachable: no source answered; `raise_unreachable=False` gives the report that says so instead.
+        SourcesUnreachable: no source answered; `raise_unreachable=False` returns a report that says so instead.
         RunFailed: not even a partial report could be made.
     """
     return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
