@@ -49,7 +49,7 @@ StopReason = Literal[
 
 
 class AssessmentDetails(BaseModel, extra="forbid"):
-    """What the evidence holds, scored."""
+    """Scores of the evidence."""
 
     mechanism_score: int = Field(ge=0, le=10)
     """How well the candidates' mechanisms are established, 0 to 10."""

@@ -319,41 +319,41 @@ def patch_provider_client(
     """
     library: Any = getattr(client, "_client", None)
     if type(client).__module__.startswith("autogen_ext.models.anthropic"):
-        library.messages.create = _of_anthropic(around("anthropic", library, library.messages.create))
+        library.messages.create = _patch_anthropic(around("anthropic", library, library.messages.create))
     elif type(client).__module__.startswith("autogen_ext.models.openai"):
         completions = library.chat.completions
-        completions.create = _of_openai(around("openai", library, completions.create))
+        completions.create = _patch_openai(around("openai", library, completions.create))
     return client
 
 
-def _of_openai(create: Call) -> Call:
-    async def patched(**asked: Any) -> Any:
+def _patch_openai(create: Call) -> Call:
+    async def call(**asked: Any) -> Any:
         said = await create(**asked)
         for choice in getattr(said, "choices", None) or ():
             if words := getattr(getattr(choice, "message", None), "refusal", None):
                 choice.message.content = REFUSED + words
         return said
 
-    return patched
+    return call
 
 
-def _of_anthropic(create: Call) -> Call:
+def _patch_anthropic(create: Call) -> Call:
     def count(message: Any) -> None:
         read, written = message.usage.cache_read_input_tokens, message.usage.cache_creation_input_tokens
         message.usage.input_tokens += (read or 0) + (written or 0)
 
-    async def counted(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+    async def count_stream(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
         async for piece in pieces:
             if piece.type == "message_start":
                 count(piece.message)
             yield piece
 
-    async def patched(**asked: Any) -> Any:
+    async def call(**asked: Any) -> Any:
         if isinstance(system := asked.get("system"), str):
             asked["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
         said = await create(**asked)
         if asked.get("stream"):
-            return counted(said)
+            return count_stream(said)
         count(said)
         if said.stop_reason == "refusal":
             from anthropic.types import TextBlock  # noqa: PLC0415  only with the extra
@@ -361,7 +361,7 @@ def _of_anthropic(create: Call) -> Call:
             said.content = [TextBlock(type="text", text=f"{REFUSED}stop reason refusal")]
         return said
 
-    return patched
+    return call
 
 
 def http_client(client: ChatCompletionClient) -> Any:

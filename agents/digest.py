@@ -30,7 +30,7 @@ _HEAD = {"of": "digest"}
 
 
 class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
-    """What one study says of one drug."""
+    """One study's result on one drug."""
 
     drug: str
     direction: str

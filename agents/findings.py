@@ -45,7 +45,7 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
 
 
 class Findings(BaseModel, extra="forbid"):
-    """What one specialist found in one round."""
+    """Findings of one specialist in one round."""
 
     specialist: str
     declared: Specialist | None = None

@@ -166,7 +166,7 @@ def through_batches(provider: str, library: Any, create: Create) -> Create:
     """Wrap a provider's call so that it waits for the batch when made in a batch's place."""
     interface: Interface = OpenAIBatches(library) if provider == "openai" else AnthropicBatches(library)
 
-    async def asked(**arguments: Any) -> Any:
+    async def call(**arguments: Any) -> Any:
         place = present_place.get()
         if place is None or not place.is_open:
             return await create(**arguments)
@@ -178,7 +178,7 @@ def through_batches(provider: str, library: Any, create: Create) -> Create:
         async with place.gathered.alone:
             return await create(**arguments)
 
-    return asked
+    return call
 
 
 class Gathered:

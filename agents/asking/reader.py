@@ -189,7 +189,7 @@ async def read(
 
     gathered = Gathered(len(batches)) if in_batch else None
 
-    async def one(batch: Sequence[ToRead], gathered: Gathered | None = None) -> None:
+    async def read_batch(batch: Sequence[ToRead], gathered: Gathered | None = None) -> None:
         head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
         asked: list[LLMMessage] = [
             SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
@@ -204,7 +204,7 @@ async def read(
             add_usage(found.batched, place.usage)
         add_usage(found.usage, answer.usage)
         if answer.was_too_long and len(batch) > 1:
-            await asyncio.gather(one(batch[: len(batch) // 2]), one(batch[len(batch) // 2 :]))
+            await asyncio.gather(read_batch(batch[: len(batch) // 2]), read_batch(batch[len(batch) // 2 :]))
         elif answer.given is None:
             found.failures[answer.failures[-1]] += len(batch)
         else:
@@ -222,7 +222,7 @@ async def read(
                 if not found.holds(draft.evidence_key, canonical_drug(draft.drug) or draft.drug.strip().casefold()):
                     found.refused.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
 
-    tasks = [asyncio.ensure_future(one(batch, gathered)) for batch in batches]
+    tasks = [asyncio.ensure_future(read_batch(batch, gathered)) for batch in batches]
     for task in tasks:
         cancellation_token.link_future(task)
     try:

@@ -181,7 +181,7 @@ class DrugBar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CertaintyChart:
-    """What the studies of each drug say, with the certainty that it helps."""
+    """Studies by direction for each drug, with the certainty that it helps."""
 
     drugs: tuple[DrugBar, ...]
     """At least two, in the order of the tables."""

@@ -215,7 +215,7 @@ def judged_words(material: Material) -> JudgedWords:
         return JudgedWords([], [], [], 0)
     held_back = set[str]()
 
-    def shown(text: str, may_name_drugs: bool = False) -> str:
+    def filter_sentences(text: str, may_name_drugs: bool = False) -> str:
         told = []
         for sentence in sentences(text):
             bearing = said_freely(sentence, material.verdicts.kept, may_name_drugs=may_name_drugs)
@@ -228,7 +228,7 @@ def judged_words(material: Material) -> JudgedWords:
         return " ".join(told)
 
     details = last.details
-    findings = [text for text in map(shown, details.key_findings[:MAX_GAPS]) if text]
+    findings = [text for text in map(filter_sentences, details.key_findings[:MAX_GAPS]) if text]
     reasons = {
         "": last.reasoning,
         f"Mechanisms, {details.mechanism_score} of 10": details.mechanism_reasoning,
@@ -239,10 +239,10 @@ def judged_words(material: Material) -> JudgedWords:
     judged = [
         f"{head}: {text}" if head and material.by_model else text
         for head, said in reasons.items()
-        if (text := shown(said))
+        if (text := filter_sentences(said))
     ]
     by_rule = not material.by_model  # rules name the drugs that lack records
-    gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := shown(gap, by_rule))]
+    gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := filter_sentences(gap, by_rule))]
     return JudgedWords(findings, judged, gaps, len(held_back) if material.by_model else 0)
 
 

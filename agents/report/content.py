@@ -80,7 +80,7 @@ class SummaryPart(BaseModel, extra="forbid"):
 
 
 class StudyLimit(BaseModel, extra="forbid"):
-    """What a study says itself that limits it."""
+    """A limitation reported by the study itself."""
 
     key: str
     section: str
@@ -90,7 +90,7 @@ class StudyLimit(BaseModel, extra="forbid"):
 
 
 class BestEstimate(BaseModel, extra="forbid"):
-    """What the most telling supporting study of a drug found."""
+    """Result of a drug's most informative supporting study."""
 
     key: str
     """Key of the study."""
@@ -185,7 +185,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
 
 
 class Pico(BaseModel, extra="forbid"):
-    """Whom a record studied, what was given, against what, and what came of it, in words; None is not reported."""
+    """Population, intervention, comparator and outcome of a record, in words; None if not reported."""
 
     population: str | None = None
     """Conditions of a registered trial; for a publication, how its participants relate to the condition asked
@@ -200,7 +200,7 @@ class Pico(BaseModel, extra="forbid"):
 
 
 class EvidenceRow(BaseModel, extra="forbid"):
-    """What one record says of one drug: a row of the supports/contradicts table."""
+    """One record's result on one drug: a row of the supports/contradicts table."""
 
     key: str
     drug: str
@@ -275,7 +275,7 @@ class EvidenceRow(BaseModel, extra="forbid"):
 
 
 class PostedResult(BaseModel, extra="forbid"):
-    """What a trial's posted results say of one drug."""
+    """A trial's posted result on one drug."""
 
     drug: str
     direction: str
@@ -338,7 +338,7 @@ class TrialRow(BaseModel, extra="forbid"):
 
 
 class SearchLogEntry(BaseModel, extra="forbid"):
-    """One query to one source, and what came of it."""
+    """One query to one source, with its result."""
 
     source: str
     query: str
@@ -358,7 +358,7 @@ class SearchLogEntry(BaseModel, extra="forbid"):
 
 
 class Flow(BaseModel, extra="forbid"):
-    """How many records came and went (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
+    """Flow of records (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
 
     identified: dict[str, int] = {}
     """Records by source, before duplicates are merged."""
@@ -372,7 +372,7 @@ class Flow(BaseModel, extra="forbid"):
 
 
 class TurnUsage(BaseModel, extra="forbid"):
-    """What an agent's turn used up of the language model."""
+    """Language model usage of an agent's turn."""
 
     agent: str
     """Name of the agent, or `OTHER_CALLS`."""
@@ -390,7 +390,7 @@ class TurnUsage(BaseModel, extra="forbid"):
 
 
 class ModelCalls(BaseModel, frozen=True, extra="forbid"):
-    """How a run's calls of its model went."""
+    """Counts of a run's model calls and failures."""
 
     made: int = 0
     failed: int = 0
@@ -404,7 +404,7 @@ class ModelCalls(BaseModel, frozen=True, extra="forbid"):
 
 
 class ReportContent(BaseModel, extra="forbid"):
-    """Everything that the answer to a question holds."""
+    """Full content of the answer to a question."""
 
     title: str
     executive_summary: str = Field(min_length=100, max_length=1000)
@@ -460,12 +460,12 @@ class ReportContent(BaseModel, extra="forbid"):
     """0 to 1, from the judging model, or computed from the candidates' certainty if none judged."""
     claims_kept: int = Field(default=0, ge=0)
     claims_repaired: int = Field(default=0, ge=0)
-    """Claims kept after correction."""
+    """Number of kept claims that were accepted after correction."""
     claims_dropped: int = Field(default=0, ge=0)
     claims_unworded: int = Field(default=0, ge=0)
-    """Claims kept only as their quote, since the model's wording went beyond it."""
+    """Number of kept claims shown only as their quote, since the model's wording went beyond it."""
     claims_turned: int = Field(default=0, ge=0)
-    """Claims kept without their verdict, which differed from the readings'; none of these verdicts is shown."""
+    """Number of kept claims whose verdict differed from the readings'; none of these verdicts is shown."""
     evidence_table: list[EvidenceRow] = []
     """Every record appraised for a candidate, by candidate in order."""
     trials: list[TrialRow] = []

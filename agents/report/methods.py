@@ -35,7 +35,7 @@ _MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
 
 
 def methods(report: ReportContent) -> Section:
-    """How the records came and went, what was searched, who decided, what it cost."""
+    """Build the methods: flow of records, searches, decisions, cost."""
     claims = f" kept, {report.claims_repaired} of them repaired; {report.claims_dropped} dropped"
     facts = (
         ("Confidence in the answer", flow(f"{report.confidence_score:.2f}", Text(" of 1", "small"))),
@@ -123,14 +123,14 @@ def _search_log(report: ReportContent) -> Section:
 
 
 def _filters(entry: SearchLogEntry) -> str:
-    """The limits of one search: `sort=relevance, retmax=10`; `none` where there were none."""
+    """Format the limits of one search: `sort=relevance, retmax=10`; `none` without any."""
     if entry.filters is None:
         return NOT_REPORTED
     return ", ".join(f"{name}={value}" for name, value in entry.filters.items()) or "none"
 
 
 def decision(report: ReportContent) -> Section | None:
-    """Who decided on the candidates and what was set aside; None where nobody was asked."""
+    """Build the section on who decided on the candidates and what was set aside; None if nobody was asked."""
     approval = report.approval
     if approval is None or approval.decided_by == "nobody":
         return None
@@ -147,7 +147,7 @@ def decision(report: ReportContent) -> Section | None:
 
 
 def _account(report: ReportContent) -> Section | None:
-    """Tokens and cost by agent and round; None where no language model was used."""
+    """Build the section on tokens and cost by agent and round; None without a language model."""
     if not report.usage:
         return None
     rows = []
@@ -176,7 +176,7 @@ def _usage_row(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow
 
 
 def references(report: ReportContent, after: int, last: int | None) -> Section:
-    """The records cited from `after` to `last`, each as its source gives it."""
+    """Build the list of references from `after` to `last`."""
     listed = tuple(_reference(each, report) for each in report.references[after:last])
     return Section(
         "References", "references", (Items(listed, "references", after + 1) if listed else paragraph("None."),)
@@ -184,13 +184,13 @@ def references(report: ReportContent, after: int, last: int | None) -> Section:
 
 
 def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
-    """One reference in Vancouver style: https://www.ncbi.nlm.nih.gov/books/NBK7256/."""
+    """Format a reference in Vancouver style: https://www.ncbi.nlm.nih.gov/books/NBK7256/."""
     key, title = str(reference["key"]), str(reference["title"]).rstrip()
     link = Link(title, url_of(key, str(reference.get("url") or "")))
     stop = "" if title.endswith((".", "?", "!", "…")) else "."
     marks = [node for flag in reference.get("flags") or () for node in flow(" ", Text(str(flag), "flag"))]
     source = str(reference["source"])
-    if gives(source) in ENTRIES:  # has no authors, and changes: when it was read counts
+    if gives(source) in ENTRIES:  # no authors, and it changes, so the date of access counts
         answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
         accessed = f", accessed {max(answered):%Y-%m-%d}" if answered else ""
         return flow(link, f"{stop} {title_of(source)}, database entry{accessed}.", *marks, *_origin(reference))
@@ -202,7 +202,7 @@ def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
 
 
 def _where_published(reference: Mapping[str, Any]) -> str:
-    """Where and when: `N Engl J Med. 2001 Sep 20;345(12):851-60`, as far as it is known."""
+    """Format journal and date as far as known: `N Engl J Med. 2001 Sep 20;345(12):851-60`."""
     journal, volume, issue, pages = (str(reference.get(name) or "") for name in ("journal", "volume", "issue", "pages"))
     journal = str(reference.get("journal_abbreviation") or journal).rstrip(".")
     place = f"{volume}{f'({issue})' if issue else ''}" + (f":{_shorten_pages(pages)}" if pages else "")
@@ -210,7 +210,7 @@ def _where_published(reference: Mapping[str, Any]) -> str:
 
 
 def _day(date: str) -> str:
-    """A date as reference lists print it.
+    """Format a date for the references.
 
     >>> _day("2001-09-20"), _day("2001"), _day("Unknown")
     ('2001 Sep 20', '2001', '[date unknown]')
@@ -223,7 +223,7 @@ def _day(date: str) -> str:
 
 
 def _shorten_pages(pages: str) -> str:
-    """Pages without what the second number repeats of the first.
+    """Drop the digits that the last page number shares with the first.
 
     >>> _shorten_pages("851-860"), _shorten_pages("e157-e161"), _shorten_pages("99-101"), _shorten_pages("e5807")
     ('851-60', 'e157-61', '99-101', 'e5807')
@@ -233,7 +233,7 @@ def _shorten_pages(pages: str) -> str:
 
 
 def _origin(reference: Mapping[str, Any]) -> Flow:
-    """Other versions of a record, and what of its full text was read."""
+    """List a record's other versions and the parts of its full text that were read."""
     said: list[Flow] = [
         flow(
             f" {str(each['relation']).capitalize()}: ",

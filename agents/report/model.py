@@ -1,4 +1,4 @@
-"""The report as other programs take it: its content with the forms that it has by itself, and its message."""
+"""The report with methods for its forms, and its message."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,20 +24,20 @@ class ResearchReport(ReportContent):
 
     @property
     def line(self) -> str:
-        """The report in a line: its title, and how much it holds."""
+        """The report in a line: its title and numbers."""
         sizes = (len(self.candidates), "candidate"), (len(self.references), "reference")
         return f"{self.title}: {', '.join(counted(number, noun) for number, noun in sizes)}"
 
     def to_tree(self) -> Document:
-        """The report as every form of it shows it: sections, paragraphs, lists, tables and figures."""
+        """Return the tree for all forms: sections, paragraphs, lists, tables and figures."""
         return document(self)
 
     def to_brief(self) -> Document:
-        """What the report comes to: the tree's first screen and tables of candidates alone."""
+        """Return the short report: the tree's first screen and tables of candidates."""
         return brief(self)
 
     def to_digest(self, most_bytes: int = MOST_BYTES) -> EvidenceDigest:
-        """What the report comes to in so many bytes: its answer, and studies with their quotes, drug by drug."""
+        """Return a digest in at most `most_bytes`: the answer, and studies with quotes by drug."""
         answer = self.summary_parts[0].line if self.summary_parts else self.executive_summary
         lines = [
             EvidenceLine(
@@ -55,19 +55,19 @@ class ResearchReport(ReportContent):
         return make_digest(self.research_question, answer, lines, most_bytes)
 
     def to_markdown(self) -> str:
-        """The report as Markdown, without its appendix."""
+        """Return the report as Markdown, without its appendix."""
         return as_markdown(self.to_tree())
 
     def to_appendix(self) -> str:
-        """The appendix as Markdown: further evidence, methods, searches as sent, further references."""
+        """Return the appendix as Markdown: further evidence, methods, searches as sent, further references."""
         return appendix_in_markdown(self.to_tree())
 
     def to_json(self) -> str:
-        """The whole report as JSON, indented."""
+        """Return the whole report as indented JSON."""
         return self.model_dump_json(indent=2)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """The evidence table as a pandas frame, one row for each record and drug; `report.frames` has others.
+        """Return the evidence table as a pandas frame, one row per record and drug; `report.frames` has others.
 
         Raises:
             UsageError: pandas is not installed.
@@ -75,7 +75,7 @@ class ResearchReport(ReportContent):
         return evidence_frame(self)
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
-        """Without what it holds: AutoGen writes every message for its log, whether or not anybody reads that."""
+        """Leave out the content, as AutoGen formats every message for its log, even if that is off."""
         yield from (
             ("research_question", self.research_question),
             ("drug_candidates", self.drug_candidates),
@@ -95,9 +95,9 @@ class ReportMessage(ModelTextMessage[ResearchReport]):
     """A report as a message."""
 
     def to_text(self) -> str:
-        """One line for consoles."""
+        """Return one line for consoles."""
         return self.content.line
 
     def to_model_text(self) -> str:
-        """The digest of the evidence: what other agents' models need; the report stays in the type."""
+        """Return the digest for other agents' models; the report stays in the data."""
         return f"{self.to_text()}\n{GUIDANCE}\n{self.content.to_digest().as_text()}"

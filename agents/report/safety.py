@@ -1,6 +1,6 @@
-"""Safety and regulation of the candidates: approvals, withdrawals, labels, serious events, harms in publications.
+"""Safety and regulatory status of candidates: approvals, withdrawals, labels, serious events, harms in publications.
 
-Everything is quoted or counted, nothing is weighed against help, and nothing is a recommendation.
+Everything is quoted or counted; nothing is weighed against benefit or recommended.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,25 +29,25 @@ from .forms.blocks import Block, Section
 from .material import Material, References
 from .texts import write_blocks
 
-MOST_QUOTED = 2  # sentences of one kind
-MOST_GROUPS = 6  # groups of a trial with serious adverse events
+MOST_QUOTED = 2  # sentences of each kind
+MOST_GROUPS = 6  # trial groups with serious adverse events
 MOST_TRIALS = 3
-LONGEST = 200  # characters of a warning beside a drug
+LONGEST = 200  # characters of a drug's warning
 _USES = ("Indications and usage",)
 _WARNINGS = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 
 
 class _Harms(NamedTuple):
-    """What the publications on a candidate say of harm."""
+    """Harms of a candidate reported in publications."""
 
     reporting: list[str]
-    """Keys of those on patients that surely report it."""
+    """Keys of publications on patients that clearly report harm."""
     quotes: list[tuple[str, str]]
-    """Sentences, each with its record's key: of these first, then of others by their number of participants."""
+    """Sentences with their records' keys: from these first, then from others by number of participants."""
 
 
 def safety_section(material: Material, references: References) -> ReportSection | None:
-    """What is said of each candidate's status and harms; None where there is no candidate."""
+    """Write the section on each candidate's status and harms; None without candidates."""
     if not material.shown:
         return None
     start, entries = len(references.keys), dict[str, list[Evidence]]()
@@ -90,12 +90,12 @@ def safety_section(material: Material, references: References) -> ReportSection 
 
 
 def count_events(group: SeriousEvents) -> str:
-    """A group with how many of how many had a serious adverse event."""
+    """Format a group with its participants with a serious adverse event out of all."""
     return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
 
 
 def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
-    """Whether any source other than publications reports its status or harms."""
+    """Whether a source other than publications reports its status or harms."""
     entries = [each.record for each in records if isinstance(each.record, Drug)]
     return bool(
         any(isinstance(each.record, Label | Approval) for each in records)
@@ -106,7 +106,7 @@ def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
 
 
 def _approvals(records: Sequence[Evidence]) -> list[Mapping[str, Any]]:
-    """What each agency approved first; else the earliest year that a database gives, which names no agency."""
+    """Return each agency's first approval, else the earliest year in a database, without an agency."""
     found = list[Mapping[str, Any]]()
     for record in records:
         if isinstance(approval := record.record, Approval):
@@ -131,7 +131,7 @@ def _approvals(records: Sequence[Evidence]) -> list[Mapping[str, Any]]:
 
 
 def _warnings_and_signals(records: Sequence[Evidence]) -> dict[str, Any]:
-    """Withdrawals and warnings by ChEMBL, events reported more often than expected by Open Targets; each from one."""
+    """Return withdrawals and warnings from ChEMBL, disproportionately reported events from Open Targets."""
     entries = [(record.key, record.record) for record in records if isinstance(record.record, Drug)]
     data: dict[str, Any] = {"warnings": "", "signals": ""}
     for key, entry in [(key, entry) for key, entry in entries if entry.warnings][:1]:
@@ -162,7 +162,7 @@ def _label(records: Sequence[Evidence], drug: str, material: Material) -> Mappin
 def _on_the_asked(
     sections: Mapping[str, str], headings: Sequence[str], material: Material
 ) -> Iterator[tuple[str, str]]:
-    """The sentences below these headings on the people or the condition asked about, each with its heading."""
+    """Yield sentences under these headings on the people or the condition asked about, each with its heading."""
     population = material.asked.population
     conditions = [frozenset(stems(name)) for name in condition_names(material.asked)]
     for heading in headings:
@@ -176,7 +176,7 @@ def _on_the_asked(
 
 
 def _harms_of(candidate: Candidate, material: Material, quoted: Mapping[str, str]) -> _Harms:
-    """What a candidate's publications say of harm; sentences not yet `quoted` of another drug first."""
+    """Collect harms from a candidate's publications; sentences not `quoted` for another drug first."""
     papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
     read = [(each, each.readings[0]) for each in papers if each.readings]
     read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]

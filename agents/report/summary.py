@@ -1,6 +1,6 @@
-"""Title and first screen of a report: the answer, the leading drugs with their best estimates, failures, harms, gaps.
+"""Title and first screen of a report: the answer, leading drugs with best estimates, failures, harms, gaps.
 
-Certainty is put as GRADE has it: a drug does, probably does or may help, or the evidence is very uncertain
+Certainty is worded as in GRADE: a drug does, probably does or may help, or the evidence is very uncertain
 (GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135, https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext).
 """
 
@@ -18,17 +18,17 @@ from .texts import write_line
 
 SUMMARY_LIMIT = 1000  # characters of the executive summary, by contract
 FIRST_SCREEN = 190  # words
-LEADERS = 5  # candidates with their best estimates; as few as three where words are short
+LEADERS = 5  # candidates with their best estimates; down to three if space is short
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
-"""Confidence in the answer by the best candidate's certainty; our convention, stated in the methodology."""
-CONFIDENCE_LOST = 0.1  # for each source that did not answer at all
+"""Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
+CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
 _KEPT = ("No benefit or harm", "Cautions", "Read", "Missing")
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
 def title(material: Material) -> str:
-    """The report's title; the question itself where no condition is known in it."""
+    """Return the report's title; the question itself if it names no known condition."""
     if not material.asked.conditions:
         return f"What the evidence says: {short(material.dossier.question, 300)}"
     if material.asked.kind not in ("treat", "prevent", "other"):
@@ -40,12 +40,12 @@ def title(material: Material) -> str:
 def first_screen(
     material: Material, candidates: Sequence[DrugCandidate], answered: Answer | None = None
 ) -> list[SummaryPart]:
-    """The answer, then the leading drugs, what failed, what harms, what is missing, what was read: 200 words at most.
+    """Write the first screen: answer, leading drugs, failures, harms, gaps, records read; at most 200 words.
 
     Args:
-        material: what the report is made of.
-        candidates: those of the report, best supported first.
-        answered: the answer to a question that does not ask what helps; None for one that does.
+        material: the report's input.
+        candidates: the report's candidates, best supported first.
+        answered: the answer to a question other than what helps; None for what helps.
     """
     helps = answered is None or material.asked.asks_openly
     answer = [short(sentence, 750) for sentence in answered.sentences] if answered else []
@@ -85,9 +85,9 @@ def first_screen(
 
 
 def in_short(parts: Sequence[SummaryPart]) -> str:
-    """The first screen in 100 to 1000 characters: the answer and the advice, between them as many parts as fit.
+    """Shorten the first screen to 100 to 1000 characters: the answer, as many parts as fit, the advice.
 
-    What failed, harms and is missing goes before estimates of single drugs.
+    Failures, harms and gaps take precedence over estimates for single drugs.
     """
     first, *between, last = parts
     kept = [short(first.line, SUMMARY_LIMIT - len(last.line) - 1)]
@@ -104,7 +104,7 @@ def _words(parts: Sequence[SummaryPart]) -> int:
 
 
 def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
-    """What helps, by certainty: drugs asked about, repurposing candidates, then those approved or standard."""
+    """Answer what helps, by certainty: drugs asked about, repurposing candidates, then approved or standard ones."""
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
@@ -149,7 +149,7 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 
 def _display_name(candidate: DrugCandidate) -> str:
-    """A drug's name, and that it was withdrawn or is contraindicated: nobody should miss that."""
+    """Return a drug's name, marked if it was withdrawn or is contraindicated so that nobody misses it."""
     return f"{short(candidate.name)}{f' ({listed(candidate.marks)})' if candidate.cautions else ''}"
 
 
@@ -158,7 +158,7 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 
 
 def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Supported drugs by their best estimate: those asked about, then repurposing candidates, then approved ones."""
+    """Yield supported drugs with best estimates: those asked about, repurposing candidates, then approved ones."""
     names = material.asked.drugs
     supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
     for each in sorted(supported, key=lambda c: (c.name not in names, c.group == "established")):
@@ -168,7 +168,7 @@ def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> Iterato
 
 
 def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
-    """Drugs that studies contradict, the refuted first, and which of them did harm."""
+    """Yield drugs contradicted by studies, refuted ones first, and those that did harm."""
     failed = sorted(
         (c for c in candidates if c.contradicting_citations),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
@@ -187,7 +187,7 @@ def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> 
 
 
 def _harms(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Cautions by kind, each with its drugs."""
+    """Yield cautions by kind, each with its drugs."""
     kinds: dict[str, list[str]] = {}
     for candidate in candidates:
         for mark in candidate.marks:
@@ -219,9 +219,9 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
 
 
 def confidence(material: Material, answered: Answer | None = None) -> float:
-    """Confidence in the answer, 0 to 1: a judging model's own; of rules the best certainty, less for silent sources.
+    """Return the confidence in the answer, 0 to 1: the judging model's, or from the best certainty and silent sources.
 
-    Where the question names drugs or a class, others answer it as little as none.
+    If the question names drugs or a class, other drugs do not count.
     """
     named = material.asked.drugs
     answering = [c for c in material.shown if c.in_asked_class is not False and (not named or c.drug in named)]

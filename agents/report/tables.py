@@ -1,7 +1,7 @@
 """The report's tables: evidence for and against, trials, searches, and the flow of records.
 
-The flow follows PRISMA 2020 (https://doi.org/10.1136/bmj.n71). Its numbers add up by making: all that was identified is
-a duplicate or screened, all that was screened is excluded or included.
+The flow follows PRISMA 2020 (https://doi.org/10.1136/bmj.n71). Its numbers add up by construction: every record
+identified is a duplicate or screened, every record screened is excluded or included.
 """
 
 from collections import Counter
@@ -32,11 +32,11 @@ from ..pictures.figures import estimate
 from .content import BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
-MAX_EFFECTS = 4  # of a full text's results, which hold many: the first are those of the primary outcome
+MAX_EFFECTS = 4  # of a full text's many results: the first are on the primary outcome
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
-"""Parameters of requests that limit what comes, beside the query itself."""
+"""Request parameters that limit the results, besides the query itself."""
 RETRACTED = "retracted"
 LABEL = "drug label (no study)"
 BACKGROUND = "drug or disease database entry (used for mechanisms)"
@@ -85,7 +85,7 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
 
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
-    """One row for each record appraised for a candidate of the report."""
+    """Return one row for each record appraised for a candidate of the report."""
     rows = []
     followups = {
         key: followup_months(Document.of(records[key]).body) for c in shown for key in (r.key for r in c.records)
@@ -120,17 +120,17 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 
 
 def _figures(passage: str, drug: str) -> list[str]:
-    """The figures of a passage; none where it names another drug too, whose they may be."""
+    """Find the figures in a passage; empty if it also names another drug, which they may be on."""
     found = figures(passage)[:MAX_EFFECTS]
     return found if found and {each.name for each in find_drugs(passage)} <= {drug} else []
 
 
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
-    """What the most telling of a drug's studies found; None without any.
+    """Return the result of a drug's most informative study; None without any.
 
-    That is a randomised trial or a review, on the drug alone, against placebo or nothing, with an effect estimate that
-    excludes no effect, and of those the largest, sizes weighing as in its certainty; without an effect estimate the
-    figures of its passage stand, as far as its p value.
+    Preferred are randomised trials or reviews, of the drug alone, against placebo or no treatment, with an effect
+    estimate that excludes no effect, and then the largest, with sizes weighted as for certainty. Without an effect
+    estimate it has the passage's figures up to the p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -154,7 +154,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
 
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
-    """The question that a record answers, as the reading that counts has it."""
+    """Build a record's PICO from the reading that counts."""
     reading, trial = appraised.readings[0], record.trial
     role = _ROLES.get(reading.role)
     posted = appraised.posted.outcome if appraised.posted else None
@@ -176,10 +176,10 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
 
 
 def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectSize], str | None]:
-    """A drug's effect estimates on the outcome that its verdict rests on: those of the passages.
+    """Find a drug's effect estimates, with location, on the outcome of its verdict: those in the passages.
 
-    Where these have none, those of sentences that name the drug and a condition of a passage, without a word of harm;
-    only where the whole abstract has none, those of the full text that name the drug: results, then tables.
+    If these have none, those in sentences that name the drug and a passage's condition but no harm; if the whole
+    abstract has none, those in the full text that name the drug: results, then tables.
     """
     drug = appraised.readings[0].drug if appraised.readings else ""
     body, read = Document.of(record).body, readable(record)
@@ -205,7 +205,7 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
 
 @lru_cache(maxsize=1024)
 def _conditions_in(sentence: str) -> frozenset[str]:
-    """Remembered, since the drugs of a record rest on the same sentences."""
+    """Find conditions; cached, since a record's drugs share sentences."""
     return frozenset(name for name, *_ in find_known_conditions(sentence))
 
 
@@ -214,7 +214,7 @@ def _names(sentence: str, drug: str) -> bool:
 
 
 def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
-    """One row for each registered trial that names a candidate, in the order of relevance."""
+    """Return one row for each registered trial that names a candidate, by relevance."""
     drugs: dict[str, list[str]] = {}
     kinds = {}
     for candidate in candidates:
@@ -252,7 +252,7 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
 
 
 def search_log(dossier: Dossier) -> list[SearchLogEntry]:
-    """Every query in the order it was asked."""
+    """Return every query in the order asked."""
     return [
         SearchLogEntry(
             source=reply.source,
@@ -273,7 +273,7 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
 
 
 def filters_sent(source: str, url: str) -> dict[str, str] | None:
-    """The limits that a request carried, by the source's own names; None where the request was not noted.
+    """Return a request's limits by the source's own names; None if the request was not recorded.
 
     >>> filters_sent("clinicaltrials", "https://clinicaltrials.gov/api/v2/studies?query.term=migraine&pageSize=10")
     {'pageSize': '10'}

@@ -1,8 +1,8 @@
-"""The report's sentences: Jinja templates, one file a section, whose macros take data and give blocks or plain text.
+"""The report's sentences: Jinja templates, one file per section, whose macros turn data into blocks or plain text.
 
-A template is Markdown of a few marks: paragraphs between blank lines (`~ ` before a small one), `- ` and `1. ` before
-points and steps, `Name :: content` for pairs, `**strong**`. What is inserted is never read as a mark, whoever wrote
-it: it stands in the result as a text of its own, or as the node that it is, such as a citation.
+A template uses a little Markdown: paragraphs between blank lines (`~ ` before a small one), `- ` and `1. ` before
+points and steps, `Name :: content` for pairs, `**strong**`. Inserted values are never parsed as markup: the
+result has them as plain text, or as the node that they are, such as a citation.
 """
 
 import re
@@ -28,7 +28,7 @@ _MARKS: dict[str, Literal["points", "steps"]] = {"- ": "points", "1. ": "steps"}
 
 @pass_context
 def _insert(context: Context, value: object) -> Markup:
-    """Keep a value aside, and give the mark that stands for it; what a macro made is marked already."""
+    """Store a value and return its placeholder; a macro's output already has one."""
     if isinstance(value, Markup):
         return value
     if value in ("", ()):
@@ -55,12 +55,12 @@ def _environment() -> Environment:
 
 
 def write_blocks(template: str, macro: str, cite: Cites | None = None, **data: Any) -> tuple[Block, ...]:
-    """What a macro of a template says, as blocks.
+    """Render a template's macro as blocks.
 
     Args:
-        template: its file's name without `.md.j2`.
-        macro: its name.
-        cite: what the template's `cite` is: numbers records in the order in which they are first cited.
+        template: its file name without `.md.j2`.
+        macro: the macro's name.
+        cite: the template's `cite`, which numbers records in the order of their first citation.
         data: the macro's arguments: texts, numbers, keys of records, pieces of content.
     """
     rendered, inserted = _render(template, macro, cite, data)
@@ -68,19 +68,19 @@ def write_blocks(template: str, macro: str, cite: Cites | None = None, **data: A
 
 
 def write_lines(template: str, macro: str, **data: Any) -> list[str]:
-    """What a macro says, each paragraph as a plain text."""
+    """Render a macro as plain text, one string per paragraph."""
     rendered, inserted = _render(template, macro, None, data)
     flows = (_flow(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip())
     return ["".join(node.text for node in nodes if isinstance(node, Text | Cite)) for nodes in flows]
 
 
 def write_line(template: str, macro: str, **data: Any) -> str:
-    """What a macro says, as one plain text."""
+    """Render a macro as one plain text."""
     return " ".join(write_lines(template, macro, **data))
 
 
 def write_flow(template: str, macro: str, cite: Cites | None = None, **data: Any) -> Flow:
-    """What a macro says, as the content of one paragraph."""
+    """Render a macro as the content of one paragraph."""
     return _flow(*_render(template, macro, cite, data))
 
 
@@ -113,7 +113,7 @@ def _plain_text(marked: str, inserted: list[Flow]) -> str:
 
 
 def _flow(marked: str, inserted: list[Flow]) -> Flow:
-    """A line of a template with the values in their places; neighbouring plain texts become one."""
+    """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
     found: list[Node] = []
     for strong, text in enumerate(_STRONG.split(line)):
@@ -125,7 +125,7 @@ def _flow(marked: str, inserted: list[Flow]) -> Flow:
     nodes: list[Node] = []
     for node in found:
         last = nodes[-1] if nodes else None
-        if isinstance(last, Text) and isinstance(node, Cite):  # a citation brings its own space
+        if isinstance(last, Text) and isinstance(node, Cite):  # a citation has its own space
             nodes[-1:] = [Text(last.text.rstrip(), last.style), node]
         elif isinstance(last, Text) and isinstance(node, Text) and last.style == node.style == "plain":
             nodes[-1] = Text(last.text + node.text)

@@ -1,7 +1,7 @@
-"""The report's tree: its sections in their order, each built by one function from what the report holds.
+"""The report's tree: its sections in order, each built by one function from the report's content.
 
-A new section is a function from a report to a `Section` (None where there is nothing to say) and its name in `SECTIONS`
-or `APPENDIX`: Markdown, page, Word document, notebook and terminal then show it.
+A new section is a function from a report to a `Section` (None if empty), listed in `SECTIONS` or `APPENDIX`: Markdown,
+page, Word document, notebook and terminal then show it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,11 +41,11 @@ from .forms.links import url_of
 from .methods import decision, methods, references
 from .texts import write_blocks
 
-_WAITING = 3  # trials that have yet to report; all of them stand in the trial table
+_WAITING = 3  # trials that have yet to report; the trial table has all
 
 
 def first_screen(report: ReportContent) -> Section:
-    """The answer, the leading drugs, what failed, what harms, what is missing."""
+    """Build the first screen: answer, leading drugs, failures, harms, gaps."""
     numbers = {str(each["key"]): int(each["number"]) for each in report.references}
     parts = []
     for part in report.summary_parts:
@@ -59,7 +59,7 @@ def first_screen(report: ReportContent) -> Section:
 
 
 def candidates(report: ReportContent) -> Section:
-    """The candidates in two tables, and the registered trials over time."""
+    """Build the section on candidates: two tables, and registered trials over time."""
     if report.candidates:
         blocks = list(candidate_tables(report))
         blocks += [figure_of(plot)] if (plot := timeline(list(_spans(report)))) else []
@@ -73,14 +73,14 @@ def candidates(report: ReportContent) -> Section:
 
 
 def evidence(report: ReportContent) -> Section | None:
-    """A block a drug: its studies, what failed first, and its certainty step by step."""
+    """Build the evidence: a block for each drug with its studies, failures first, and steps of its certainty."""
     shown = rows_of_blocks(report.candidates, report.evidence_table)
     blocks = (candidate_block(report, candidate, place, shown[candidate.name]) for place, candidate in in_order(report))
     return Section("Evidence by drug", "evidence", tuple(blocks)) if report.candidates else None
 
 
 def more_evidence(report: ReportContent) -> Section | None:
-    """All studies of each drug, a section a drug."""
+    """Build the appendix's section for each drug with all its studies."""
     blocks = tuple(candidate_details(report, candidate, place) for place, candidate in in_order(report))
     return Section("All evidence by drug", "more-evidence", blocks) if report.candidates else None
 
@@ -88,7 +88,7 @@ def more_evidence(report: ReportContent) -> Section | None:
 def stored_section(
     section_id: str, field: Callable[[ReportContent], ReportSection | None]
 ) -> Callable[..., Section | None]:
-    """The builder of a section that the report holds as blocks."""
+    """Return the builder of a section stored in the report as blocks."""
 
     def build(report: ReportContent) -> Section | None:
         section = field(report)
@@ -98,7 +98,7 @@ def stored_section(
 
 
 def trials(report: ReportContent) -> Section:
-    """The registered trials in a table."""
+    """Build the table of registered trials."""
     title = "Registered trials"
     if not report.trials:
         return Section(title, "trials", (paragraph("No registered trial on the condition names a drug."),))
@@ -139,7 +139,7 @@ def _trial(trial: TrialRow) -> Row:
 
 
 def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
-    """What a trial posted on each of its drugs, and serious adverse events by group."""
+    """Yield a trial's posted results on each of its drugs, and serious adverse events by group."""
     for result in results:
         yield paragraph(f"{result.drug} ", Text(result.direction, "mark"), f" {result.reason}")
         if result.sentence:
@@ -150,7 +150,7 @@ def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
 
 
 def change(report: ReportContent) -> Section | None:
-    """What is missing and would change the answer: running trials, and what the judge found missing."""
+    """Build the section on what could change the answer: running trials and the judge's gaps."""
     names = set(report.drug_candidates)
     running = [
         {
@@ -171,7 +171,7 @@ def change(report: ReportContent) -> Section | None:
 
 
 def judged(report: ReportContent) -> Section | None:
-    """What the judge says of it all, as far as a report may show it."""
+    """Build the section on the judge's assessment, as far as a report may show it."""
     said = [
         *(f"Found: {finding}" for finding in report.key_findings),
         *(f"At the end: {reason}" for reason in report.judged),
@@ -184,7 +184,7 @@ def judged(report: ReportContent) -> Section | None:
 
 
 def limitations(report: ReportContent) -> Section:
-    """What the report cannot say."""
+    """Build the limitations."""
     return Section("Limitations", "limitations", (points(report.limitations),))
 
 
@@ -198,7 +198,7 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     change,
     limitations,
 )
-"""Builders of the report's sections, in their order; the references follow."""
+"""Builders of the report's sections, in order; the references follow."""
 APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
     more_evidence,
     stored_section("safety", lambda report: report.safety),
@@ -208,7 +208,7 @@ APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
     judged,
     methods,
 )
-"""Builders of the appendix, in their order; the references that it alone cites follow."""
+"""Builders of the appendix, in order; references cited only there follow."""
 
 
 def document(report: ReportContent) -> Document:
@@ -233,5 +233,5 @@ def document(report: ReportContent) -> Document:
 
 
 def brief(report: ReportContent) -> Document:
-    """The first screen and the tables of candidates alone, for faces that show the rest apart."""
+    """Build only the first screen and the tables of candidates, for interfaces that show the rest separately."""
     return replace(document(report), sections=(first_screen(report), candidates(report)), closing=(), appendix=None)

@@ -1,4 +1,4 @@
-"""One draft of a report: asked for, verified claim by claim, mended once."""
+"""A draft of a report: requested from a model, verified claim by claim, corrected once."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -29,35 +29,35 @@ from ..asking.claims import Verdicts, heard_from, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
-PART = 11  # readings of a draft on several candidates
-MAX_DRAFTED = 12  # candidates that a model writes on; the report shows no more
-AT_ONCE = 4  # drafts side by side; providers refuse floods
+PART = 11  # most readings of a draft on several candidates
+MAX_DRAFTED = 12  # candidates for a model to write on; the report shows no more
+AT_ONCE = 4  # concurrent drafts; providers limit rates
 SHOWN_ENTRY = 400  # characters of a drug database's entry
 SHOWN_RESULTS = 500  # characters of a full text's results
 
 
 class DraftRequest(BaseModel, frozen=True, extra="forbid"):
-    """What a report agent asks a model: data, and the words in which a language model gets them."""
+    """A report agent's request to a model, as data and as text for a language model."""
 
     question: str
     candidates: list[Candidate]
-    """What is to be written on, best supported first."""
+    """Candidates to write on, best supported first."""
     appraised: list[str] = []
-    """Lines on all candidates of the report, best first, where it is drafted in parts; else empty."""
+    """Lines on all of the report's candidates, best first, if it is drafted in parts; else empty."""
     set_aside: list[str]
-    """Drugs on which, by decision, no claim is to be made."""
+    """Drugs excluded from claims by decision."""
     pool: int
-    """Records found."""
+    """Number of records found."""
     records: list[Evidence]
-    """Those of the pool that may be quoted; best first, with excerpts of their full texts."""
+    """Records of the pool that may be quoted, best first, with excerpts of their full texts."""
     marker: str = Field(default_factory=new_marker, exclude=True)
-    """Of the block of readings."""
+    """Marks the block of readings."""
 
     @property
     def text(self) -> str:
-        """The request in words: readings with the sentences they rest on, and no abstract.
+        """The request as text: readings with their supporting sentences, without abstracts.
 
-        What drafts side by side have in common stands first, so that a provider need not read it again.
+        The part that concurrent drafts share comes first, so that a provider can cache it.
         """
         lines = self.appraised or [candidate.line for candidate in self.candidates]
         appraised = [f"- {line[:SHOWN_LINE]}" for line in lines[:SHOWN_CANDIDATES]]
@@ -87,7 +87,7 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
 
 
 def _results(record: Evidence) -> str:
-    """The first sentences of a full text's results, whole, as many as there is room for."""
+    """Return the first whole sentences of a full text's results that fit."""
     shown = ""
     for sentence in (each for place in places(record, "results") for each in sentences(place.text)):
         if len(shown) + len(sentence) < SHOWN_RESULTS:
@@ -97,41 +97,41 @@ def _results(record: Evidence) -> str:
 
 @dataclass(eq=False)
 class _Part:
-    """What became of the draft on some candidates."""
+    """Result of the draft on some candidates."""
 
     request: DraftRequest
     by: ChatCompletionClient | None = None
-    """Whose draft it is; None where nobody gave one."""
+    """The client that drafted it; None if none did."""
     failures: list[str] = field(default_factory=list)
-    """Why those who were asked before gave none."""
+    """Why earlier clients gave none."""
     verdicts: Verdicts = field(default_factory=Verdicts)
     repaired: int = 0
 
 
 @dataclass(eq=False)
 class Writing:
-    """One draft: asked for by candidates, verified, mended once."""
+    """One draft: requested by candidate, verified, corrected once."""
 
     name: str
-    """Of the agent that writes."""
+    """Name of the writing agent."""
     system_message: str
     question: str
     pool: list[Evidence]
-    """The records that claims may quote."""
+    """Records that claims may quote."""
     candidates: list[Candidate]
-    """What the report deals with."""
+    """The report's candidates."""
     approval: Approval
-    """Names the drugs on which nothing is written."""
+    """Decision with the drugs to leave out."""
     aids: Aids | None = None
-    """Tools that a language model may use before it writes; None offers none."""
+    """Tools that a language model may use before it writes; None for no tools."""
     verdicts: Verdicts = field(default_factory=Verdicts)
-    """Which of its claims stand."""
+    """Results of verifying its claims."""
     failure: str | None = None
-    """Why the draft is not by the first client; None where some of it is, or none was asked."""
+    """Why the draft is not by the first client; None if some of it is, or if none was asked."""
     repaired: int = 0
-    """Claims that stand since they were mended."""
+    """Number of claims accepted after correction."""
     notes: list[str] = field(default_factory=list)
-    """What went wrong, for the report's limitations."""
+    """Problems, for the report's limitations."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     """Tokens of all attempts."""
 
@@ -147,7 +147,7 @@ class Writing:
         )
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
-        """Have a draft written on each candidate, side by side: by the first client that gives one that stands."""
+        """Draft on all candidates concurrently, each by the first client with an accepted draft."""
         groups = [self._request] if reads_requests(clients[0]) else self._groups()
         parts = list(await asyncio.gather(*(self._draft_on(group, clients, token) for group in groups)))
         if parts and all(part.by is not clients[0] for part in parts):
@@ -172,9 +172,9 @@ class Writing:
             self.verdicts.turned += part.verdicts.turned
 
     def _groups(self) -> list[DraftRequest]:
-        """Requests on all candidates that have a verdict, to be drafted side by side.
+        """Group all candidates with a verdict into requests to be drafted concurrently.
 
-        Those with few readings share one: what all requests have in common is paid for with each.
+        Candidates with few readings share a request, as the common part is paid for in each.
         """
         groups, room = list[list[Candidate]](), 0
         for candidate in [each for each in self._request.candidates if each.has_verdict][:MAX_DRAFTED]:
@@ -195,7 +195,7 @@ class Writing:
     async def _draft_on(
         self, request: DraftRequest, clients: Sequence[ChatCompletionClient], token: CancellationToken
     ) -> _Part:
-        """One draft, verified, with what did not stand sent back once; by the next client where nothing stands."""
+        """Get and verify a draft, returning rejected claims once; use the next client if none is accepted."""
         decided = [candidate.drug for candidate in request.candidates if candidate.has_verdict]
 
         def find_silence(draft: ReportDraft) -> str | None:
@@ -227,14 +227,14 @@ class Writing:
         return part
 
     def _select_claims(self, draft: ReportDraft) -> list[ClaimDraft]:
-        """The claims that are on nothing set aside; one without a wording is worded by its quote."""
+        """Select claims on drugs not set aside; a claim without wording gets its quote as text."""
         claims = (each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug))
         return [each if each.text.strip() else each.model_copy(update={"text": each.quote}) for each in claims]
 
     async def _mend(
         self, part: _Part, client: ChatCompletionClient, messages: Sequence[LLMMessage], token: CancellationToken
     ) -> None:
-        """Have the dropped claims mended once, with the reasons; what still fails stays dropped."""
+        """Return the dropped claims once with the reasons for correction; those that fail again stay dropped."""
         dropped = part.verdicts.dropped
         further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self.name)
         answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
