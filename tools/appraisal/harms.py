@@ -242,7 +242,7 @@ def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
 
 
 def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:
-    """List by drug the events that Open Targets gives as over-reported; for a question on one harm, only that."""
+    """List by drug the events over-reported according to Open Targets; in questions on one harm, only that."""
     is_any, found = asked.kind != "harm" or not asked.conditions, []
     for record in pool:
         entry, drug = record.record, drug_of(record)

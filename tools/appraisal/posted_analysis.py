@@ -157,7 +157,7 @@ def _favours(
 
 
 def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
-    """Whether the drug's group has the larger value in every category posted; None if they differ."""
+    """Whether the drug's group has the larger value in every category posted; None if unclear."""
     ours, theirs = (_comparable(outcome, group) for group in (pair.drug, pair.other))
     signs = {ours[key] > theirs[key] for key in ours if key in theirs and ours[key] != theirs[key]}
     return signs.pop() if len(signs) == 1 and ours.keys() == theirs.keys() else None

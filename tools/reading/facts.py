@@ -57,7 +57,7 @@ class Facts:
 
     design: Design
     participants: int | None
-    """Randomised or analysed, people or animals; None: not reported."""
+    """Number of people or animals randomised or analysed; None: not reported."""
 
 
 def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None) -> Facts:

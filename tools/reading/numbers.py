@@ -87,16 +87,16 @@ class Number(BaseModel, frozen=True, extra="forbid"):
 
 
 class EffectSize(BaseModel, frozen=True, extra="forbid"):
-    """An effect size, with its interval and p value where the same sentence gives them beside it."""
+    """An effect size, with interval and p value if the same sentence gives them next to it."""
 
     measure: Measure
     value: float
     ci_low: float | None = None
-    """Lower limit of the confidence interval; None means that it is not reported."""
+    """Lower limit of the confidence interval; None: not reported."""
     ci_high: float | None = None
-    """Upper limit of the confidence interval; None means that it is not reported."""
+    """Upper limit of the confidence interval; None: not reported."""
     p: float | None = None
-    """The p value, or the bound where only a bound is given; None means that it is not reported."""
+    """The p value, or its bound if only that is given; None: not reported."""
     sentence: str
 
 

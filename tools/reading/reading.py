@@ -68,14 +68,14 @@ class Statistic(BaseModel, frozen=True, extra="forbid"):
     written: str
     value: float | None = None
     low: float | None = None
-    """Lower bound of its interval; None where none is reported."""
+    """Lower bound of its interval; None: not reported."""
     high: float | None = None
     start: int = Field(ge=0)
     end: int = Field(ge=0)
 
 
 class Reading(BaseModel, frozen=True, extra="forbid"):
-    """What one record says of one drug in one condition."""
+    """One record's finding on one drug in one condition."""
 
     key: str
     """The record's key."""
@@ -86,7 +86,7 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     kind: OutcomeKind = "none"
     comparator: Comparator = "not_reported"
     against: str | None = None
-    """The active comparator by name; None where there is none or it is not named."""
+    """The active comparator by name; None if there is none or it is not named."""
     effect: Effect = "not_reported"
     primary: Primary = "not_reported"
     indication: Indication = "condition"
@@ -94,13 +94,13 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """Whether the drug's own effect is separable; False in a combination whose parts were not compared."""
     design: Design = "other"
     participants: int | None = Field(default=None, ge=0)
-    """Randomised or analysed; None where not reported."""
+    """Number randomised or analysed; None: not reported."""
     hedged: bool = False
     """Whether the result is reported only in hedged words: may, might, a trend."""
     non_inferior: bool = False
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
     passages: tuple[Passage, ...] = ()
-    """Whole sentences that carry the verdict; empty where the verdict is none."""
+    """Whole sentences that carry the verdict; empty if the verdict is none."""
     in_figures: Passage | None = None
     """Another whole sentence that gives the result in figures if `passages` have none; None if there is none."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)

@@ -53,7 +53,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     The description of the scale decides first, then the unit, then the name of the outcome.
 
     Args:
-        outcome: `title`, `unit`, `description` and `values` as `clinicaltrials_record.parse_results` gives them.
+        outcome: `title`, `unit`, `description` and `values` from `clinicaltrials_record.parse_results`.
 
     >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
     False
@@ -74,7 +74,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     if said:
         return None
     if says("shrinking", title) or says("growing", title):
-        # "reduction in pain": more is better where it is posted as a positive number, less where as a change below 0
+        # "reduction in pain": more is better if posted as a positive number, less if as a change below 0
         posted = (posted_number(each.get("value")) for each in outcome.get("values", ()))
         values = [number for number in posted if number is not None]
         if not values or (min(values) < 0 < max(values)):
@@ -172,7 +172,7 @@ class _Treatment(NamedTuple):
     others: frozenset[str]
     """Drugs other than the one asked about."""
     kind: str
-    """The arm's type; empty where no arm has the group's title."""
+    """The arm's type; empty if no arm matches the group's title."""
 
 
 def comparison(
@@ -264,7 +264,7 @@ def why_stopped_kind(text: str | None) -> StoppingKind | None:
     """Classify the reason why a trial stopped.
 
     Args:
-        text: the sponsor's words; None or empty where none are given.
+        text: the sponsor's words; None or empty if not given.
 
     Returns:
         None if no reason is reported; `administrative` for every reason other than harm or effect.
