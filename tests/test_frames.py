@@ -52,7 +52,7 @@ def test_without_pandas_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(builtins, "__import__", no_pandas)
 
-    with pytest.raises(UsageError, match=r"willowbark\[notebook\]"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[notebook\]'"):
         sample().to_dataframe()
 
 
