@@ -87,13 +87,13 @@ def load_component(
             raise UsageError(f"the component is larger than {MAX_CHARACTERS:,} characters")
         content = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"the component is no JSON ({type(error).__name__})") from None
+        raise UsageError(f"the component is not valid JSON ({type(error).__name__})") from None
     if not isinstance(content, dict):
-        raise UsageError("this is no component: a JSON object is due")
+        raise UsageError("this is not a component: a JSON object is expected")
     own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
     providers = [_check_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
     if not providers or not isinstance(content.get("provider"), str):
-        raise UsageError("this is no component: it names no provider")
+        raise UsageError("this is not a component: it names no provider")
     _check_addresses(content, environ)
     for provider in dict.fromkeys(providers):
         module, _, kind = provider.rpartition(".")
@@ -102,7 +102,7 @@ def load_component(
         except (ImportError, AttributeError, ValueError):
             raise UsageError(f"there is no component {_quote(provider)}") from None
         if not isinstance(made, type):
-            raise UsageError(f"component {_quote(provider)} is refused: it is no class")
+            raise UsageError(f"component {_quote(provider)} is refused: it is not a class")
         for ancestor in made.__mro__ if not _is_allowed(provider, own) else ():
             real = f"{ancestor.__module__}.{ancestor.__qualname__}"  # its defining module, which may be another
             if ancestor is made or real.rpartition(".")[2] in _RUN_CODE:

@@ -354,7 +354,7 @@ def _read(file: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise UsageError(f"{file}: is not UTF-8 text; save it as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; mend that place") from None
+        raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; correct that line") from None
 
 
 def _of_file(content: Mapping[str, Any], section: str, name: str) -> tuple[Any, str]:

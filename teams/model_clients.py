@@ -171,7 +171,7 @@ async def preflight(
         while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
             causes.append(cause)
         if any(type(each).__name__ in _UNREACHED for each in causes):
-            raise UsageError(f"model {name!r} cannot be asked: nobody answers there; is it running?") from error
+            raise UsageError(f"model {name!r} cannot be reached: no server answers there; is it running?") from error
         return False
     try:
         holds_to_it = looks and json.loads(str(answer.content)) == {"word": "ready"}
@@ -250,7 +250,7 @@ def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[s
     endpoint = llm.base_url or _read_env(environ, "AZURE_OPENAI_ENDPOINT")
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("AZURE_OPENAI_ENDPOINT is no address: it should look like https://NAME.openai.azure.com")
+        raise UsageError("AZURE_OPENAI_ENDPOINT is not an address: it should look like https://NAME.openai.azure.com")
     return _compact(
         azure_deployment=model,
         model=model,

@@ -46,7 +46,7 @@ def test_one_server_takes_the_place_of_every_source() -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "file:///etc/passwd", "http://", "http://[", "nonsense"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
+    with pytest.raises(UsageError, match="not the address of a server"):
         Endpoints.at(url)
 
 

@@ -234,7 +234,7 @@ def test_a_run_that_is_worked_on_is_not_forgotten(path: Path) -> None:
 def test_a_run_id_that_is_none_is_refused(run_id: str, path: Path) -> None:
     with Ledger(path) as ledger:
         if run_id:
-            with pytest.raises(LedgerError, match="is no run id"), started(ledger, run_id):
+            with pytest.raises(LedgerError, match="is not a run id"), started(ledger, run_id):
                 pass
         with pytest.raises(LedgerError, match="there is no run"):
             ledger.run(run_id)

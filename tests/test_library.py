@@ -246,10 +246,10 @@ def test_an_index_that_another_version_kept_is_made_anew(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"pmid": "1", "title": "A"}\n{"pmid": "2", "ti', "line 2: is no JSON; the file may be cut"),
+        (b'{"pmid": "1", "title": "A"}\n{"pmid": "2", "ti', "line 2: is not JSON; the file may be cut"),
         (b'{"pmid": "x", "title": "A"}\n', "line 1: pmid: "),
         (b'{"pmid": "1", "title": "A"}\n{"pmid": "1", "title": "B"}\n', r"pmid:1 is already in .*line 1"),
-        (b'{"colour": "red"}\n', r"no record that a library knows \(fields: colour\)"),
+        (b'{"colour": "red"}\n', r"not a record that a library knows \(fields: colour\)"),
         (b"[1]\n", "a bare value"),
         (b'{"protocolSection": {}}\n', "line 1: lacks 'identificationModule'"),
         (b"\xff\xfe\n", "cut or damaged"),

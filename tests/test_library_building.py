@@ -249,7 +249,7 @@ def test_the_commands_say_what_is_there_and_what_is_wrong(
 
 
 def test_a_library_of_another_format_and_none_at_all_are_refused(built: Path, baseline: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no library"):
+    with pytest.raises(UsageError, match="is not a library"):
         Manifest.of(tmp_path / "nothing")
     said = json.loads((built / "library.json").read_text())
     (built / "library.json").write_text(json.dumps({**said, "format": 0}))

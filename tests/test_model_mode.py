@@ -70,7 +70,7 @@ async def test_what_no_further_attempt_will_change_stops_a_run_in_one_line(statu
 
 async def test_a_server_that_is_not_there_stops_it_too() -> None:
     client = model_client("openai/x", Settings(llm=LLMSettings(base_url="http://127.0.0.1:9/v1")), {})
-    with pytest.raises(UsageError, match="nobody answers there"):
+    with pytest.raises(UsageError, match="no server answers there"):
         await preflight(client, "openai/x")
     await close(client)
 

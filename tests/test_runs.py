@@ -142,7 +142,7 @@ def test_a_run_that_is_none_is_refused_in_a_line(run: str) -> None:
 def test_a_report_that_is_none_is_refused(folders: Path, content: bytes | None) -> None:
     if content is not None:
         (folders / "runs" / NEWER / "report.json").write_bytes(content)
-    part = "no JSON report" if content is None else "no report of this version"
+    part = "no JSON report" if content is None else "not a report of this version"
     assert part in complaint(invoke("show", NEWER))
     assert part in complaint(invoke("export", NEWER))
     assert invoke("runs").exit_code == 0

@@ -114,13 +114,13 @@ def test_a_folder_that_became_a_file_is_one_line(tmp_path: Path) -> None:
 def test_a_file_name_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
 
-    with pytest.raises(UsageError, match="no name for a file"):
+    with pytest.raises(UsageError, match="not the name of a file"):
         folder.write(name, "x")
 
 
 @pytest.mark.parametrize("run_id", ["..", "../x", "/etc", "", "a/b", "A", "x" * 65, "a\n", "a\0"])
 def test_an_id_that_is_a_path_is_refused(tmp_path: Path, run_id: str) -> None:
-    with pytest.raises(UsageError, match="no run id"):
+    with pytest.raises(UsageError, match="not a run id"):
         RunFolder.open(tmp_path / "runs", run_id)
 
 
@@ -158,7 +158,7 @@ def test_a_root_that_may_not_be_written_to_is_one_line() -> None:
 def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None:
     made = RunFolder.at(tmp_path / "new", "one")
     assert made == RunFolder.at(tmp_path / "new", "one") == RunFolder.open(tmp_path / "new", "one")
-    with pytest.raises(UsageError, match="no run id"):
+    with pytest.raises(UsageError, match="not a run id"):
         RunFolder.at(tmp_path, "../one")
     with read_only_folder() as root, pytest.raises(UsageError, match="cannot be written to"):
         RunFolder.at(root, "one")

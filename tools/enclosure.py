@@ -111,7 +111,7 @@ class Block:
         try:
             head, *records = [dict(json.loads(line)) for line in self.lines if line]
         except TypeError as error:
-            raise ValueError("a line is no JSON object") from error
+            raise ValueError("a line is not a JSON object") from error
         return head, records
 
 

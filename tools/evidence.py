@@ -139,7 +139,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
             return data
         said = data.get("metadata")
         if not isinstance(said, Mapping | None):
-            raise ValueError("metadata is no mapping of fields")
+            raise ValueError("metadata is not a mapping of fields")
         fields = {str(name): value for name, value in (said or {}).items()}
         told = fields.pop("kind") if fields.get("kind") in KINDS else None
         cited = data.get("citation")  # validated later if it names no source

@@ -187,7 +187,9 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "its beginning"
-        raise UsageError(f"{place}: no report of this version of Willowbark ({where}: {wording_of(first)})") from None
+        raise UsageError(
+            f"{place}: not a report of this version of Willowbark ({where}: {wording_of(first)})"
+        ) from None
 
 
 class RunRow(NamedTuple):

@@ -144,7 +144,7 @@ class Ledger:
         """
         name = run_id or new_run_id(question)
         if not RUN_ID.fullmatch(name):
-            raise LedgerError(f"{name!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
+            raise LedgerError(f"{name!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
         now = datetime.now(UTC).isoformat()
         statement, values = insert_into(
             "run",

@@ -195,7 +195,7 @@ def token_from(environ: Mapping[str, str], variable: str) -> str | None:
     """
     token = environ.get(variable, "").strip()
     if token and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise UsageError(f"{variable} is no token: use at least {_SHORTEST_TOKEN} letters and digits, or unset it")
+        raise UsageError(f"{variable} is not a token: use at least {_SHORTEST_TOKEN} letters and digits, or unset it")
     return token or None
 
 
@@ -210,7 +210,7 @@ def listening_at(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no address"
-        raise UsageError(f"{host} port {port} can't be had ({reason}); name another with --port") from None
+        raise UsageError(f"{host} port {port} cannot be opened ({reason}); name another with --port") from None
 
 
 def tell_token(token: str | None, variable: str, say: Callable[[str], None]) -> str:

@@ -229,5 +229,5 @@ def library_of(asked: LibrarySettings) -> "Library":
 
     library = open_library(asked.path or "bundled")
     if asked.digest not in (None, library.contents.digest):
-        raise UsageError(f"the library {library.path} does not hold the records any more that it held for this run")
+        raise UsageError(f"the library {library.path} no longer holds the records that it held for this run")
     return library

@@ -126,7 +126,7 @@ class RunFolder:
             UsageError: the name is a path, or the folder cannot be written to.
         """
         if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
-            raise UsageError(f"{name!r} is no name for a file of a run folder")
+            raise UsageError(f"{name!r} is not the name of a file in a run folder")
         target = self.path / name
         content = text if text.endswith("\n") else f"{text}\n"
         return write_file(target, content.encode("utf-8", "replace"), "; name another folder with --out")
@@ -142,7 +142,7 @@ class RunFolder:
 
 def _check_id(run_id: str) -> str:
     if not RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is no run id: those are up to 64 of a-z, 0-9, - and _")
+        raise UsageError(f"{run_id!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
     return run_id
 
 

@@ -152,7 +152,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
         """
         root = url.rstrip("/")
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):
-            raise UsageError(f"{url!r} is no address of a server, such as http://127.0.0.1:8000")
+            raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000")
         return cls(
             by_source={
                 name: Endpoint(

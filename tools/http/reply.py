@@ -67,7 +67,7 @@ class Reply:
         if not self.body.strip(_BLANK):
             raise UnreadableReply(self.source, "answered nothing")
         if not _HTML.match(self.body[:1000]) or len(self.body) > largest:
-            raise UnreadableReply(self.source, "answered with something that is no page, or too large for one")
+            raise UnreadableReply(self.source, "answered with something that is not a page, or is too large")
         return self.body.decode("utf-8", "replace")
 
     def _refuse_html(self) -> None:

@@ -58,11 +58,11 @@ class Manifest:
             said = json.loads(path.read_text(encoding="utf-8"))
             found = cls(**said)
         except FileNotFoundError:
-            raise UsageError(f"{folder}: is no library that `willowbark library build` made") from None
+            raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
         except (OSError, ValueError, TypeError) as error:
             raise UsageError(f"library {path}: cannot be read ({error})") from None
         if found.format != FORMAT:
-            raise UsageError(f"library {folder}: of format {found.format}, not {FORMAT}; build it anew")
+            raise UsageError(f"library {folder}: of format {found.format}, not {FORMAT}; build it again")
         return found
 
     def write(self, folder: Path) -> None:

@@ -182,13 +182,13 @@ def open_built(folder: Path, digest: str) -> tuple[Index, LibraryContents]:
     """
     try:
         if (made_as := json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"]) != FORMAT:
-            raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it anew")
+            raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again")
         index = Index.open(str(folder / BUILT_INDEX))
         index.reload()
         count = index.searcher().num_docs
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"library {folder}: its index cannot be opened ({error}); `willowbark library build` makes it anew"
+            f"library {folder}: its index cannot be opened ({error}); `willowbark library build` makes it again"
         ) from None
     return index, LibraryContents(digest, count, 0, 0, (), ("pubmed",))
 

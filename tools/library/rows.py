@@ -326,7 +326,7 @@ def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
             said = getattr(error, "strerror", None) or "it is cut or damaged"
             raise UsageError(f"library {file}: cannot be read after line {number} ({said})") from None
         except json.JSONDecodeError:
-            raise UsageError(f"library {file}, line {number}: is no JSON; the file may be cut") from None
+            raise UsageError(f"library {file}, line {number}: is not JSON; the file may be cut") from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))
@@ -344,7 +344,7 @@ def row_of(line: str) -> LibraryRow:
     """
     fields = json.loads(line)
     if not isinstance(fields, dict):
-        raise ValueError("is no record, but a bare value")
+        raise ValueError("is a bare value, not a record")
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
         row = TrialRow.model_validate({"study": fields, **about})
@@ -357,7 +357,7 @@ def row_of(line: str) -> LibraryRow:
         return ArticleRow.model_construct(file=fields.pop("file", ""), facts=fields)
     if "title" in fields:
         return PublicationRow.model_validate(fields)
-    raise ValueError(f"is no record that a library knows (fields: {', '.join(list(fields)[:5]) or 'none'})")
+    raise ValueError(f"is not a record that a library knows (fields: {', '.join(list(fields)[:5]) or 'none'})")
 
 
 def _first_day(date: str | None) -> list[int]:

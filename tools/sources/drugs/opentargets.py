@@ -237,7 +237,7 @@ def _read(root: str, reply: Reply) -> Found:
     """
     found = reply.json()
     if not isinstance(found, dict):
-        raise UnreadableReply(reply.source, "answered with something that is no GraphQL reply")
+        raise UnreadableReply(reply.source, "answered with something that is not a GraphQL reply")
     given, errors = at(found, "data"), found.get("errors")
     data = at(given, root)
     if errors and not (reply.status == 200 and data and isinstance(data, dict | list)):

@@ -66,7 +66,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
         at_fault = "key" if "TOKEN" in code or reply.status in (401, 403) else "request"
         raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
     if at(data, "type") != "search":
-        raise UnreadableReply(reply.source, "answered with something that is no search")
+        raise UnreadableReply(reply.source, "answered with something that is not a search result")
     hits = (
         entries(reply.source, data, "web", "results", what="a list of pages", keys=("url", "title"))
         if "web" in data

@@ -58,7 +58,9 @@ def parse(reply: Reply) -> Sequence[Lead]:
     """
     page = reply.html(_LARGEST) if reply.status == 200 else ""
     if not page or any(mark in page for mark in _CHALLENGE):
-        raise SourceRefused(reply.source, "takes the request for a robot's, and asks for a person; Brave takes a key")
+        raise SourceRefused(
+            reply.source, "takes the request for a robot's and asks for a person; use Brave, with a key"
+        )
     found: list[Lead] = []
     for attributes, inside in _LINK.findall(page):
         said = {name.lower(): unescape(one or other) for name, one, other in _ATTRIBUTE.findall(attributes)}
