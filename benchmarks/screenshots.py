@@ -42,7 +42,7 @@ NOTEBOOK_STYLE = (
 )
 STUDIO = Path(__file__).parents[1] / "build" / "studio-shots"  # by `make studio-test`
 STUDIO_SHOTS = {
-    "playground": STUDIO / "4-tool-calls.png",
+    "playground": STUDIO / "4-playground.png",
     "report": STUDIO / "5-report.png",
     "builder": STUDIO / "3-builder.png",
 }
