@@ -35,7 +35,7 @@ class AnalystConfig(BaseModel):
     """Whether its model may search the collected records before it answers."""
 
 
-class Memory(BaseModel):
+class Memory(BaseModel, extra="forbid"):
     """State of an agent for one question, saved and loaded as JSON."""
 
     dossier: Dossier = Field(default_factory=Dossier)

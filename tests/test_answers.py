@@ -11,7 +11,7 @@ from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.content import PUBLISHED
 from willowbark.agents.report.material import References, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.harms import harms
+from willowbark.tools.appraisal.harms import boxed, harms, warnings
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
@@ -377,3 +377,15 @@ def test_a_further_part_of_a_question_is_answered_beside_what_helps() -> None:
         "Which drugs prevent migraine and which were tried and failed?"
     )
     assert "a question of its own" in _first_lines("Which drugs treat gout, and what are their side effects?")
+
+
+def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers() -> None:
+    said = _answer("Does rofecoxib help migraine, and is it still marketed?").sentences
+    assert len(said) == len(set(said))
+    assert sum("withdrawn" in sentence for sentence in said) == 1
+
+
+def test_a_label_without_a_drug_or_a_sentence_in_its_boxed_warning_warns_of_nothing() -> None:
+    nameless = _label("x", "Warnings: Liver failure was seen.").model_copy(update={"record": Label()})
+    assert warnings([nameless], parse_question("Which drugs cause liver failure?")) == []
+    assert boxed([_label("x", "Boxed warning:   ")], ["x"]) == []

@@ -340,6 +340,29 @@ def test_where_evidence_is_told_by_kind_genes_and_pathways_alone_tie_a_process(
     assert (("process", "disease") in ends) is is_tied
 
 
+def test_two_entries_on_the_condition_tie_a_process_by_the_better_of_both_in_either_order() -> None:
+    entries = [
+        entry(
+            "opentargets",
+            name,
+            Disease.model_validate(
+                {"disease": "migraine disorder", "disease_id": name, "targets": [target, {"score": 1}]}
+            ),
+        )
+        for name, target in (
+            ("EFO_1", {"symbol": "ADRB1", "score": 0.6, "genetic": 0.5}),
+            ("EFO_2", {"symbol": "ADRB1", "score": 0.6, "genetic": 0.0}),
+        )
+    ]
+    one, other = (
+        graph(ACTS, protein("ADRB1", "heart rate"), *pool).as_data()["links"] for pool in (entries, entries[::-1])
+    )
+
+    ends = {(link["source"].partition(":")[0], link["target"].partition(":")[0]) for link in other}
+    assert ("process", "disease") in ends
+    assert len(one) == len(other)
+
+
 def test_words_of_a_name_that_stand_apart_are_not_the_name() -> None:
     bag = record("7", "T", "Response of the skin, in migraine as in buckwheat allergy, was inflammatory.")
     phrase = record("8", "T", "An inflammatory response is a hallmark of migraine.")

@@ -422,6 +422,10 @@ def test_a_property_of_drugs_that_is_not_known_is_asked_back(question: str) -> N
     assert "is not a known drug class" in (parse_question(question).objection or "")
 
 
+def test_a_follow_up_to_a_question_without_a_drug_asks_of_any() -> None:
+    assert stand_alone("and weight gain?", "Which drugs cause hair loss?") == "Can any drug cause weight gain?"
+
+
 def test_it_in_a_follow_up_is_the_drug_of_the_question_before_whatever_condition_is_named() -> None:
     asked = parse_question(stand_alone("Is it safe with kidney disease?", "Does spironolactone help in acne?"))
     open_one = parse_question(stand_alone("What treats psoriasis?", "Does spironolactone help in acne?"))

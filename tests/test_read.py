@@ -31,6 +31,11 @@ INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | Unreadable]]] = 
         '{"id": 5, "title": "T", "text": " x ", "drug": "a", "condition": "b", "publication_types": ["Review"]}\n\n',
         [InputRecord(5, "T", " x ", "a", "b", ("Review",))],
     ),
+    "CSV with numbered rows and blank types": (
+        "csv",
+        "#,title,publication types\n7,T,Review; ;x|\n",
+        [InputRecord("1", "T", "", publication_types=("Review", "x"))],
+    ),
     "PubMed XML": (
         "xml",
         f"{XML}</PubmedArticleSet>",
@@ -104,10 +109,24 @@ def test_each_format_gives_its_records(name: str) -> None:
         ('{"title": "a", "id": []}', "id: should be a valid string"),
         ('{"title": "a", "publication_types": [1]}', "publication_types"),
         (r'{"title": "\ud800"}', "unicode"),
+        (r'{"title": "a", "id": "\ud800"}', "unicode"),
+        (r'{"title": "a", "text": "\ud800"}', "unicode"),
         ("[" * 100_000, "not JSON"),
         (b'{"title": "\xff"}', "not UTF-8"),
     ],
-    ids=["cut", "list", "number", "empty", "id", "types", "surrogate", "nested", "bytes"],
+    ids=[
+        "cut",
+        "list",
+        "number",
+        "empty",
+        "id",
+        "types",
+        "surrogate",
+        "surrogate id",
+        "surrogate text",
+        "nested",
+        "bytes",
+    ],
 )
 def test_a_bad_line_costs_itself_alone_and_is_named_with_its_number(line: str | bytes, why: str) -> None:
     raw = line.encode() if isinstance(line, str) else line

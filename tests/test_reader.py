@@ -150,6 +150,15 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves() -> None
     assert found.usage.prompt_tokens > USAGE.prompt_tokens
 
 
+async def test_an_answer_that_is_mended_after_a_cut_one_is_taken_whole() -> None:
+    cut = CreateResult(finish_reason="length", content='{"readings": [', usage=USAGE, cached=False)
+    other = record("22222222", "Timolol in migraine prevention", RESULT.replace("Propranolol", "Timolol"))
+    client = scripted(cut, answered(drafted()))
+    found = await of(client, TRIAL, other)
+    assert [reading.drug for reading in found.readings] == ["propranolol"]
+    assert len(client.create_calls) == 2
+
+
 def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() -> None:
     reading = one(drafted(effect="no_difference"))
     assert isinstance(reading, Reading)

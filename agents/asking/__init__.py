@@ -189,9 +189,11 @@ async def ask(  # noqa: PLR0915
                 lookups -= 1
                 offered = offered if lookups else {**offered, "tool_choice": "none"}
                 continue
-            attempts += 1
+            attempts, answer.was_too_long = (
+                attempts + 1,
+                False,
+            )  # an attempt that was cut before this one no longer counts
             if refusal := refusal_in(result):
-                answer.was_too_long = False
                 return refusal
             said = result.content if isinstance(result.content, str) else ""
             given, problem = _read(said, answer_type)

@@ -77,8 +77,8 @@ def answer_of(material: Material, mechanisms: MechanismFindings, references: Ref
             parts.append(part)
     if not parts:
         return None
-    sentences = [sentence for part in parts for sentence in part.sentences]
-    return Answer(sentences, [block for part in parts for block in part.blocks], own.confidence if own else None)
+    sentences = dict.fromkeys(sentence for part in parts for sentence in part.sentences)
+    return Answer([*sentences], [block for part in parts for block in part.blocks], own.confidence if own else None)
 
 
 def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:

@@ -22,7 +22,16 @@ from xml.etree.ElementTree import ParseError, tostring
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
-from pydantic import AliasChoices, BeforeValidator, Field, Strict, StrictInt, StrictStr, StringConstraints, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    Strict,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+)
 from pydantic import ValidationError as InvalidRecord
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -55,6 +64,7 @@ _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 """A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
 _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
 _TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
+_Text = Annotated[str, Strict(), StringConstraints(max_length=_LONGEST)]  # a bound has half characters refused, too
 _Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
@@ -67,15 +77,16 @@ def _of(*names: str, default: Any = "") -> Any:
 class InputRecord:
     """A record of an input file."""
 
-    id: StrictStr | StrictInt = _of("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
+    id: _Text | StrictInt = _of("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
     """From the file, otherwise the record's number in the file."""
     title: _Line = _of(*_TITLES)
-    text: StrictStr = _of(*_TEXTS)
+    text: _Text = _of(*_TEXTS)
     drug: _Line = ""
     condition: _Line = ""
     publication_types: Annotated[
         tuple[_Line, ...],
-        BeforeValidator(lambda given: re.findall("[^|;]+", given) if isinstance(given, str) else given),
+        BeforeValidator(lambda given: re.split("[|;]", given) if isinstance(given, str) else given),
+        AfterValidator(lambda types: tuple(filter(None, types))),
     ] = _of("publication_types", "publication type", "publication types", "pt", "m3", default=())
 
 
@@ -199,7 +210,7 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
             continue
         fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
         try:
-            record = _CHECKED.validate_python({"#": str(order), **fields})
+            record = _CHECKED.validate_python({**fields, "#": str(order)})
         except InvalidRecord as error:
             first = error.errors(include_url=False)[0]
             yield Unreadable(place, f"{first['loc'][0]}: {wording_of(first)}")

@@ -108,6 +108,8 @@ class Journal:
             on_failure: called once when the ledger can no longer be written.
         """
         self._relay, self._on_failure = relay, on_failure
+        if self.failure is not None:  # the question was put into words before, and could not be kept
+            on_failure()
 
     # --- the transport's recorder ---
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.convertors import Convertor, register_url_convertor
@@ -344,9 +345,10 @@ async def _form(request: Request) -> QueryParams:
         body += piece
         if len(body) > _LONGEST_FORM:
             raise HTTPException(413, "The form is too long.")
-    if body.count(b"&") >= _MOST_FIELDS:
-        raise HTTPException(413, "The form has too many fields.")
-    return QueryParams(body.decode(errors="replace"))
+    try:
+        return QueryParams(parse_qsl(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(413, "The form has too many fields.") from None
 
 
 @lru_cache(maxsize=4)  # readers open many records of a report

@@ -3,8 +3,7 @@
 Questions on harm, safety and drugs to avoid are answered from these, never from evidence of efficacy.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from willowbark.tools.registry import kind_of
@@ -106,9 +105,16 @@ def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list
     find, found = _find_on_subject if subject(asked) else _find_caused, list[Harm]()
     for record in pool:
         if kind_of(record) == "publication":
-            with suppress(ReadingStopped):  # unread: its harms are unknown
-                found.extend(find(record, asked, readings))
+            found.extend(find(record, asked, readings))
     return found
+
+
+def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> Reading | None:
+    """Read a drug in a record; None if the run was stopped before, so that its harms are unknown."""
+    try:
+        return readings.of(record, drug, condition)[0]
+    except ReadingStopped:
+        return None
 
 
 def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> Iterator[Harm]:
@@ -117,7 +123,8 @@ def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> I
     results = [each for each in said if each.zone not in "TA"]
     said.sort(key=lambda each: (each.zone == "A", each.zone in "TA"))
     for drug, sentence in _drugs_in(said, document, asked) if said else ():
-        reading = readings.of(record, drug, condition)[0]
+        if (reading := _read(record, drug, condition, readings)) is None:
+            continue
         reports = reading.does_harm or _is_harm(reading, asked.kind)
         stance: Stance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
         if stance == "reports":
@@ -145,7 +152,8 @@ def _find_caused(record: Evidence, asked: Question, readings: Readings) -> Itera
             if not (is_generic(name) or sentence.has_as_population(start, end)):
                 told |= {(drug, name): told.get((drug, name), sentence.text) for drug in drugs}
     for (drug, condition), text in told.items():
-        reading = readings.of(record, drug, condition)[0]
+        if (reading := _read(record, drug, condition, readings)) is None:
+            continue
         is_cause = reading.role == "cause" and reading.kind == "harm" and reading.effect in ("worse", "not_reported")
         if is_cause and reading.design not in NOT_PATIENTS:
             yield Harm(record.key, drug, "reports", text, condition)
@@ -211,8 +219,8 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
     names_it, named = _label_namer(asked), (*asked.drugs, *asked.drug_classes)
     found, is_all = list[Warning](), not subject(asked) and len(named) < 2
     for record in pool:
-        label, drug = record.record, drug_of(record) or ""
-        if not isinstance(label, Label) or not (is_asked_about(drug, asked) or not named):
+        label, drug = record.record, drug_of(record)
+        if not isinstance(label, Label) or drug is None or not (is_asked_about(drug, asked) or not named):
             continue
         others = [each for each in named if not is_within(drug, each)]
         for heading in _SECTIONS[asked.kind]:
@@ -234,11 +242,15 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
     return list(dict.fromkeys(found))
 
 
-def boxed(pool: Iterable[Evidence], drugs: Iterable[str]) -> list[Warning]:
+def boxed(pool: Iterable[Evidence], drugs: Collection[str]) -> list[Warning]:
     """List the first sentence of the boxed warning of each drug whose retrieved label has one."""
     labels = [(record, drug) for record in pool if isinstance(record.record, Label) and (drug := drug_of(record))]
     told = [(record, drug, label_sections(record).get("Boxed warning", "")) for record, drug in labels if drug in drugs]
-    return [Warning(record.key, drug, "Boxed warning", sentences(text)[0]) for record, drug, text in told if text]
+    return [
+        Warning(record.key, drug, "Boxed warning", first)
+        for record, drug, text in told
+        for first in sentences(text)[:1]
+    ]
 
 
 def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[str]]]:

@@ -83,8 +83,12 @@ class HttpxWire:
             if self._greeting == "requests":
                 context.options |= ssl.OP_NO_TICKET
                 context.post_handshake_auth = True
-            made = httpx.AsyncClient(transport=self._network, headers=HEADERS, timeout=None, verify=context)  # noqa: S113
-            self._client = made
+            self._client = httpx.AsyncClient(
+                transport=self._network,
+                headers=HEADERS,
+                timeout=None,  # noqa: S113  each exchange has its own
+                verify=context,
+            )
         return self._client
 
     async def send(self, request: WireRequest, timeout_s: float) -> WireReply:

@@ -149,7 +149,7 @@ class Contraindication(NamedTuple):
 
 
 @cache
-def listed_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
+def _list_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
     """Return all entries of the curated table for a drug, each with its conditions; cached by drug."""
     return [
         (Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]), split_names(row["conditions"]))
@@ -171,7 +171,7 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
     >>> contraindications_of("aspirin", ["heart failure"])
     []
     """
-    rows = listed_against(drug)
+    rows = _list_against(drug)
     if conditions is None:
         return [each for each, _ in rows]
     named = [canonical_condition(each) or each for each in conditions]

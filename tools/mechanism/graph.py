@@ -141,7 +141,7 @@ class MechanismGraph:
         """Return the key of the condition's Open Targets entry and a target's genetic score; None if there is none."""
         for record, entry in self._entries:
             for each in entry.targets:
-                if each["symbol"] in self._genes.get(target, ()) and "genetic" in each:
+                if each.get("symbol") in self._genes.get(target, ()) and "genetic" in each:
                     return record.key, float(each["genetic"])
         return None
 
@@ -319,12 +319,13 @@ class MechanismGraph:
         for record, entry in self._entries:
             has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
             for each in entry.targets:
-                if isinstance(score := each.get("score"), int | float) and (symbol := each["symbol"]):
+                if isinstance(score := each.get("score"), int | float) and (symbol := each.get("symbol")):
                     self._involve(
                         symbol, _backing(record, "association", entry.disease_id or "", score=min(1.0, score))
                     )
                     if has_kinds:  # drugs and papers on a protein do not link its processes to the condition
-                        self._causal[symbol] = max(each.get("genetic", 0.0), each.get("pathway", 0.0))
+                        before = self._causal.get(symbol, 0.0)  # of another entry on the condition
+                        self._causal[symbol] = max(before, each.get("genetic", 0.0), each.get("pathway", 0.0))
         for record, protein in self._proteins.values():
             for part in protein.diseases:
                 sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]

@@ -281,7 +281,8 @@ def stand_alone(question: str, earlier: str) -> str:
     is_bare = asked.kind in ("treat", "uses", "other") and asked.intent == "unknown"  # it does not say what it asks
     met = asked.conditions or asked.people or before.people or before.conditions or ("side effects",)
     if is_bare and before.kind in (*ON_HARM, "mechanism", "status", "negative") and not asked.unread:
-        return QUESTIONS[before.kind].format(drug=" and ".join(own or drugs), condition=" and ".join(met))
+        named = " and ".join(own or drugs) or "any drug"
+        return QUESTIONS[before.kind].format(drug=named, condition=" and ".join(met))
     if is_bare and asked.unread and not (own or asked.conditions or asked.people or asked.left_out):
         return question  # "thanks" asks nothing
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))

@@ -80,8 +80,9 @@ async def read_full_texts(
                     )
 
     try:
-        async with asyncio.timeout(deadline_s) as clock:
-            await asyncio.gather(*map(read, wanted))
+        async with asyncio.timeout(deadline_s) as clock, asyncio.TaskGroup() as reading:
+            for i in wanted:
+                reading.create_task(read(i))
     except TimeoutError:
         if not clock.expired():
             raise

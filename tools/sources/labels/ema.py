@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...evidence import Evidence
-from ...http.reply import Reply, entries
+from ...http.reply import Reply, entries, reported
 from ...lexicon import canonical_drug, same_drug
 from ...records import Approval
 from ...records.parts import Application
@@ -87,14 +87,15 @@ def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | 
             and len(parts) == 1
             and same_drug(parts[0].strip(), drug)
         ):
-            told: Any = {
-                "number": number,
-                "sponsor": each.get("marketing_authorisation_developer_applicant_holder"),
-                "brand": each.get("name_of_medicine"),
-                "approved": iso_date(*reversed(day)) if len(day) == 3 else None,
-                "status": each.get("medicine_status"),
-            }
-            application: Application = {name: value for name, value in told.items() if value}  # type: ignore[assignment]
+            application: Application = reported(
+                {
+                    "number": number,
+                    "sponsor": each.get("marketing_authorisation_developer_applicant_holder"),
+                    "brand": each.get("name_of_medicine"),
+                    "approved": iso_date(*reversed(day)) if len(day) == 3 else None,
+                    "status": each.get("medicine_status"),
+                }
+            )
             listed.append((application, str(each.get("medicine_url") or _PAGES)))
     if not listed:
         return f"no medicine that is authorised centrally holds {drug!r} alone; member states may authorise it"
