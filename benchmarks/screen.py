@@ -23,7 +23,6 @@ from benchmarks.conditions import KNOWN_DRUGS, TITLES, Titles, draw_conditions, 
 from willowbark.teams.screening import screen
 from willowbark.teams.screening.engines import engine_of
 from willowbark.teams.screening.results import NO_VERDICT
-from willowbark.teams.screening.tables import Table
 from willowbark.tools.library import open_library
 from willowbark.tools.reading.document import Document
 
@@ -77,7 +76,6 @@ def main() -> None:
         print(f"    {done.conditions} conditions, {said}")
         if done.read_now:
             print(f"    {wall:.0f} s, {done.read_s:.0f} s of them reading: {wall / done.read_s:.2f} times (due 1.2)")
-        keys = {row["condition"]: row["keys"] for row in Table(out / "search").rows()}
         places: dict[str, dict[str, float]] = {each: {} for each in conditions}
         judged: dict[str, set[str]] = {each: set() for each in conditions}
         for row in csv.DictReader((out / "matrix.csv").read_text(encoding="utf-8-sig").splitlines()):
@@ -88,7 +86,7 @@ def main() -> None:
     for condition in conditions:
         named[condition] = Counter(
             drug
-            for record in library.by_numbers(keys.get(condition, ()), "pubmed")
+            for record in library.by_numbers(done.keys.get(condition, ()), "pubmed")
             for drug in {name for name, *_ in Document.of(record).drugs}
         )
     total = sum((Counter(each) for each in named.values()), Counter[str]())

@@ -176,6 +176,19 @@ def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
     assert results(tmp_path) == before
 
 
+def test_conditions_that_ask_alike_are_searched_once_and_each_has_its_records(tmp_path: Path) -> None:
+    alike = ["migraine", "Migraine", "MIGRAINE"]
+    with SourceServer() as server:
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": RateLimiter(), "most": 20}
+        screen(alike[:1], None, read_here, tmp_path / "one", **asked)
+        sent = len(server.requests)
+        done = screen(alike, None, read_here, tmp_path / "three", **asked)
+        assert len(server.requests) == 2 * sent
+    assert list(done.keys) == alike
+    assert len({tuple(keys) for keys in done.keys.values()}) == 1
+    assert len(list(Table(tmp_path / "three" / "search").rows())) == 1
+
+
 def test_a_source_that_does_not_answer_costs_its_condition_alone(tmp_path: Path) -> None:
     plan = FaultPlan(faults=[Fault(kind="status", status=400, source="clinicaltrials", times=1)])
     with FaultyServer(plan) as server:

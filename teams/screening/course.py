@@ -46,18 +46,26 @@ class Screening:
 
     out: Path
     conditions: int = 0
-    empty: list[str] = field(default_factory=list)
-    """Conditions without a record."""
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    """Keys of the records of each condition that was searched."""
     refused: list[str] = field(default_factory=list)
     """Conditions that cannot be searched, and why."""
-    records: int = 0
-    """Records of all conditions; a record on several counts once for each."""
     readings: int = 0
     """Distinct readings needed."""
     read_now: int = 0
     read_s: float = 0.0
     cells: int = 0
     files: list[Path] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        """Records of all conditions; a record on several counts once for each."""
+        return sum(map(len, self.keys.values()))
+
+    @property
+    def empty(self) -> list[str]:
+        """Conditions without a record."""
+        return [condition for condition, keys in self.keys.items() if not keys]
 
 
 def read_names(file: Path, columns: Sequence[str]) -> list[str]:
@@ -133,8 +141,7 @@ def screen(
     origin = Origin(library, out, endpoints, limiter)
     searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
-    done.empty = [condition for condition in asked if not searches[condition].keys]
-    done.records = sum(len(each.keys) for each in searches.values())
+    done.keys = {condition: each.keys for condition, each in searches.items()}
     kept = _read(asked, searches, origin, engine, Table(out / "readings"), done, tell)
     found = asyncio.run(_conclude(asked, searches, origin, kept, tell))
     done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
@@ -151,46 +158,46 @@ async def _search(
     refused: list[str],
     tell: Callable[[str], None],
 ) -> dict[str, Search]:
-    """Search for each condition; results of earlier calls come from the table.
+    """Search for each condition, once for each distinct query; results of earlier calls come from the table.
 
     A condition whose search failed is added to `refused`, and searched again by the next call.
     """
-    names, found = list(asked), dict[str, Search]()
-    known = {row["search"]: row["keys"] for row in table.rows()}
     either = " OR ".join(f'"{drug}"' for drug in drugs) if len(drugs) <= _MOST_IN_QUERY else ""
+    queries = {
+        name: f"({question.query}) AND ({either})" if either else question.query for name, question in asked.items()
+    }
+    searches = {name: _hash(origin.digest, query.casefold(), most) for name, query in queries.items()}
+    known = {row["search"]: row["keys"] for row in table.rows()}
+    due = list(dict.fromkeys(search for search in searches.values() if search not in known))
+    first = {search: name for name, search in reversed(searches.items())}
+    failed = dict[str, str]()
     async with origin.open() as transport:
         sources = origin.searched(transport)
 
-        async def ask(name: str) -> dict[str, Any] | None:
-            query = f"({asked[name].query}) AND ({either})" if either else asked[name].query
-            search = _hash(origin.digest, query, most)
-            row = {"search": search, "condition": name, "query": query}
-            is_new = search not in known
-            if is_new and (kept := origin.kept(search)):  # interrupted between storing records and table
-                known[search] = list(kept)
-            elif is_new:
-                records = dict[str, Evidence]()
+        async def ask(search: str) -> dict[str, Any] | None:
+            name = first[search]
+            if not (records := origin.kept(search)):  # else interrupted between storing records and table
                 try:
                     for source in sources:
-                        reply = await source.find(query, most)
+                        reply = await source.find(queries[name], most)
                         records |= {each.key: each for each in reply.records}
                         if reply.status is Status.PARTIAL:
                             tell(f"{name}: {title_of(source.name)} {'; '.join(reply.warnings)}")
                 except SearchError as error:
-                    refused.append(f"{name}: {title_of(source.name)} {error}")
+                    failed[search] = f"{title_of(source.name)} {error}"
                     return None
                 origin.keep(search, records)
-                known[search] = list(records)
-            found[name] = Search(search, known[search])
-            return {**row, "keys": known[search]} if is_new else None
+            known[search] = list(records)
+            return {"search": search, "condition": name, "query": queries[name], "keys": known[search]}
 
-        for start in range(0, len(names), _CONDITIONS_A_PART):
-            part = names[start : start + _CONDITIONS_A_PART]
+        for start in range(0, len(due), _CONDITIONS_A_PART):
+            part = due[start : start + _CONDITIONS_A_PART]
             if rows := [row for row in await asyncio.gather(*map(ask, part)) if row]:
                 table.write(_hash(*(row["search"] for row in rows)), rows)
                 if not origin.path:
-                    tell(f"searched for {min(start + len(part), len(names)):,} of {len(names):,} conditions")
-    return found
+                    tell(f"searched {min(start + len(part), len(due)):,} of {len(due):,} queries")
+    refused += [f"{name}: {failed[search]}" for name, search in searches.items() if search in failed]
+    return {name: Search(search, known[search]) for name, search in searches.items() if search in known}
 
 
 def _hash(*parts: object) -> str:
