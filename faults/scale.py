@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from willowbark.teams.screening import course, screen
-from willowbark.teams.screening.engines import ClusterLimiter, engine_of
+from willowbark.teams.screening import screen
+from willowbark.teams.screening.engines import ClusterLimiter, TrainedReader, engine_of
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.library import open_library
 
@@ -129,7 +129,7 @@ def _start(address: str, out: Path) -> subprocess.Popen[bytes]:
 
 
 def _screen(out: Path, engine: str) -> None:
-    course._UNIT = _UNIT  # in a process of its own, or alike in all
+    TrainedReader.unit = _UNIT  # in a process of its own, or alike in all
     screen(_CONDITIONS, open_library("bundled"), engine_of(engine), out, most=60)
 
 

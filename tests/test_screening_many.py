@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
 from willowbark.teams.screening import course, engines, read_names, screen, tables
-from willowbark.teams.screening.engines import Unit, engine_of, read_here
+from willowbark.teams.screening.engines import Results, TrainedReader, Unit, UnitReader, engine_of, read_here
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
@@ -30,12 +31,12 @@ class Counting:
         self.read: list[str] = []
         self.last = last
 
-    def __call__(self, units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
-        for number, (name, rows) in enumerate(read_here(units)):
+    def __call__(self, units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
+        for number, (name, found) in enumerate(read_here(units, reader)):
             if number == self.last:
                 raise KeyboardInterrupt
-            self.read += [row["hash"] for row in rows]
-            yield name, rows
+            self.read += [row["hash"] for row in found[0]]
+            yield name, found
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_the_page_holds_all_it_shows_and_no_markup_of_records(undisturbed: Path)
 def test_stopped_and_called_again_it_reads_nothing_twice_and_ends_alike(
     undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(course, "_UNIT", 20)
+    monkeypatch.setattr(TrainedReader, "unit", 20)
     stopped, again, third = Counting(last=1), Counting(), Counting()
     with pytest.raises(KeyboardInterrupt):
         screen(CONDITIONS, open_library("bundled"), stopped, tmp_path)
@@ -117,7 +118,8 @@ def test_a_conclusion_takes_its_readings_from_the_table(
             made.append(self)
 
     monkeypatch.setattr(course, "KeptReader", Watched)
-    screen(CONDITIONS[:1], open_library("bundled"), read_here, undisturbed)
+    shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
+    screen(CONDITIONS[:1], open_library("bundled"), read_here, tmp_path)
     assert [each.read_anew for each in made] == [0]
 
 

@@ -382,7 +382,7 @@ def read(
     faces.read.read_file(file, load_reader(), form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
 
 
-@command()
+@command("model", "settings", "batch")
 def screen(
     file: Annotated[Path, Argument(metavar="CONDITIONS", help="CSV with a column `condition`.")],
     *,
@@ -392,12 +392,14 @@ def screen(
     screen_out: Path,
     most_records: int,
     quiet: bool,
+    **given: Any,
 ) -> None:
     """Screen many conditions for drugs.
 
-    Searches a library or the public sources. If interrupted, run it again to continue.
+    Searches a library or the public sources. If interrupted, run it again to continue. With --model, a language
+    model reads each record once, and the trained reader stays the second reader.
     """
-    faces.scale.screen_file(file, drugs, library, engine, screen_out, most_records, quiet=quiet)
+    faces.scale.screen_file(file, drugs, library, engine, screen_out, most_records, given, quiet=quiet)
 
 
 @command("library", "model", "settings", "depth", "offline", group=watch, name="add")

@@ -1,15 +1,20 @@
 """`willowbark library` and `willowbark screen`: all of PubMed on this machine, and many conditions at once."""
 
+import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
 
+from ..model_clients import BASELINE
+from ..run.options import RunOptions
 from ..screening import read_names, screen
 from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS
 from ..screening.engines import ClusterLimiter, engine_of
-from ..screening.tables import has_parquet
+from ..screening.tables import Table, has_parquet
 from .terminal import complain, write_lines
 
 LEFT_OUT = 4
@@ -68,29 +73,57 @@ def verify(folder: Path, source: Path | None) -> int:
 
 
 def screen_file(
-    file: Path, drugs: Path | None, library: str | None, engine: str, out: Path, most: int, *, quiet: bool = False
+    file: Path,
+    drugs: Path | None,
+    library: str | None,
+    engine: str,
+    out: Path,
+    most: int,
+    chosen: Mapping[str, Any],
+    *,
+    quiet: bool = False,
 ) -> None:
     """Screen the conditions of a file.
 
+    Args:
+        file: of conditions.
+        drugs: file of the only drugs to screen; None screens all.
+        library: None searches the public sources.
+        engine: by name.
+        out: folder of the results.
+        most: records per condition and source.
+        chosen: `model`, `settings` and `batch` as in `RunOptions`; without a model, the trained reader reads alone.
+        quiet: whether progress is hidden.
+
     Raises:
-        UsageError: invalid file, library or engine.
+        UsageError: invalid file, library, engine or model.
     """
     names = read_names(file, CONDITION_COLUMNS)
     wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
     tell = (lambda _: None) if quiet else complain
     opened, reads = open_library(library) if library else None, engine_of(engine)
     limiter = None if engine == "local" else ClusterLimiter()
-    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter)
-    for said in done.refused:
-        complain(f"{said}; skipped")
+    model = None
+    if chosen.get("model") not in (None, BASELINE):
+        from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
+
+        model = ModelReader(RunOptions.of(RunOptions(), chosen).chosen(), Table(out / "batches"))
+        asyncio.run(model.check())
+    elif chosen.get("batch"):
+        raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
+    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter, model=model)
+    for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.unread)):
+        complain(said)
     if done.empty:
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
+    by_model = [f"{done.by_model:,} records read by a model: {model.account}"] if model else []
     write_lines(
         [
             f"{done.conditions:,} conditions, {done.records:,} records, {done.readings:,} readings "
             f"({done.read_now:,} read now in {done.read_s:.0f} s), {done.cells:,} drugs with a verdict",
+            *by_model,
             *map(str, done.files),
         ]
     )

@@ -4,10 +4,10 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
@@ -26,18 +26,21 @@ from willowbark.tools.reading.reading import Reading
 from willowbark.tools.registry import title_of
 from willowbark.tools.search import Status
 
-from .engines import Engine, Unit
+from .engines import Engine, Row, TrainedReader, Unit, UnitReader, read_here
 from .origins import Origin, Search
 from .results import write_results
 from .tables import Table, csv_rows
+
+if TYPE_CHECKING:  # AutoGen takes most of a second
+    from .models import ModelReader
 
 CONDITION_COLUMNS = ("condition", "disease", "name")
 DRUG_COLUMNS = ("drug", "name")
 MOST_RECORDS = 300
 """Records of a condition from each source."""
 _MOST_IN_QUERY = 20  # drugs; with more, all records on the condition are searched
-_UNIT = 100  # readings
 _CONDITIONS_A_PART = 25
+_TELLS_EVERY_S = 2.0
 
 
 @dataclass
@@ -54,6 +57,10 @@ class Screening:
     """Distinct readings needed."""
     read_now: int = 0
     read_s: float = 0.0
+    by_model: int = 0
+    """Distinct records that a model was to read."""
+    unread: list[str] = field(default_factory=list)
+    """Why a model's readings are missing or were replaced; the next call asks again for those missing."""
     cells: int = 0
     files: list[Path] = field(default_factory=list)
 
@@ -107,6 +114,7 @@ def screen(
     tell: Callable[[str], None] = lambda _: None,
     endpoints: Endpoints | None = None,
     limiter: RateLimiter | None = None,
+    model: "ModelReader | None" = None,
 ) -> Screening:
     """Screen conditions for drugs, over a library or the public sources.
 
@@ -120,18 +128,19 @@ def screen(
         tell: receives progress lines.
         endpoints: of the sources; the public ones by default.
         limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
+        model: reads in place of the trained reader, which stays the second reader; None leaves all to that.
 
     Raises:
-        UsageError: a folder or a table cannot be read or written, or a drug is unknown.
+        UsageError: a folder or a table cannot be read or written, a drug is unknown, or a model's budget is used up.
     """
     unknown = [name for name in drugs if canonical_drug(name) is None]
     if unknown:
         raise UsageError(f"not known as a drug: {', '.join(unknown[:5])}; write generic names")
     wanted = tuple(dict.fromkeys(name for drug in drugs if (name := canonical_drug(drug))))
     done = Screening(out)
-    asked: dict[str, Question] = {}
+    asked, of_any_drug = dict[str, Question](), dict[str, Question]()
     for condition in conditions:
-        question = parse_question(QUESTIONS["treat"].format(condition=condition))
+        question = of_any_drug[condition] = parse_question(QUESTIONS["treat"].format(condition=condition))
         if question.objection:
             done.refused.append(f"{condition}: {question.objection}")
         else:
@@ -142,8 +151,21 @@ def screen(
     searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}
-    kept = _read(asked, searches, origin, engine, Table(out / "readings"), done, tell)
-    found = asyncio.run(_conclude(asked, searches, origin, kept, tell))
+    due = (_list_due(origin.records(searches[name]), question) for name, question in asked.items())
+    read = _read(due, TrainedReader(), engine, Table(out / "readings"), tell)
+    done.readings, done.read_now, done.read_s = read.due, read.made, read.seconds
+    by_model = dict[str, str]()
+    if model is not None:
+        tell(f"reading with {model.name}")
+        due = (model.list_due(origin.records(searches[name]), of_any_drug[name]) for name in asked)
+        more = _read(due, model, read_here if model.in_batch else engine, Table(out / "model"), tell)
+        by_model, done.by_model, done.unread = more.kept, more.due, more.unread
+
+    def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
+        given = model.readings(pool, of_any_drug[name], by_model) if model else ()
+        return Readings(KeptReader(read.kept), given)
+
+    found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell))
     done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
     done.files = write_results(out, found, {name: question.text for name, question in asked.items()}, origin)
     return done
@@ -211,55 +233,63 @@ def _name_of_reading(document: Document, drug: str, condition: str) -> str:
     return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
-def _get_due(asked: Mapping[str, Question], searches: Mapping[str, Search], origin: Origin) -> Iterator[dict[str, Any]]:
-    """Yield what needs reading, by condition; the same text for the same drug and condition comes once."""
-    seen = set[str]()
-    for name, question in asked.items():
-        condition = condition_of(question)
-        for record in origin.records(searches[name]):
-            for shown, drug in list_readings(record, question):
-                document = Document.of(shown)
-                named = _name_of_reading(document, drug, condition)
-                if named not in seen:
-                    seen.add(named)
-                    told = {"title": document.title, "text": document.text, "types": list(document.types)}
-                    yield {"hash": named, **told, "drug": drug, "condition": condition}
+def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[Row]:
+    """Yield all that the trained reader reads of a condition's records."""
+    condition = condition_of(question)
+    for record in records:
+        for shown, drug in list_readings(record, question):
+            document = Document.of(shown)
+            told = {"title": document.title, "text": document.text, "types": list(document.types)}
+            yield {"hash": _name_of_reading(document, drug, condition), **told, "drug": drug, "condition": condition}
+
+
+@dataclass
+class Read:
+    """What a reader read."""
+
+    kept: dict[str, str] = field(default_factory=dict)
+    """All readings by hash, as JSON, those of earlier calls among them."""
+    due: int = 0
+    """Distinct readings needed."""
+    made: int = 0
+    """By this call."""
+    seconds: float = 0.0
+    unread: list[str] = field(default_factory=list)
+    """Why some were not made."""
 
 
 def _read(
-    asked: Mapping[str, Question],
-    searches: Mapping[str, Search],
-    origin: Origin,
-    engine: Engine,
-    table: Table,
-    done: Screening,
-    tell: Callable[[str], None],
-) -> dict[str, str]:
-    """Read what was not read before; return all readings by hash, as JSON."""
-    kept = {row["hash"]: row["reading"] for row in table.rows()}
-    began, shown = time.monotonic(), 0.0
+    due: Iterable[Iterator[Row]], reader: UnitReader, engine: Engine, table: Table, tell: Callable[[str], None]
+) -> Read:
+    """Have read what is due by condition, each row once, unless an earlier call read it."""
+    done, seen, shown = Read(), set[str](), 0.0
+    for row in table.rows():
+        done.kept[row["hash"]] = row["reading"]
+        reader.note([row], ())
+    began = time.monotonic()
 
     def units() -> Iterator[Unit]:
-        unit = list[dict[str, Any]]()
-        for row in _get_due(asked, searches, origin):
-            done.readings += 1
-            if row["hash"] not in kept:
-                unit.append(row)
-            if len(unit) >= _UNIT:
-                yield _hash(*(each["hash"] for each in unit)), unit
-                unit = []
-        if unit:
-            yield _hash(*(each["hash"] for each in unit)), unit
+        for rows in due:
+            new = {row["hash"]: row for row in rows if row["hash"] not in seen}
+            seen.update(new)
+            unread = [row for name, row in new.items() if name not in done.kept]
+            for start in range(0, len(unread), reader.unit):
+                unit = unread[start : start + reader.unit]
+                yield _hash(*(row["hash"] for row in unit)), unit
 
-    for name, rows in engine(units()):
-        table.write(name, rows)
-        kept.update((row["hash"], row["reading"]) for row in rows)
-        done.read_now += len(rows)
-        if (now := time.monotonic()) - shown > 2:
-            shown = now
-            tell(f"read {done.read_now:,} ({done.read_now / max(now - began, 1e-9):,.0f}/s)")
-    done.read_s = time.monotonic() - began
-    return kept
+    for name, (rows, why) in engine(units(), reader):
+        if rows:
+            table.write(name, rows)
+        done.kept.update((row["hash"], row["reading"]) for row in rows)
+        done.made += len(rows)
+        done.unread += why
+        reader.note(rows, why)
+        done.seconds = time.monotonic() - began
+        if done.seconds - shown > _TELLS_EVERY_S:
+            shown = done.seconds
+            tell(f"read {done.made:,} ({done.made / done.seconds:,.1f}/s)")
+    done.due, done.seconds = len(seen), time.monotonic() - began
+    return done
 
 
 class KeptReader:
@@ -286,7 +316,7 @@ async def _conclude(
     asked: Mapping[str, Question],
     searches: Mapping[str, Search],
     origin: Origin,
-    kept: Mapping[str, str],
+    readings_of: Callable[[str, Sequence[Evidence]], Readings],
     tell: Callable[[str], None],
 ) -> dict[str, tuple[list[Candidate], dict[str, Evidence]]]:
     """Rank the candidates of each condition, those with a verdict first; return them with the records by key."""
@@ -294,7 +324,8 @@ async def _conclude(
     async with origin.open() as transport:
         databases = origin.databases(transport)
         for place, (name, question) in enumerate(asked.items(), 1):
-            pool, readings = origin.records(searches[name]), Readings(KeptReader(kept))
+            pool = origin.records(searches[name])
+            readings = readings_of(name, pool)
             candidates = appraise_candidates(question, pool, readings)
             if databases and (names := [each.drug for each in candidates if each.has_verdict]):
                 entries = [record for source in databases for record in (await source.look_up(name, *names)).records]

@@ -1,33 +1,77 @@
 """Engines that read: this process, or Ray (https://docs.ray.io) for many cores and machines."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.limiter import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
-Unit = tuple[str, Sequence[dict[str, Any]]]
-"""A name, and what to read: `hash`, `title`, `text`, `types`, `drug`, `condition`."""
-Engine = Callable[[Iterable[Unit]], Iterator[tuple[str, list[dict[str, str]]]]]
-"""Reads units, in any order; yields their names, and rows of `hash` and `reading`."""
+Row = dict[str, Any]
+Unit = tuple[str, Sequence[Row]]
+"""A name, and what to read."""
+Results = tuple[list[Row], list[str]]
+"""Rows for the table of readings, and why something was not read."""
 
 
-def read_unit(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Read a unit; each process loads the reader once."""
-    reader, found = load_reader(), []
-    for row in rows:
-        document = Document.cut(row["title"], row["text"], tuple(row["types"]))
-        reading = reader.read_document(document, row["drug"], row["condition"])
-        found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
-    return found
+class UnitReader(Protocol):
+    """Reads units, the same for any engine; sent to the workers of a cluster."""
+
+    unit: int
+    """Most rows in a unit."""
+    at_once: int
+    """Units that one process reads concurrently."""
+    cpus: float
+    """Cores that a unit takes on a cluster."""
+
+    async def read(self, rows: Sequence[Row]) -> Results:
+        """Read a unit."""
+
+    def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
+        """Count results, where the screening runs."""
 
 
-def read_here(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+Engine = Callable[[Iterable[Unit], UnitReader], Iterator[tuple[str, Results]]]
+"""Has units read, in any order; yields their names and results."""
+
+
+class TrainedReader:
+    """Reads with the bundled reader: rows of `hash`, `title`, `text`, `types`, `drug`, `condition`."""
+
+    unit, at_once, cpus = 100, 1, 1.0
+
+    async def read(self, rows: Sequence[Row]) -> Results:
+        """Return rows of `hash` and `reading`; each process loads the reader once."""
+        reader, found = load_reader(), list[Row]()
+        for row in rows:
+            document = Document.cut(row["title"], row["text"], tuple(row["types"]))
+            reading = reader.read_document(document, row["drug"], row["condition"])
+            found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
+        return found, []
+
+    def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
+        """Count nothing."""
+
+
+def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
-    for name, rows in units:
-        yield name, read_unit(rows)
+    waiting, tasks = iter(units), dict[asyncio.Task[Results], str]()
+    with asyncio.Runner() as runner:
+        while True:
+            while len(tasks) < reader.at_once and (unit := next(waiting, None)):
+                tasks[runner.get_loop().create_task(reader.read(unit[1]))] = unit[0]
+            if not tasks:
+                return
+            done, _ = runner.run(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
+            for task in done:
+                yield tasks.pop(task), task.result()
+
+
+def read_unit(reader: UnitReader, rows: Sequence[Row]) -> Results:
+    """Read a unit in a worker of a cluster."""
+    return asyncio.run(reader.read(rows))
 
 
 def engine_of(name: str) -> Engine:
@@ -83,21 +127,19 @@ def _limits_of(name: str) -> Any:
     return actor.remote(default_path())
 
 
-def read_on_ray(units: Iterable[Unit]) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Read on Ray: one task per unit, retried if its worker or node is lost, with two tasks per core at a time."""
+def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
+    """Read on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
     import ray  # noqa: PLC0415  an extra
 
-    read = ray.remote(num_cpus=1, max_retries=-1)(read_unit)
+    read, given = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit), ray.put(reader)
     names: dict[Any, str] = {}
     waiting = iter(units)
-    more = True
-    while more or names:
-        room = 2 * int(ray.cluster_resources().get("CPU", 1))
-        while more and len(names) < room:
-            if (unit := next(waiting, None)) is None:
-                more = False
-            else:
-                names[read.remote(unit[1])] = unit[0]
-        done, _ = ray.wait(list(names), num_returns=1) if names else ([], [])
+    while True:
+        room = int(2 * ray.cluster_resources().get("CPU", 1) / reader.cpus)
+        while len(names) < room and (unit := next(waiting, None)):
+            names[read.remote(given, unit[1])] = unit[0]
+        if not names:
+            return
+        done, _ = ray.wait(list(names), num_returns=1)
         for each in done:
             yield names.pop(each), ray.get(each)

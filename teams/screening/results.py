@@ -26,7 +26,9 @@ MATRIX = (
     "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
     "cautions", "quote", "key", "url", "condition_id", "chembl_id", "chebi_id",
 )  # fmt: skip
-EVIDENCE = ("condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url")
+EVIDENCE = (
+    "condition", "drug", "key", "counts_as", "design", "participants", "quote", "title", "date", "url", "read_by",
+)  # fmt: skip
 NO_VERDICT = "no verdict"
 """In place of a certainty, for drugs that records on the condition mention, but neither support nor contradict."""
 _MOST_SHOWN = 8  # records per cell of the page; the table has all
@@ -106,6 +108,7 @@ def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evi
             "title": records[each.key].citation.title,
             "date": records[each.key].citation.date,
             "url": records[each.key].citation.url,
+            "read_by": each.readings[0].reader if each.readings else "",
         }
         for each in candidate.records
     ]

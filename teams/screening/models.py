@@ -1,0 +1,157 @@
+"""Has a language model read the records of a screening, in place of the trained reader, which stays the second reader.
+
+Each record on a condition is read once, with all drugs that it names, through the provider's batch interface or by
+single calls. What was read stays in a table; what failed is asked again by the next call.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from willowbark.agents.asking import PROMPTS_VERSION
+from willowbark.agents.asking.batches import present_place
+from willowbark.agents.asking.reader import AT_ONCE, BATCH, ToRead, read, to_read
+from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, CreateResult, LLMMessage
+from willowbark.tools.enclosure import new_marker
+from willowbark.tools.errors import UsageError
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.questions import Question
+from willowbark.tools.reading.reading import Reading
+
+from ..config import Settings
+from ..ledger.model_calls import JournaledClient, request_key
+from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
+from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
+from .engines import Results, Row
+from .tables import Table
+
+_MOST_BATCHES = 100  # that a provider works on at a time, each with the records on one condition
+_MOST_IN_BATCH = 10_000  # records
+_MOST_FAILED = 5  # units in a row
+
+
+class ModelReader:
+    """Reads with a model: rows of `hash`, `record` and `question`, all of one condition.
+
+    Args:
+        settings: `[llm]` names the model, its server and whether it reads in batches.
+        sent: table of the batches that prompts were sent in, so that the next call waits for them.
+
+    Attributes:
+        name: of the model, in the settings.
+        in_batch: whether it reads through the provider's batch interface.
+        tokens: of prompts and answers, of this and earlier calls.
+        cost_usd: of them; None if the model's price is unknown.
+
+    Raises:
+        UsageError: the model has no batch interface, or the table cannot be read.
+    """
+
+    cpus = 0.25  # of a core: a worker mostly waits for the model's server
+
+    def __init__(self, settings: Settings, sent: Table) -> None:
+        self.settings, self.name, self.in_batch = settings, settings.llm.model, settings.llm.batch
+        if self.in_batch and not self.name.startswith(WITH_BATCHES):
+            raise UsageError(f"--batch: {self.name} has no batch interface, openai/… and anthropic/… have")
+        self.unit = _MOST_IN_BATCH if self.in_batch else BATCH * AT_ONCE
+        self.at_once = _MOST_BATCHES if self.in_batch else 1
+        self.tokens, self.cost_usd = 0.0, 0.0 if price_of(self.name, settings.llm.prices) else None
+        self._sent, self._failed = sent, 0
+        self.batches = {row["prompt"]: row["batch"] for row in sent.rows()}
+
+    async def check(self) -> None:
+        """Ask the model for one word, and whether its server enforces a schema.
+
+        Raises:
+            UsageError: the model cannot be asked.
+        """
+        client = model_client(self.name, self.settings)
+        try:
+            if await preflight(client, self.name, probes=self.settings.llm.structured_output is None):
+                self.settings = self.settings.overridden({"llm.structured_output": True})
+        finally:
+            await close(client)
+
+    def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[Row]:
+        """Yield all that the model reads of a condition's records."""
+        for each in to_read(records, question):
+            yield {"hash": self._hash(each), "record": each, "question": question.text}
+
+    async def read(self, rows: Sequence[Row]) -> Results:
+        """Return rows of `hash` and `reading`, the latter the JSON list of a record's readings, with what they cost."""
+        client, llm, stop = model_client(self.name, self.settings), self.settings.llm, CancellationToken()
+        asked, records, question = _KeepingClient(client, self), [row["record"] for row in rows], rows[0]["question"]
+        try:
+            found = await read(asked, question, records, new_marker(), stop, in_batch=self.in_batch)
+        finally:
+            await close(client)
+        by_key: dict[str, list[Any]] = {each.record.key: [] for each in records}
+        for reading in found.readings:
+            by_key[reading.key].append(reading.model_dump(mode="json"))
+        done = [row for row in rows if row["record"].fingerprint in found.done]
+        prices, number = Prices(price_of(self.name, llm.prices)), max(1, len(done))
+        tokens = found.usage.prompt_tokens + found.usage.completion_tokens
+        saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
+        cost = prices.cost_usd(found.usage)
+        share = {"tokens": tokens / number, "cost_usd": None if cost is None else (cost - saved) / number}
+        told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
+        return told, found.notes
+
+    def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
+        """Count what was read.
+
+        Raises:
+            UsageError: what the settings allow is used up, or the model has answered nothing for several units.
+        """
+        limits = self.settings.research.limits
+        self.tokens += sum(row["tokens"] for row in rows)
+        if self.cost_usd is not None:
+            self.cost_usd += sum(row["cost_usd"] or 0.0 for row in rows)
+        self._failed = self._failed + 1 if unread and not rows else 0
+        if self._failed >= _MOST_FAILED:
+            raise UsageError(f"{self.name}: {unread[-1]}; the same command goes on from there")
+        if self.tokens >= (limits.max_tokens or math.inf) or (self.cost_usd or 0) >= (limits.max_cost_usd or math.inf):
+            raise UsageError(f"the budget is used up: {self.account}; with more the same command goes on from there")
+
+    @property
+    def account(self) -> str:
+        """What was used, in words."""
+        money = "at a price that is not known" if self.cost_usd is None else f"${self.cost_usd:.2f}"
+        return f"{self.name}, {self.tokens:,.0f} tokens, {money}"
+
+    def readings(self, records: Sequence[Evidence], question: Question, kept: Mapping[str, str]) -> Iterator[Reading]:
+        """Yield the model's readings of a condition's records."""
+        for each in to_read(records, question):
+            for said in json.loads(kept.get(self._hash(each), "[]")):
+                yield Reading.model_validate({**said, "key": each.record.key})
+
+    def keep_batch(self, prompt: str, batch: str) -> None:
+        """Note the batch in which a prompt was sent."""
+        self.batches[prompt] = batch
+        rows = [{"prompt": each, "batch": batch} for each, known in self.batches.items() if known == batch]
+        self._sent.write(batch, rows)
+
+    def _hash(self, given: ToRead) -> str:
+        return sha256(f"{given.fingerprint} {self.name} {PROMPTS_VERSION}".encode()).hexdigest()[:32]
+
+
+class _KeepingClient(JournaledClient):
+    """A model client that keeps which batch a prompt was sent in."""
+
+    def __init__(self, client: ChatCompletionClient, reader: ModelReader) -> None:
+        llm = reader.settings.llm
+        context = context_of(reader.name, llm)
+        super().__init__(client, Budget(None), None, reader.name, context_tokens=context, streams=llm.streaming)
+        self._reader = reader
+
+    async def create(self, messages: Sequence[LLMMessage], **given: Any) -> CreateResult:
+        """Answer a prompt, from the batch that it was sent in before, if any."""
+        place = present_place.get()
+        if place is not None and place.is_open:
+            extra = given.get("extra_create_args") or {}
+            place.key = request_key(messages, given.get("tools", ()), given.get("json_output"), extra)
+            place.batch, place.keep = self._reader.batches.get(place.key), partial(self._reader.keep_batch, place.key)
+        return await super().create(messages, **given)

@@ -1,0 +1,163 @@
+"""A language model reads the records of a screening: each once, whatever was stopped or failed."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch_servers import OpenAIBatchServer
+from openai_server import OpenAIServer, refusal
+from starlette.responses import Response
+from test_other_providers import needs, said_in
+from test_provider_quirks import kind_of
+from test_screening_many import CONDITIONS, results, rows
+
+from willowbark.agents.asking import batches
+from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
+from willowbark.teams.screening import Screening, screen
+from willowbark.teams.screening.engines import engine_of, read_here
+from willowbark.teams.screening.models import ModelReader
+from willowbark.teams.screening.tables import Table
+from willowbark.tools.errors import UsageError
+from willowbark.tools.library import open_library
+
+pytestmark = [needs("openai"), pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
+MODEL = "openai/gpt-4.1-mini"
+Body = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def with_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "good")
+    monkeypatch.setattr(batches, "FIRST_WAIT_S", 0.02)
+
+
+def lines(body: Body) -> list[dict[str, Any]]:
+    """The records in a prompt to read; empty for any other prompt."""
+    return [json.loads(line) for line in said_in(body).splitlines() if line.startswith('{"key"')]
+
+
+def none_tested(body: Body) -> str:
+    """Reads each drug as one that is only mentioned."""
+    said = {"quote": "", "role": "background", "match": "same", "kind": "none", "comparator": "none", "against": ""}
+    said |= {"effect": "not_reported", "primary": "not_reported", "indication": "condition"}
+    told = [
+        {**said, "evidence_key": each["key"], "drug": drug, "alone": True, "hedged": False, "non_inferior": False}
+        for each in lines(body)
+        for drug in each["drugs"]
+    ]
+    return json.dumps({"readings": told}) if kind_of(body) == "ReadingsDraft" else "ready"
+
+
+def settings(url: str, **limits: Any) -> Settings:
+    batch = limits.pop("batch", False)
+    llm = LLMSettings(model=MODEL, base_url=url, batch=batch, structured_output=True)
+    return Settings(llm=llm, research=ResearchSettings.model_validate({"limits": limits}))
+
+
+def screened(out: Path, chosen: Settings, engine: str = "local") -> tuple[Screening, ModelReader]:
+    model = ModelReader(chosen, Table(out / "batches"))
+    return screen(CONDITIONS, open_library("bundled"), engine_of(engine), out, most=30, model=model), model
+
+
+def test_each_record_is_read_once_and_the_models_verdict_counts(tmp_path: Path) -> None:
+    server = OpenAIServer(none_tested, takes_bounds=True)
+    plain = screen(CONDITIONS, open_library("bundled"), read_here, tmp_path / "plain", most=30)
+    with server.running() as url:
+        done, model = screened(tmp_path / "model", settings(url))
+        sent, tokens = len(server.bodies), model.tokens
+        again, same = screened(tmp_path / "model", settings(url))
+    assert plain.cells > 0 == done.cells == again.cells
+    read = Counter(
+        each["key"] + re.findall("Condition: .*", said_in(body))[0] for body in server.bodies for each in lines(body)
+    )
+    assert set(read.values()) == {1}
+    assert len(read) == done.by_model > 10
+    assert len(server.bodies) == sent
+    assert same.tokens == pytest.approx(tokens)
+    assert same.cost_usd
+    assert {row["read_by"] for row in rows(tmp_path / "plain" / "evidence.csv")} <= {"rules", "learned", "posted"}
+
+
+def test_what_failed_is_named_and_asked_again_by_the_next_call(tmp_path: Path) -> None:
+    failing = [True]
+    server = OpenAIServer(
+        lambda body: refusal(400, "no") if failing and lines(body) else none_tested(body), takes_bounds=True
+    )
+    with server.running() as url:
+        first, _ = screened(tmp_path, settings(url))
+        failing.clear()
+        sent = len(server.bodies)
+        second, _ = screened(tmp_path, settings(url))
+    assert any("not read by the model" in said for said in first.unread)
+    assert first.cells > 0  # the trained reader's
+    assert len(server.bodies) > sent
+    assert (second.unread, second.cells) == ([], 0)
+
+
+def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("willowbark.teams.screening.models._MOST_FAILED", 1)
+    server = OpenAIServer(lambda body: refusal(400, "no") if lines(body) else none_tested(body), takes_bounds=True)
+    with server.running() as url, pytest.raises(UsageError, match="the same command goes on"):
+        screened(tmp_path, settings(url))
+    with (
+        OpenAIServer(none_tested, takes_bounds=True).running() as url,
+        pytest.raises(UsageError, match="the budget is used up"),
+    ):
+        screened(tmp_path, settings(url, max_tokens=100))
+
+
+def test_a_model_without_batches_gets_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"^--batch: ollama/llama3.1 has no batch interface"):
+        ModelReader(Settings(llm=LLMSettings(model="ollama/llama3.1", batch=True)), Table(tmp_path))
+
+
+@pytest.mark.whole
+def test_a_command_that_is_killed_while_it_waits_for_batches_sends_nothing_twice(tmp_path: Path) -> None:
+    server = OpenAIBatchServer(none_tested, looks=10**6)
+    (tmp_path / "c.csv").write_text("condition\nsmoking cessation\nmigraine\n")
+    asked = [sys.executable, "-m", "willowbark", "screen", "c.csv", "--library", "bundled", "--records", "30"]
+    asked += ["--model", MODEL, "--batch", "--config", "own.toml", "--quiet"]
+    with server.running() as url:
+        (tmp_path / "own.toml").write_text(f'[llm]\nbase_url = "{url}"\n')
+        with subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            assert server.is_waited_for.wait(60)
+            process.kill()
+        server.looks = 0
+        done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(server.batches) == 2
+    assert [body for body in server.single.bodies if lines(body)] == []
+    assert "records read by a model: openai/gpt-4.1-mini" in done.stdout
+
+
+@pytest.mark.whole
+def test_on_ray_a_model_reads_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    with OpenAIServer(none_tested, takes_bounds=True).running() as url:
+        screened(tmp_path / "here", settings(url))
+        screened(tmp_path / "ray", settings(url), "ray")
+    assert results(tmp_path / "here") == results(tmp_path / "ray")
+
+
+def test_answers_that_are_cut_or_refused_go_back_once(tmp_path: Path) -> None:
+    def lying(body: Body) -> str | Response:
+        said = json.loads(none_tested(body)) if lines(body) else {}
+        for each in said.get("readings", ()):
+            each.update(quote="It cured everybody.", kind="efficacy", effect="better", role="tested")
+        return json.dumps(said) if said else none_tested(body)
+
+    server = OpenAIServer(lying, takes_bounds=True)
+    with server.running() as url:
+        done, _ = screened(tmp_path, settings(url))
+        sent = len(server.bodies)
+        screened(tmp_path, settings(url))
+    assert len(server.bodies) == sent
+    assert any("were rejected" in said for said in done.unread)
+    assert done.cells > 0  # the trained reader's
