@@ -197,7 +197,7 @@ async def ask(  # noqa: PLR0915
                 return refusal
             said = result.content if isinstance(result.content, str) else ""
             given, problem = _read(said, answer_type)
-            problem = check(given) if given is not None else problem
+            problem = check(given) if given is not None and not takes_data else problem  # rules would say the same
             if given is not None and problem is None:
                 return given
             answer.was_too_long = result.finish_reason == "length"
