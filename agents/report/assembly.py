@@ -279,7 +279,7 @@ def limitations(material: Material, held_back: int) -> list[str]:
         "read_in_part": _read_in_part(material),
         "preprints": sum(record.is_preprint for record in pool),
         "without_abstract": sum(not record.has_abstract for record in pool),
-        "trust": trust_summary([material.records[key] for key in rested_on]),
+        "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),

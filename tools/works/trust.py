@@ -173,17 +173,19 @@ def is_unchecked(record: Evidence) -> bool:
     return paper.trust_state == TrustState.UNCHECKED if paper.trust_state else paper.retracted is None
 
 
-def trust_summary(records: Iterable[Evidence]) -> str:
+def trust_summary(records: Iterable[Evidence], *, in_library: bool = False) -> str:
     """Summarise the check in one to three sentences for a report; empty if nothing was checked.
 
     Args:
         records: as returned by `check_trust`.
+        in_library: whether a local library answered in the sources' place, which lacks later notices.
     """
     papers = [paper for record in records if (paper := record.paper) and paper.trust_state]
     if not papers:
         return ""
     unchecked = [paper for paper in papers if paper.trust_state == TrustState.UNCHECKED]
-    sources = [title_of(name) for name in _ASKED if any(name in (paper.trust_checked or ()) for paper in papers)]
+    asked = [title_of(name) for name in _ASKED if any(name in (paper.trust_checked or ()) for paper in papers)]
+    sources = ["the local library alone, which may lack later notices"] if in_library and asked else asked
     counts = {state: sum(paper.trust_state == state for paper in papers) for state in _WORDS}
     flagged = listed([f"{count} {_WORDS[state]}" for state, count in counts.items() if count])
     line = (
