@@ -42,7 +42,7 @@ RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATIO
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
 _AGAINST = {"better": "better than", "no difference": "no difference from", "worse": "worse than"}
-_AGAINST |= {"not inferior": "not inferior to"}
+_AGAINST |= {"as effective": "as effective as"}
 _LABELLED = {"contraindicated": "contraindication on the label"}
 
 
