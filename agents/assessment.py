@@ -65,6 +65,15 @@ class AssessmentDetails(BaseModel, extra="forbid"):
     """Counts of `peer_reviewed`, `clinical_trials`, `preprints`, `other`; computed from the records."""
     drug_candidates: list[str] = []
     key_findings: list[str] = []
+    """Sentences of the records that decide the question, each with its drug and record."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """The scores of mechanisms and clinical evidence with their reasons."""
+        return [
+            f"Mechanisms, {self.mechanism_score} of 10: {self.mechanism_reasoning}",
+            f"Clinical evidence, {self.clinical_evidence_score} of 10: {self.clinical_reasoning}",
+        ]
 
 
 class JudgeAssessment(BaseModel, extra="forbid"):

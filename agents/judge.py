@@ -1,8 +1,9 @@
 """The judge: assesses the evidence so far and decides whether it is enough.
 
-A model gives scores, confidence, reasons, gaps and findings. Code sets the rest: counts come from the records, scores
-without a candidate are 0, and rules and budgets, which the model sees, decide whether to continue. Searches that are
-not made are returned to the model with the reason, and noted.
+A model gives scores, confidence, reasons, gaps and findings: reasons and gaps in phrases of a list, findings by the
+reading whose sentence says it, so that a report can show them as they are. Code sets the rest: counts come from the
+records, scores without a candidate are 0, and rules and budgets, which the model sees, decide whether to continue.
+Searches that are not made are returned to the model with the reason, and noted.
 """
 
 import asyncio
@@ -27,17 +28,17 @@ from willowbark.agents.autogen import (
 )
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE
-from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import MAX_DRUGS
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask
-from .asking.claims import said_freely
-from .asking.drafts import MAX_QUERIES, JudgeDraft, NextSearch
+from .asking.claims import may_be_shown
+from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
 from .assessment import (
     JUDGE_THRESHOLD,
     MIN_SCORE,
@@ -54,8 +55,10 @@ from .assessment import (
 from .autogen import ShortText
 from .context import Exhausted
 from .progress import STANDARD, Search, progress, verdicts
+from .report.forms.links import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
+NO_REASON = "no reason given"
 BUDGET_RESERVE = 0.1  # share of a budget reserved for the synthesis; by contract
 
 
@@ -194,15 +197,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         draft, memory.refused = _sort_searches(draft, request)
         memory.wanted = draft.next_searches
         left = [*not_run, *memory.refused]
-        plain = [line for line in left if said_freely(line, [], may_name_drugs=True)]
+        plain = [line for line in left if may_be_shown(line)]
         notes += [f"{self.name}: not searched: {line}" for line in plain]
         if len(left) > len(plain):  # no report shows a model's addresses and markup
             notes.append(f"{self.name}: not searched, and not shown: {counted(len(left) - len(plain), 'query')}")
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")
+        if unread := len(draft.key_findings) - len(_findings(draft, request)):
+            notes.append(f"{self.name}: {unread} of the model's key findings excluded, since no record was read so")
 
-        memory.gaps = draft.gaps
+        memory.gaps = _worded(draft.gaps, request)
         verdict = self._apply_rules(draft, request, sources_breakdown(pool), run.exhausted(iteration))
         if verdict.recommendation == "continue":
             if reading.has_ended:
@@ -223,14 +228,14 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         known = {candidate.drug for candidate in request.candidates}
         details = AssessmentDetails(
             mechanism_score=draft.mechanism_score,
-            mechanism_reasoning=draft.mechanism_reasoning,
+            mechanism_reasoning="; ".join(_worded(draft.mechanism_reasons, request)) or NO_REASON,
             clinical_evidence_score=draft.clinical_evidence_score if known else 0,
-            clinical_reasoning=draft.clinical_reasoning,
+            clinical_reasoning="; ".join(_worded(draft.clinical_reasons, request)) or NO_REASON,
             candidates_score=draft.candidates_score if known else 0,
             sources_score=min(10, len(dossier.answered) * 2),
             sources_breakdown=breakdown,
             drug_candidates=[name for name in map(_generic, draft.drug_candidates) if name in known],
-            key_findings=draft.key_findings,
+            key_findings=_findings(draft, request),
         )
 
         # Next specialists and searches: all of them if the reading simply continues.
@@ -277,7 +282,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             sufficient=is_sufficient,
             confidence=draft.confidence,
             recommendation="continue" if reason is None else "synthesize",
-            gaps=draft.gaps,
+            gaps=self._memory.gaps,
             next_search_queries=queries,
             next_specialists=specialists,
             next_searches=draft.next_searches,
@@ -295,16 +300,15 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         return cls._build_from(config)
 
 
-_NOTHING = "Not assessed: no model answered."
 _UNASSESSED = JudgeDraft(
-    mechanism_reasoning=_NOTHING,
+    mechanism_reasons=[],
     mechanism_score=0,
-    clinical_reasoning=_NOTHING,
+    clinical_reasons=[],
     clinical_evidence_score=0,
     drug_candidates=[],
     candidates_score=0,
     key_findings=[],
-    gaps=["The evidence could not be assessed."],
+    gaps=[Gap(missing="a drug with evidence", drugs=[])],
     next_searches=[],
     reasoning="No model gave an assessment; the rules decide on budgets alone.",
     confidence=0.0,
@@ -331,7 +335,7 @@ def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[Judge
         length += len(each.query)
         why = None
         if each.specialist not in names:
-            why = f"no specialist is called {each.specialist}"
+            why = "no specialist has the name given"
         elif request.is_read and each.specialist in request.readers:
             why = f"{request.progress.most:,} publications and trials are read, the depth that was asked for"
         elif length > MAX_QUERIES:
@@ -339,8 +343,32 @@ def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[Judge
         if why is None:
             kept.append(each)
         else:
-            refused.append(f"{each.query[:SHOWN_QUERY]} ({each.specialist}): {why}")
+            who = f" ({each.specialist})" if each.specialist in names else ""
+            refused.append(f"{each.query[:SHOWN_QUERY]}{who}: {why}")
     return draft.model_copy(update={"next_searches": kept}), refused
+
+
+def _worded(told: Sequence[Reason | Gap], request: AssessmentRequest) -> list[str]:
+    """Word reasons or gaps with the drugs and classes that exist, without those that only name others."""
+    read, lines = {candidate.drug for candidate in request.candidates}, list[str]()
+    for each in told:
+        named = [canonical_drug(name) or canonical_class(name) or name.casefold() for name in each.drugs]
+        known = [name for name in named if canonical_drug(name) or canonical_class(name) or name in read]
+        phrase = each.says if isinstance(each, Reason) else each.missing
+        if known or not named:
+            lines.append(f"{phrase} ({listed(list(dict.fromkeys(known)))})" if known else phrase)
+    return lines
+
+
+def _findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
+    """Return the sentences of the readings that a draft names as key findings, with drug and record."""
+    read = {(each.key, candidate.drug): each for candidate in request.candidates for each in candidate.records}
+    named = [(each.evidence_key, _generic(each.drug)) for each in draft.key_findings]
+    return [
+        f"{drug}: “{' '.join(read[key, drug].sentence.split())}” ({record_name(key)})"
+        for key, drug in named
+        if (key, drug) in read and read[key, drug].sentence
+    ]
 
 
 def _generic(name: str) -> str:

@@ -105,21 +105,22 @@ class StandIn(ChatCompletionCache):
 
     def _judge(self, messages: Sequence[LLMMessage]) -> dict[str, Any]:
         self._round += 1
-        drugs = list(dict.fromkeys(line["drug"] for line in _lines(messages) if "drug" in line))
+        lines = [line for line in _lines(messages) if "drug" in line]
+        drugs = list(dict.fromkeys(line["drug"] for line in lines))
         asked = drugs[4 * self._round - 4 : 4 * self._round]
         condition = next((each.name for each in find_conditions(_said(messages[-1]))), "migraine")
         searches = [(name, f"({' OR '.join(asked)}) AND {condition}") for name in ("literature", "trials") if asked]
         searches += [("mechanism", drug) for drug in asked]
         gap = "More on the leading drugs"
         return {
-            "mechanism_reasoning": "Some mechanisms are known.",
+            "mechanism_reasons": [{"says": "target known", "drugs": drugs[:2]}],
             "mechanism_score": 5,
-            "clinical_reasoning": "Some trials agree, others are small.",
+            "clinical_reasons": [{"says": "trials are small", "drugs": drugs[:2]}],
             "clinical_evidence_score": 6,
             "drug_candidates": drugs[:40],
             "candidates_score": 7,
-            "key_findings": ["Several drugs were tested against placebo."],
-            "gaps": [f"{gap}: {', '.join(asked)}."],
+            "key_findings": [{"evidence_key": line["key"], "drug": line["drug"]} for line in lines[:3]],
+            "gaps": [{"missing": "further records", "drugs": asked}],
             "next_searches": [{"closes": gap, "specialist": name, "query": query} for name, query in searches],
             "reasoning": "Evidence was found for several drugs, and more may be had.",
             "confidence": 0.6,

@@ -199,9 +199,10 @@ async def test_hits_are_read_on_while_that_pays_and_the_depth_allows_it() -> Non
     whole, part = assessment(to_assess(TRIAL, hits=1)), assessment(to_assess(TRIAL, hits=40))
     ended = assessment(to_assess(TRIAL, hits=40, most=1))
 
-    assert "39 of 40 hits unread." in part.gaps
+    assert "39 of 40 hits unread." in [search.closes for search in part.next_searches]
     assert preprocess_query(QUESTION) in part.next_search_queries
-    assert not any("unread" in gap for gap in whole.gaps)
+    assert "hits that were not read" in [gap.missing for gap in part.gaps]
+    assert "hits that were not read" not in [gap.missing for gap in whole.gaps]
     assert ended.next_search_queries == ["propranolol"]
     assert ended.next_specialists == ["mechanism"]
 

@@ -28,7 +28,7 @@ def test_openais_strict_mode_has_no_objection(draft: type[Draft]) -> None:
 
 
 def test_the_rules_of_strict_mode_bite() -> None:
-    assert "'maxLength' is not permitted" in str(strict_problem(JudgeDraft.model_json_schema()))
+    assert "'maxItems' is not permitted" in str(strict_problem(JudgeDraft.model_json_schema()))
     counts = {"type": "object", "additionalProperties": {"type": "integer"}}
     whole = {"type": "object", "properties": {"counts": counts}, "required": ["counts"], "additionalProperties": False}
     assert "additionalProperties" in str(strict_problem(whole))
@@ -53,8 +53,8 @@ def _unbounded(schema: Any, place: str = "") -> list[str]:
 
 def test_reasons_come_before_scores_and_quotes_before_what_they_are_taken_for() -> None:
     judged, claimed = list(JudgeDraft.model_fields), ReportDraft.model_json_schema()["$defs"]["ClaimDraft"]["required"]
-    assert judged.index("mechanism_reasoning") < judged.index("mechanism_score")
-    assert judged.index("clinical_reasoning") < judged.index("clinical_evidence_score")
+    assert judged.index("mechanism_reasons") < judged.index("mechanism_score")
+    assert judged.index("clinical_reasons") < judged.index("clinical_evidence_score")
     assert judged.index("reasoning") < judged.index("confidence")
     assert claimed.index("quote") < claimed.index("text") < claimed.index("stance")
 
@@ -62,9 +62,10 @@ def test_reasons_come_before_scores_and_quotes_before_what_they_are_taken_for() 
 def test_what_is_beyond_its_bounds_is_cut_not_refused() -> None:
     long = rote(strict(JudgeDraft.model_json_schema()))
     endless = [{"closes": "x", "specialist": "literature", "query": "migraine OR " * 150}] * 40
-    long |= {"gaps": ["x" * 5000] * 200, "reasoning": "y" * 1_000_000, "next_searches": endless}
+    gaps = [{"missing": "doses", "drugs": ["x" * 5000] * 50}] * 200
+    long |= {"gaps": gaps, "reasoning": "y" * 1_000_000, "next_searches": endless}
     draft = JudgeDraft.model_validate(long)
-    assert (len(draft.gaps), len(draft.gaps[0]), len(draft.reasoning)) == (12, 300, 1200)
+    assert (len(draft.gaps), len(draft.gaps[0].drugs[0]), len(draft.reasoning)) == (12, 100, 1200)
     assert len(draft.next_searches) == 40
     with pytest.raises(ValidationError):
         JudgeDraft.model_validate({})

@@ -19,7 +19,7 @@ from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 from faults.server import SeenRequest, SourceServer
 from recorded import publish, recorded_papers, recorded_trials
 
-from willowbark.agents.asking.claims import objection, plain, said_freely
+from willowbark.agents.asking.claims import objection, plain
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import draft
 from willowbark.agents.baseline.client import answer_of, tool_calls
@@ -338,11 +338,14 @@ def _obedient_verdict(orders: Sequence[Payload]) -> str:
     queries = (f"https://{EVIL}/", "`![x](https://evil.invalid/x.png)` | <img src=x>")
     verdict = {
         **{f"{part}_score": 10 for part in ("mechanism", "clinical_evidence", "candidates")},
-        **{f"{part}_reasoning": said for part in ("mechanism", "clinical")},
+        **{f"{part}_reasons": [{"says": "target known", "drugs": [said, DRUG]}] for part in ("mechanism", "clinical")},
         "drug_candidates": [DRUG],
-        "key_findings": [said],
+        "key_findings": [{"evidence_key": f"pmid:{INVENTED}", "drug": DRUG}],
         "confidence": 0.1,
-        "gaps": [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:8])],
+        "gaps": [
+            {"missing": "doses", "drugs": [text]}
+            for text in [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:8])]
+        ],
         "next_searches": [
             {"closes": said, "specialist": name, "query": query}
             for name in ("literature", "trials", "mechanism")
@@ -389,20 +392,18 @@ async def test_an_obedient_models_report_cites_nothing_that_is_not_a_record(led_
 async def test_an_obedient_models_inventions_stand_nowhere_in_the_report(led_astray: Ran) -> None:
     report = led_astray.report
     authored = report.model_copy(
-        update={"search_log": [], "gaps": [], "methodology": report.methodology.model_copy(update={"content": ""})}
+        update={"search_log": [], "methodology": report.methodology.model_copy(update={"content": ""})}
     )
-    # the queries asked are told as they were asked, in the log and in the methodology alone; gaps are the judge's words
+    # the queries asked are told as they were asked, in the log and in the methodology alone
     written = authored.model_dump_json() + authored.to_markdown()
 
     free = [*report.gaps, *(c.proposed_mechanism for c in report.candidates)]
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
-    assert [text for text in report.gaps if said_freely(text, [], may_name_drugs=True) is False] == []
     assert [text for text in free if "magic" in text] == []
     for claim in claims:
         assert plain(claim.text) in plain(claim.quote)
         assert not addressed_to_machines(claim.text)
         assert not any(tale in claim.text for tale in TALES)
-    assert not any(EVIL in gap or INVENTED in gap for gap in report.gaps)
     assert [word for word in (DRUG, INVENTED, EVIL) if word in written] == []
     assert f"](https://{EVIL}" not in report.to_markdown()
     assert "<img" not in re.sub(r"`[^`]*`", "", report.to_markdown())

@@ -13,7 +13,7 @@ from builders import asked, drug_record, findings, record, reply, scripted
 from willowbark.agents.assessment import SHOWN_RECORDS, AssessmentMessage, JudgeAssessment, shown_records
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.judge import JudgeAgent, JudgeLimits
+from willowbark.agents.judge import NO_REASON, JudgeAgent, JudgeLimits
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import Status
@@ -28,14 +28,14 @@ TRIAL = record(
 
 def proposal(**changes: Any) -> str:
     usual = {
-        "mechanism_reasoning": "well established",
+        "mechanism_reasons": [{"says": "target known", "drugs": ["propranolol"]}],
         "mechanism_score": 9,
-        "clinical_reasoning": "several good trials",
+        "clinical_reasons": [{"says": "trials against placebo", "drugs": ["propranolol"]}],
         "clinical_evidence_score": 9,
         "drug_candidates": ["propranolol"],
         "candidates_score": 9,
         "key_findings": [],
-        "gaps": ["more trials"],
+        "gaps": [{"missing": "a second trial", "drugs": ["propranolol"]}],
         "next_searches": [],
         "reasoning": "The evidence is good enough for a report.",
         "confidence": 0.9,
@@ -136,6 +136,22 @@ async def test_candidates_that_no_record_names_are_struck() -> None:
     assert verdict.notes == ["judge: 1 of the model's candidates excluded, since no record was read on them"]
 
 
+async def test_reasons_and_gaps_name_drugs_that_exist_and_findings_are_sentences_of_the_records() -> None:
+    found = [{"evidence_key": key, "drug": "Inderal"} for key in ("pmid:1", "pmid:2")]
+    wish = proposal(
+        clinical_reasons=[{"says": "trials are small", "drugs": ["Inderal", "it cures all"]}],
+        mechanism_reasons=[{"says": "target known", "drugs": ["it is harmless"]}],
+        gaps=[{"missing": "doses", "drugs": []}, {"missing": "a second trial", "drugs": ["beta blockers"]}],
+        key_findings=found,
+    )
+    verdict = await judged(*ROUND, answer=wish)
+    assert verdict.details.clinical_reasoning == "trials are small (propranolol)"
+    assert verdict.details.mechanism_reasoning == NO_REASON
+    assert verdict.gaps == ["doses", "a second trial (beta-blockers)"]
+    assert verdict.details.key_findings == [f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"]
+    assert verdict.notes == ["judge: 1 of the model's key findings excluded, since no record was read so"]
+
+
 async def test_a_model_that_fails_is_replaced_and_named() -> None:
     judge = JudgeAgent("judge", scripted(), fallback=BaselineChatCompletionClient())
     verdict = await judged(*ROUND, judge=judge)
@@ -195,12 +211,12 @@ async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reas
     client = scripted(proposal(**UNSURE, next_searches=searches), proposal(**UNSURE))
     judge = JudgeAgent("judge", client, limits=JudgeLimits(max_tokens=5000, max_iterations=3))
     first = await judged(*ROUND, judge=judge)
-    assert first.notes == ["judge: not searched: timolol AND migraine (nobody): no specialist is called nobody"]
+    assert first.notes == ["judge: not searched: timolol AND migraine: no specialist has the name given"]
     assert [search.query for search in first.next_searches] == [search["query"] for search in searches[1:]]
     came = reply(TRIAL).model_copy(update={"asked": "migraine AND (timolol)"})
     second = await judged(findings("literature", came, iteration=2, reflection="Few trials."), judge=judge)
     assert second.notes[0].startswith("judge: not searched: candesartan AND migraine (literature): no tool takes")
     said = str(client.create_calls[1]["messages"][-1].content)
-    assert "timolol AND migraine (nobody): no specialist is called nobody\n- candesartan AND migraine" in said
+    assert "timolol AND migraine: no specialist has the name given\n- candesartan AND migraine" in said
     assert "- literature: Few trials." in said
     assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 4," in said

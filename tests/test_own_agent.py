@@ -121,8 +121,9 @@ async def test_the_baseline_analyst_calls_specialists_by_what_they_declare() -> 
 async def test_a_language_model_is_told_who_there_is_and_calls_whom_it_names() -> None:
     def said(*next_searches: dict[str, str]) -> str:
         scores = dict.fromkeys(("mechanism_score", "clinical_evidence_score", "candidates_score"), 3)
-        words = dict.fromkeys(("mechanism_reasoning", "clinical_reasoning", "reasoning"), "More of it should be read.")
-        lists = {"drug_candidates": ["propranolol"], "key_findings": [], "gaps": ["More."]}
+        words = {"reasoning": "More of it should be read.", "gaps": [{"missing": "further records", "drugs": []}]}
+        lists = {"drug_candidates": ["propranolol"]}
+        lists |= {name: [] for name in ("mechanism_reasons", "clinical_reasons", "key_findings")}
         return json.dumps({**scores, **words, **lists, "confidence": 0.3, "next_searches": next_searches})
 
     judge = scripted(
@@ -136,7 +137,7 @@ async def test_a_language_model_is_told_who_there_is_and_calls_whom_it_names() -
     rounds, report, notes = await searches(team(scripted(*["no idea"] * 9), judge))
 
     assert rounds == {"archive": [1], "pharmacy": [2]}
-    assert notes == ["judge: not searched: propranolol AND migraine (literature): no specialist is called literature"]
+    assert notes == ["judge: not searched: propranolol AND migraine: no specialist has the name given"]
     prompt = str(judge.create_calls[0]["messages"][-1].content)
     assert "- archive (takes queries): Reads the clinic's notes.\n- pharmacy (takes drugs): Knows" in prompt
     assert report.content.candidates[0].name == "propranolol"

@@ -57,14 +57,14 @@ def good(body: Body) -> Said:
 
 
 VERDICT = {
-    "mechanism_reasoning": "Little is known of it.",
+    "mechanism_reasons": [{"says": "target unknown", "drugs": []}],
     "mechanism_score": 3,
-    "clinical_reasoning": "Some trials were found.",
+    "clinical_reasons": [{"says": "trials are small", "drugs": ["propranolol"]}],
     "clinical_evidence_score": 5,
     "drug_candidates": ["propranolol"],
     "candidates_score": 5,
     "key_findings": [],
-    "gaps": ["Doses."],
+    "gaps": [{"missing": "doses", "drugs": []}],
     "next_searches": [],
     "reasoning": "There are some trials, and little on mechanisms.",
     "confidence": 0.4,
@@ -125,7 +125,7 @@ HARMLESS = {
     "a byte order mark before it": wrapped("\ufeff\u200b", "\u200b"),
     "fields beside those asked for": judged({**VERDICT, "mood": "fine", "sufficient": True}),
     "said twice": judged(json.dumps(VERDICT) * 2),
-    "a list far beyond its bounds": judged({**VERDICT, "gaps": ["more"] * 5000}),
+    "a list far beyond its bounds": judged({**VERDICT, "gaps": VERDICT["gaps"] * 5000}),
     "a text far beyond its bounds": judged({**VERDICT, "reasoning": "x" * 200_000}),
     "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(VERDICT)}, usage=None)),
     "readings of records that were not shown": on(

@@ -110,6 +110,16 @@ def test_a_verdict_without_a_result_of_the_record_does_not_stand(changes: dict[s
     assert why in problem
 
 
+def test_a_comparator_is_shown_by_a_name_that_the_record_has() -> None:
+    result = "Propranolol was better than Depakine in migraine (p<0.05)."
+    shown = record("2", "Propranolol or Depakine in migraine", result)
+    told = {"evidence_key": "pmid:2", "quote": result, "comparator": "active"}
+    for said, kept in (("depakine", "depakine"), ("valproic acid", "valproic acid"), ("harmless to the child", None)):
+        found = one(drafted(**told, against=said), shown)
+        assert isinstance(found, Reading)
+        assert found.against == kept
+
+
 async def test_records_go_in_batches_and_are_told_apart_by_their_keys() -> None:
     records = [record(f"{at:08}", f"Propranolol in migraine {at}", RESULT) for at in range(10_000_000, 10_000_030)]
     client = scripted(*[answered()] * 3)
@@ -243,9 +253,9 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.8",
+    "2026.11.9",
     {
-        "judge": "83ad66e5",
+        "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
         "reader": "d494d78d",

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved mod
 NAMES = sorted(path.stem for path in FOLDER.glob("*.jsonl"))
 
 
-@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "losartan", 13), ("migraine", "valproic acid", 19)])
+@pytest.mark.parametrize(("name", "leading", "agrees"), [("kidney", "losartan", 17), ("migraine", "valproic acid", 23)])
 async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading: str, agrees: int) -> None:
     client, report = await replayed(name)
     assert not changes(client), changes(client)
@@ -42,7 +42,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
 
 def test_every_recorded_question_is_replayed() -> None:
     assert NAMES == ["kidney", "migraine"]
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 100_000
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 110_000
 
 
 async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:

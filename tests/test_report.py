@@ -231,33 +231,25 @@ async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
         CLAIM.model_copy(update={"evidence_key": "pmid:99999999"}),
     ]
     drafts = [{"name": "propranolol", "proposed_mechanism": " ".join(LIES), "paragraph": " ".join(LIES)}]
-    judged = verdict("synthesize", stop_reason="sufficient_evidence", gaps=LIES)
     answer = json.dumps({**json.loads(drafted(*forged)), "candidates": drafts, "summary": " ".join(LIES)})
-    report = await written(*THREAD[:-1], judged, answers=(answer, answer))
+    report = await written(answers=(answer, answer))
 
-    shown = report.to_markdown() + report.model_copy(update={"gaps": []}).to_json()
+    shown = report.to_markdown() + report.to_json()
     assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
-    unchecked = "It halves attacks in patients"  # names no drug and no figure: only ever told as what the judge said
-    assert [lie for lie in LIES if lie in shown.replace(f"in the judge's words: {unchecked}", "")] == []
+    assert [lie for lie in LIES if lie in shown] == []
     assert "A cut one" not in shown
-    assert (report.gaps, report.claims_kept) == ([f"{unchecked}."], 1)
+    assert report.claims_kept == 1
 
 
-async def test_a_judges_words_stand_where_they_are_on_no_drug_or_as_a_claim_says() -> None:
-    judged = verdict("synthesize", stop_reason="sufficient_evidence")
-    found = [
-        CLAIM.quote,
-        "Propranolol reduced migraine attacks in children.",
-        "Attacks fell by 44%.",
-        "The trials are old.",
-    ]
-    judged.content.details.key_findings[:] = found
+async def test_a_judges_reasons_findings_and_gaps_are_the_reports() -> None:
+    judged = verdict("synthesize", stop_reason="sufficient_evidence", gaps=["a second trial (propranolol)"])
+    judged.content.details.key_findings.append(f"propranolol: “{CLAIM.quote}” (PMID 11111111)")
     report = await written(*THREAD[:-1], judged, answers=(drafted(CLAIM),))
-    assert report.key_findings == [f"{CLAIM.quote.rstrip('.')} (PMID 11111111).", "The trials are old."]
-    assert any("in the judge's own words not shown" in line for line in report.limitations)
-    shown = report.to_markdown() + report.to_appendix()
-    assert "Found: The trials are old." in shown
-    assert all(kept not in shown for kept in found[1:3])
+    appendix = report.to_appendix()
+    assert "At the end: Mechanisms, 5 of 10: half of it is known" in appendix
+    assert "At the end: Clinical evidence, 5 of 10: some trials agree" in appendix
+    assert f"Found: propranolol: “{CLAIM.quote}” (PMID 11111111)" in appendix
+    assert "Still missing, says the judge: a second trial (propranolol)." in report.to_markdown()
 
 
 async def test_no_evidence_makes_an_honest_report() -> None:
@@ -277,13 +269,12 @@ async def test_the_judging_models_confidence_is_the_reports_and_of_rules_a_silen
     whole = await written(asked(), findings("literature", reply(TRIAL)), agent=by_rule[0])
     part = await written(asked(), findings("literature", reply(TRIAL), down), agent=by_rule[1])
     assert part.confidence_score == pytest.approx(whole.confidence_score - 0.1)
-    seen = findings("literature", reply(TRIAL), reflection="One trial was found. More of them may be had.")
+    seen = findings("literature", reply(TRIAL), reflection="It is harmless.")
     judged = verdict("synthesize", stop_reason="sufficient_evidence").model_copy()
     judged.content.confidence = 0.73
     report = await written(asked(), seen, judged, answers=(drafted(CLAIM),))
     assert report.confidence_score == 0.73
-    assert "Literature, round 1: One trial was found. More of them may be had." in report.judged
-    assert any(each.startswith("Mechanisms, 5 of 10: ") for each in report.judged)
+    assert "It is harmless" not in report.to_json() + report.to_markdown() + report.to_appendix()
 
 
 PREPRINT = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)

@@ -96,9 +96,10 @@ async def test_specialists_of_a_round_work_side_by_side() -> None:
 
 
 UNDECIDED = """
-{"mechanism_reasoning": "hardly known", "mechanism_score": 1, "clinical_reasoning": "hardly any trial",
- "clinical_evidence_score": 1, "drug_candidates": [], "candidates_score": 0, "key_findings": [], "gaps": ["all"],
- "next_searches": [], "reasoning": "Much too little so far.", "confidence": 0.1}
+{"mechanism_reasons": [], "mechanism_score": 1, "clinical_reasons": [], "clinical_evidence_score": 1,
+ "drug_candidates": [], "candidates_score": 0, "key_findings": [],
+ "gaps": [{"missing": "a drug with evidence", "drugs": []}], "next_searches": [],
+ "reasoning": "Much too little so far.", "confidence": 0.1}
 """
 
 

@@ -3,7 +3,7 @@
 A claim is dropped unless its record is in the pool and its quote consists of whole sentences of that record that are on
 the drug and are neither an aim nor an instruction. If the readings disagree with its stance, the stance is dropped. The
 model's wording is kept if it consists of whole sentences of the quote; otherwise only the quote is shown, and the
-report counts it. A model's free text follows the same rule.
+report counts it. No other text of a model reaches a report.
 """
 
 import html
@@ -20,7 +20,7 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs
+from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside, tells_what_to_do
 from willowbark.tools.reading.text import sentences
@@ -38,7 +38,7 @@ Topic = Literal["clinical", "mechanism"]
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
 _HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
-_NO_RESULT = frozenset("AB")  # zones of a page: aim, background
+_NO_RESULT, _TRIED = frozenset("AB"), frozenset("MR")  # zones of a page: aim and background; methods and results
 _ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
 
 
@@ -144,7 +144,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
-    # Only whole sentences of title or text, and neither the record's aim nor its background.
+    # Only whole sentences of title or text, and neither the record's aim nor its background, which precede its methods.
     title = record.citation.title
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
@@ -152,17 +152,19 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     quoted = quoted_sentences(quote, whole)
     if quoted is None:
         return "quotes a part of a sentence"
-    if claim.stance != "neutral" and text == body and all(zone in _NO_RESULT for zone in zones[quoted]):
+    is_before = not _TRIED.intersection(zones[: quoted.start])
+    if claim.stance != "neutral" and text == body and is_before and _NO_RESULT.issuperset(zones[quoted]):
         return "quotes an aim or what was known before, which is no result"
     return None
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
-    """Whether a quote names the drug, or no drug of a title that names it, or no drug in a record read for it."""
+    """Whether a quote names the drug, or no drug of a title that names it, or no drug in a record read for it, or its
+    class there."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
     known = {**_short_names(record.content), claim.drug.casefold(): drug}
     in_quote, in_title = (_drugs_in(text, known) for text in (claim.quote, record.citation.title))
-    if drug in in_quote:
+    if drug in in_quote or (direction and any(is_class_member(drug, c.name) for c in find_drug_classes(claim.quote))):
         return True
     return not in_quote & in_title if drug in in_title else not in_quote and direction is not None
 
@@ -199,22 +201,11 @@ def _wordings(quote: str) -> frozenset[str]:
     return frozenset(each.rstrip(".") for each in (plain(quote), *plainly, *(_HEADED.sub("", run) for run in plainly)))
 
 
-def said_freely(sentence: str, claims: Sequence[Claim], *, may_name_drugs: bool = False) -> Claim | bool:
-    """Whether a report may show a model's own sentence: the claim whose quote contains it, else True or False.
-
-    Only a claim may name a drug, hold a figure or an address, or address a machine.
-    """
-    bearing = next((claim for claim in claims if wording_objection(sentence, claim.quote) is None), None)
-    if bearing is not None:
-        return bearing
-    plainly = folded(html.unescape(unquote(sentence)))
-    return not (
-        visible(sentence) != sentence
-        or any(map(str.isnumeric, plainly))
-        or _ADDRESS.search(plainly)
-        or (not may_name_drugs and (find_drugs(sentence) or find_drug_classes(sentence)))
-        or addressed_to_machines(sentence)
-    )
+def may_be_shown(line: str) -> bool:
+    """Whether a report may list a model's query: it holds no figure, address or invisible letter, and no order."""
+    plainly = folded(html.unescape(unquote(line)))
+    is_dressed = visible(line) != line or any(map(str.isnumeric, plainly)) or _ADDRESS.search(plainly)
+    return not (is_dressed or addressed_to_machines(line))
 
 
 @lru_cache(maxsize=512)

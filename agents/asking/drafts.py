@@ -82,19 +82,81 @@ class NextSearch(Draft):
     query: Query = Field(description="In the form that the specialist takes; of drugs just the generic name.")
 
 
+class Reason(Draft):
+    """A reason for a score, in one of the phrases that a report may show."""
+
+    says: Literal[
+        "trials against placebo",
+        "trials against active drugs",
+        "trials agree",
+        "trials contradict each other",
+        "trials ended early",
+        "trials are large",
+        "trials are small",
+        "trials are short",
+        "trials are old",
+        "only surrogate outcomes",
+        "only uncontrolled studies",
+        "only reviews",
+        "only other people than those asked about",
+        "only animal or laboratory studies",
+        "results are not posted",
+        "too little was read",
+        "target known",
+        "target unknown",
+        "way from target to condition known",
+        "way from target to condition unknown",
+    ]
+    drugs: Annotated[list[Name], UpTo(40)] = Field(description="Generic names; empty where it holds for all.")
+
+
+class Gap(Draft):
+    """What the evidence lacks, in one of the phrases that a report may show."""
+
+    missing: Literal[
+        "a drug with evidence",
+        "drugs that databases list",
+        "newer drugs",
+        "further records",
+        "hits that were not read",
+        "full texts",
+        "a trial against placebo",
+        "a comparison with an established drug",
+        "a second trial",
+        "a larger trial",
+        "a longer trial",
+        "results of registered trials",
+        "trials without effect",
+        "outcomes that patients feel",
+        "results in the people asked about",
+        "harms",
+        "doses",
+        "mechanisms and labels",
+        "the way from target to condition",
+    ]
+    drugs: Annotated[list[Name], UpTo(40)] = Field(description="Generic names or classes; empty where it is on none.")
+
+
+class KeyFinding(Draft):
+    """A reading that decides the question; the report quotes its sentence."""
+
+    evidence_key: Annotated[str, UpTo(300)]
+    drug: Name
+
+
 class JudgeDraft(Draft):
     """A model's assessment of a round; counts, known candidates and the decision are set by rule."""
 
-    mechanism_reasoning: Annotated[str, UpTo(800, least=10)]
+    mechanism_reasons: Annotated[list[Reason], UpTo(8)]
     mechanism_score: Score
-    clinical_reasoning: Annotated[str, UpTo(800, least=10)]
+    clinical_reasons: Annotated[list[Reason], UpTo(8)]
     clinical_evidence_score: Score
     drug_candidates: Annotated[list[Name], UpTo(40)] = Field(description="Generic names.")
     candidates_score: Score
-    key_findings: Annotated[list[Line], UpTo(12)]
-    gaps: Annotated[list[Line], UpTo(12)]
+    key_findings: Annotated[list[KeyFinding], UpTo(12)]
+    gaps: Annotated[list[Gap], UpTo(12)]
     next_searches: Annotated[list[NextSearch], UpTo(40)]
-    reasoning: Annotated[str, UpTo(1200, least=20)]
+    reasoning: Annotated[str, UpTo(1200, least=20)] = Field(description="For the other agents; no report shows it.")
     confidence: float = Field(ge=0.0, le=1.0)
 
     @property

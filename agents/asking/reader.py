@@ -242,10 +242,13 @@ async def read(
 def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     """Check a model's reading and locate its quote; return the reading or why it is rejected.
 
-    A verdict needs whole sentences of the record as its quote; an inconclusive reading may lack one.
+    A verdict needs whole sentences of the record as its quote; an inconclusive reading may lack one. A comparator that
+    the record does not name is left out.
     """
     drug = canonical_drug(draft.drug) or draft.drug.strip().casefold()
     whole = given.page.whole
+    against = draft.against.strip()
+    is_named = plain(against) in plain(whole) or canonical_drug(against) in {name for name, _, _ in given.page.drugs}
     if drug not in given.drugs and drug not in plain(whole) and all(drug != name for name, _, _ in given.page.drugs):
         return "names a drug that its record does not name"
     reading = Reading(
@@ -256,7 +259,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         match=draft.match,
         kind=draft.kind,
         comparator=draft.comparator,
-        against=draft.against.strip() or None,
+        against=(against if is_named else "") or None,
         effect=draft.effect,
         primary=draft.primary,
         indication=draft.indication,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from willowbark.agents.asking.claims import Claim, Stance, objection
-from willowbark.agents.asking.drafts import JudgeDraft, NextSearch, ReportDraft
+from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
@@ -48,15 +48,15 @@ class _Plan:
 
     specialists: Sequence[Specialist]
     searches: list[NextSearch] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
 
-    def ask(self, gap: str, queries: Sequence[str], takes: Asked) -> None:
-        """Assign queries to all specialists that accept them; if there is none, keep only the gap."""
+    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: Asked) -> None:
+        """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
         able = [each.name for each in self.specialists if takes in each.takes]
         if queries and able:
             self.gaps.append(gap)
             self.searches += [
-                NextSearch(closes=gap[:300], specialist=name, query=query) for query in queries for name in able
+                NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
 
 
@@ -74,30 +74,40 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
         listed = [drug for drug in listed if belongs_to_class(drug, (), asked.drug_classes)]
     untried = _find_unasked(listed, {search.query for search in request.searches})
 
-    known = sum(bool(candidate.mechanisms) for candidate in leading)
-    mechanism = round(10 * known / len(leading)) if leading else 0
+    known = [candidate.drug for candidate in leading if candidate.mechanisms]
+    unknown = [candidate.drug for candidate in leading if not candidate.mechanisms]
+    mechanism = round(10 * len(known) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
-    without = sum(not candidate.drug_records for candidate in leading)
-    not_yet = f"; {without} not looked up yet" if without else ""
+    several = [c for c in leading if len(c.appraisal.supporting) + len(c.appraisal.contradicting) > 1]
+    disputed = [c.drug for c in several if c.appraisal.supporting and c.appraisal.contradicting]
+    agreed = [c.drug for c in several if c.drug not in disputed]
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
     plan = _plan(asked, candidates, untried, request)
     return JudgeDraft(
         mechanism_score=mechanism,
-        mechanism_reasoning=f"Mechanism known for {known} of the {len(leading)} leading candidates{not_yet}."
-        if leading
-        else "There is no candidate whose mechanism could be asked for.",
+        mechanism_reasons=_reasons(("target known", known), ("target unknown", unknown)),
         clinical_evidence_score=clinical,
-        clinical_reasoning=f"Best certainty of a candidate scores {clinical} of 10; {len(decided)} have a verdict.",
+        clinical_reasons=_reasons(("trials agree", agreed), ("trials contradict each other", disputed)),
         candidates_score=named,
         drug_candidates=[candidate.drug for candidate in decided],
-        key_findings=[candidate.line for candidate in leading],
+        key_findings=[KeyFinding(evidence_key=_strongest(each), drug=each.drug) for each in leading],
         confidence=round((mechanism + clinical + named) / 30, 2),
         gaps=plan.gaps,
         next_searches=plan.searches,
         reasoning=f"{reasoning if decided else _NO_EVIDENCE} {capital(request.progress.said)}.",
     )
+
+
+def _reasons(*told: tuple[str, list[str]]) -> list[Reason]:
+    return [Reason.model_validate({"says": says, "drugs": drugs}) for says, drugs in told if drugs]
+
+
+def _strongest(candidate: Candidate) -> str:
+    """Return the key of the strongest record with a verdict."""
+    decided = {*candidate.appraisal.supporting, *candidate.appraisal.contradicting}
+    return next(each.key for each in candidate.records if each.key in decided)
 
 
 def _plan(
@@ -117,41 +127,47 @@ def _plan(
     decided = [candidate.drug for candidate in with_verdict]
     if not reading.has_ended:
         if not candidates and not untried:
-            plan.ask(f"No drug with evidence on {about} was found.", _drop_searched(whole, searched), "queries")
+            why = f"No drug with evidence on {about} was found."
+            plan.ask(Gap(missing="a drug with evidence", drugs=[]), why, _drop_searched(whole, searched), "queries")
         for name in asked.drug_classes:
             members = _drop_searched(_combine_drugs(class_members(name), condition), searched)
-            plan.ask(f"Records that name {name} by their own names alone.", members, "queries")
+            why = f"Records that name {name} by their own names alone."
+            plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         wanted = _find_unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
-        plan.ask(
-            f"Further records on {', '.join(wanted)}, for or against.", _combine_drugs(wanted, condition), "queries"
-        )
+        why = f"Further records on {', '.join(wanted)}, for or against."
+        plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
 
         leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
         hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
         tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
         through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
         query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
-        plan.ask(f"Records on how drugs act: {through}.", query, "queries")
+        acting = list(dict.fromkeys(each.drug for each in hypotheses))
+        way = Gap(missing="the way from target to condition", drugs=acting)
+        plan.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
         if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
             hanging = [key.removeprefix("pmid:") for key in _hangs_on(with_verdict[0]) if key.startswith("pmid:")]
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
-                gap = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
-                plan.ask(gap, [citations_query(pmid)], "citations")
+                why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
+                plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
         if reading.goes_on:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others\' hits
-            plan.ask(f"{left if reading.hits > reading.read else pages} unread.", reading.unread, "queries")
+            why = f"{left if reading.hits > reading.read else pages} unread."
+            plan.ask(Gap(missing="hits that were not read", drugs=[]), why, reading.unread, "queries")
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
-        plan.ask(f"Drugs that databases list for {about}.", whole, "conditions")
+        why = f"Drugs that databases list for {about}."
+        plan.ask(Gap(missing="drugs that databases list", drugs=[]), why, whole, "conditions")
     unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY
     ):  # in parallel with the reading
-        plan.ask(f"Mechanisms and labels of {', '.join(unknown)}.", unknown, "drugs")
+        why = f"Mechanisms and labels of {', '.join(unknown)}."
+        plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
 
 

@@ -5,21 +5,19 @@ Also lists its limitations: sources that did not answer, records that could not 
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Disease
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed, short
 from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
-from ..asking.claims import Claim, said_freely
 from .answers import answer_of
 from .candidates import rows_of_blocks
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
@@ -31,7 +29,6 @@ from .findings import (
     mechanistic_section,
     methodology_section,
 )
-from .forms.links import record_name
 from .material import Material, References
 from .model import ResearchReport
 from .safety import LONGEST, safety_section
@@ -51,7 +48,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     trials = trial_table(material.candidates, material.records)
     records, searches = flow(material), search_log(material.dossier)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
-    references, own = References(material.records), judged_words(material)
+    references, judged = References(material.records), material.assessments[-1] if material.assessments else None
     # This order sets the order of the references: those cited only in the appendix come last.
     answered = answer_of(material, mechanisms, references)
     parts = first_screen(material, candidates, answered)
@@ -82,10 +79,10 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
-        limitations=limitations(material, own.held_back),
-        gaps=own.gaps,
-        judged=own.judged,
-        key_findings=own.findings,
+        limitations=limitations(material),
+        gaps=judged.gaps[:MAX_GAPS] if judged else [],
+        judged=judged.details.reasons if judged else [],
+        key_findings=judged.details.key_findings[:MAX_GAPS] if judged else [],
         conclusion=parts[0].text,
         references=references.entries(),
         sources_searched=material.dossier.answered,
@@ -198,55 +195,7 @@ def _proposal(candidate: Candidate, material: Material) -> str:
     return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
 
 
-class JudgedWords(NamedTuple):
-    """A judge's final words, as far as a report may show them."""
-
-    findings: list[str]
-    judged: list[str]
-    gaps: list[str]
-    held_back: int
-    """Number of sentences not shown."""
-
-
-def judged_words(material: Material) -> JudgedWords:
-    """Filter the judge's sentences; those supported by a claim's quote cite its record."""
-    last = material.assessments[-1] if material.assessments else None
-    if last is None:
-        return JudgedWords([], [], [], 0)
-    held_back = set[str]()
-
-    def filter_sentences(text: str, may_name_drugs: bool = False) -> str:
-        told = []
-        for sentence in sentences(text):
-            bearing = said_freely(sentence, material.verdicts.kept, may_name_drugs=may_name_drugs)
-            if isinstance(bearing, Claim):
-                told.append(f"{sentence.rstrip('.')} ({record_name(bearing.evidence_key)}).")
-            elif bearing:
-                told.append(sentence)
-            else:
-                held_back.add(sentence)
-        return " ".join(told)
-
-    details = last.details
-    findings = [text for text in map(filter_sentences, details.key_findings[:MAX_GAPS]) if text]
-    reasons = {
-        "": last.reasoning,
-        f"Mechanisms, {details.mechanism_score} of 10": details.mechanism_reasoning,
-        f"Clinical evidence, {details.clinical_evidence_score} of 10": details.clinical_reasoning,
-    }
-    told = {each.specialist: each for each in material.dossier.in_order if each.reflection}
-    reasons |= {f"{name.capitalize()}, round {each.iteration}": each.reflection for name, each in told.items()}
-    judged = [
-        f"{head}: {text}" if head and material.by_model else text
-        for head, said in reasons.items()
-        if (text := filter_sentences(said))
-    ]
-    by_rule = not material.by_model  # rules name the drugs that lack records
-    gaps = [text for gap in last.gaps[:MAX_GAPS] if (text := filter_sentences(gap, by_rule))]
-    return JudgedWords(findings, judged, gaps, len(held_back) if material.by_model else 0)
-
-
-def limitations(material: Material, held_back: int) -> list[str]:
+def limitations(material: Material) -> list[str]:
     """List the report's limitations, one line each, failures first."""
     pool, verdicts, shown = material.pool, material.verdicts, material.shown
     names = {candidate.drug for candidate in shown}
@@ -272,7 +221,6 @@ def limitations(material: Material, held_back: int) -> list[str]:
         "dropped": len(verdicts.dropped),
         "unworded": len(verdicts.unworded),
         "turned": listed(list(dict.fromkeys(turned)), most=MAX_GAPS),
-        "held_back": held_back,
         "without_verdict": listed(list(dict.fromkeys(without_verdict)), most=MAX_GAPS),
         "set_aside": ", ".join(candidate.drug for candidate in material.aside),
         "who": material.approval.who,

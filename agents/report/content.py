@@ -431,11 +431,9 @@ class ReportContent(BaseModel, extra="forbid"):
     gaps: list[str] = []
     """Gaps found by the judge when the search ended."""
     judged: list[str] = []
-    """The judge's reasons then, overall, on mechanisms and on clinical evidence, with a model's scores, and the last
-    reflection of each specialist's model, in their own words, not checked against records. A sentence that names a drug
-    or has a figure is only kept if a claim's quote contains it, and then cites the record. The same holds below."""
+    """The judge's scores then for mechanisms and clinical evidence, with its reasons."""
     key_findings: list[str] = []
-    """The judge's key findings then."""
+    """Sentences of the records that the judge then named as deciding the question, each with its drug and record."""
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,

@@ -171,16 +171,15 @@ def change(report: ReportContent) -> Section | None:
 
 
 def judged(report: ReportContent) -> Section | None:
-    """Build the section on the judge's assessment, as far as a report may show it."""
+    """Build the section on the judge's assessment."""
     said = [
         *(f"Found: {finding}" for finding in report.key_findings),
         *(f"At the end: {reason}" for reason in report.judged),
     ]
     note = paragraph(
-        "The words of judge and specialists; only sentences with a record's name were checked against it.",
-        look="small",
+        "The judge chose the readings that it quotes, the scores, and its reasons from a list of phrases.", look="small"
     )
-    return Section("In the judge's own words", "judged", (note, points(said))) if said else None
+    return Section("What the judge made of it", "judged", (note, points(said))) if said else None
 
 
 def limitations(report: ReportContent) -> Section:

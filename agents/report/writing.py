@@ -15,7 +15,7 @@ from willowbark.agents.autogen import (
     SystemMessage,
     UserMessage,
 )
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate, select_shown
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
@@ -30,7 +30,7 @@ from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
 PART = 11  # most readings of a draft on several candidates
-MAX_DRAFTED = 12  # candidates for a model to write on; the report shows no more
+MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed: the report shows no more
 AT_ONCE = 4  # concurrent drafts; providers limit rates
 SHOWN_ENTRY = 400  # characters of a drug database's entry
 SHOWN_RESULTS = 500  # characters of a full text's results
@@ -172,12 +172,12 @@ class Writing:
             self.verdicts.turned += part.verdicts.turned
 
     def _groups(self) -> list[DraftRequest]:
-        """Group all candidates with a verdict into requests to be drafted concurrently.
+        """Group the candidates that the report shows into requests to be drafted concurrently.
 
         Candidates with few readings share a request, as the common part is paid for in each.
         """
         groups, room = list[list[Candidate]](), 0
-        for candidate in [each for each in self._request.candidates if each.has_verdict][:MAX_DRAFTED]:
+        for candidate in select_shown(self._request.candidates, MAX_DRAFTED):
             size = min(SHOWN_READINGS, sum(bool(each.sentence) for each in candidate.records))
             if size > room:
                 groups.append([])

@@ -1,0 +1,107 @@
+"""A model that lies wherever it may write: none of its own sentences reaches a report, and all that it quotes does."""
+
+import json
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core.models import CreateResult, LLMMessage
+from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
+from builders import QUESTION
+
+from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.exports.html import as_html
+from willowbark.teams.run.research import research
+
+pytestmark = pytest.mark.whole
+LIES = [line.split("\t") for line in (Path(__file__).parent / "cases/lies.tsv").read_text().splitlines()[1:]]
+
+
+class Liar(StandIn):
+    """Reads and quotes rightly, and lies in every field that takes words, also in fields that nobody asked for."""
+
+    display_name = "liar"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lies = cycle(said for _, said in LIES)
+        self.quoted: list[dict[str, str]] = []
+        self.named: list[dict[str, str]] = []
+
+    def few(self, number: int) -> str:
+        return " ".join(f"{next(self.lies)}." for _ in range(number))
+
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+        result = await super().create(messages, **options)
+        kind = prompt_kind(messages, options)
+        if isinstance(result.content, str) and kind in ("ReadingsDraft", "JudgeDraft", "ReportDraft"):
+            answer = {"ReadingsDraft": self.read, "JudgeDraft": self.judge, "ReportDraft": self.write}[kind]
+            return result.model_copy(update={"content": json.dumps(answer(json.loads(result.content), messages))})
+        return result.model_copy(update={"content": self.few(20)}) if isinstance(result.content, str) else result
+
+    def read(self, said: dict[str, Any], _: Sequence[LLMMessage]) -> dict[str, Any]:
+        for reading in said["readings"]:
+            reading |= {"against": next(self.lies), "summary": self.few(1)}
+        forged = [{**reading, "quote": next(self.lies)} for reading in said["readings"][:5]]
+        return {"readings": [*said["readings"], *forged], "notes": self.few(5)}
+
+    def judge(self, said: dict[str, Any], _: Sequence[LLMMessage]) -> dict[str, Any]:
+        self.named = said["key_findings"]
+        lies = {name: self.few(10) for name in ("mechanism_reasoning", "clinical_reasoning", "reasoning", "summary")}
+        for name in ("mechanism_reasons", "clinical_reasons", "gaps"):
+            kind = said[name][0]
+            said[name] = [*said[name], {**kind, "drugs": [next(self.lies)]}]
+        said["key_findings"] = [*said["key_findings"], {"evidence_key": next(self.lies), "drug": next(self.lies)}]
+        said["drug_candidates"] = [*said["drug_candidates"], next(self.lies)]
+        for search in said["next_searches"]:
+            search["closes"] = self.few(1)
+        return {**said, **lies}
+
+    def write(self, _: dict[str, Any], messages: Sequence[LLMMessage]) -> dict[str, Any]:
+        true = quoting_report(messages[:2])["claims"]
+        self.quoted += true
+        reworded = [{**claim, "text": next(self.lies)} for claim in true]
+        forged = [{**claim, "quote": next(self.lies), "text": next(self.lies)} for claim in true]
+        free = {"summary": self.few(30), "paragraphs": [self.few(4)] * 10, "conclusion": self.few(3)}
+        drugs = [{"name": claim["drug"], "proposed_mechanism": next(self.lies)} for claim in true]
+        return {"claims": [*reworded, *forged], "candidates": drugs, **free}
+
+
+def shown(report: ResearchReport) -> str:
+    """All forms of a report."""
+    return "\n".join(
+        [
+            report.to_markdown(),
+            report.to_appendix(),
+            report.to_json(),
+            as_html(report).decode(),
+            str(report.to_digest()),
+        ]
+    )
+
+
+async def test_a_report_shows_none_of_a_hundred_lies_and_all_that_a_model_quotes() -> None:
+    client = Liar()
+    report = await research(QUESTION, model_client=client, offline=True, max_iterations=2, max_seconds=3000)
+    assert report.analyst == "liar"
+    everything = shown(report).casefold()
+    assert [said for _, said in LIES if said.casefold() in everything] == []
+
+    made = {(claim["evidence_key"], claim["drug"], " ".join(claim["quote"].split())) for claim in client.quoted}
+    stand = {(c.evidence_key, c.drug, " ".join(c.quote.split())) for d in report.candidates for c in d.claims}
+    due = {each for each in made if each[1] in report.drug_candidates}
+    assert len(due) >= 20
+    assert len(due & stand) >= 0.95 * len(due), due - stand
+    assert len(report.key_findings) == len(client.named)
+    assert any(
+        line.endswith("of the model's key findings excluded, since no record was read so.")
+        for line in report.limitations
+    )
+
+
+def test_the_lies_are_of_three_kinds_and_no_two_alike() -> None:
+    kinds = [kind for kind, _ in LIES]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"mechanism": 30, "summary": 30, "paragraph": 40}
+    assert len({said for _, said in LIES}) == 100
