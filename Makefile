@@ -130,6 +130,10 @@ bench-library: install ## Build and ask a library of made-up articles (ARGS="--r
 bench-screen: install ## Screen conditions over a library, beside curated indications (ARGS="FOLDER --library DIR")
 	$(BIN)/python -m benchmarks.screen $(ARGS)
 
+.PHONY: bench-watch
+bench-watch: install ## A year of update files, week by week, for a watched question (ARGS="--weeks 4")
+	$(BIN)/python -m benchmarks.watch $(ARGS)
+
 .PHONY: bench-retrieval
 bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)

@@ -11,7 +11,7 @@ import argparse
 import gzip
 import hashlib
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -36,6 +36,9 @@ class Author:
         seed: everything is drawn by.
     """
 
+    types: Sequence[str] = TYPES
+    weights: Sequence[int] = (60, 8, 15, 10, 3)
+
     def __init__(self, seed: int = 1) -> None:
         self._draw = random.Random(seed)
         self._drugs = sorted(set(drug_names().common))
@@ -47,23 +50,27 @@ class Author:
         """So many words, the first of them most often."""
         return " ".join(self._draw.choices(self._words, cum_weights=self._weights, k=number))
 
-    def article(self, pmid: int, revision: int = 0) -> str:
+    def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
+        """The four parts of an abstract."""
+        p, size = self._draw.randint(1, 999) / 1000, self._draw.randint(20, 900)
+        return (
+            f"{self.words(30)} {condition} {self.words(20)}.",
+            f"{self.words(30)} patients with {condition} received {drug} or {other} {self.words(20)}.",
+            f"{self.words(40)} {drug} reduced {self.words(6)} (p < {p}; n = {size}). {self.words(20)}.",
+            f"{drug} {self.words(12)} {condition}.",
+        )
+
+    def article(self, pmid: int, revision: int = 0, *, retracted: bool = False) -> str:
         """An article in PubMed's XML."""
         draw = self._draw
         drug, other = draw.choices(self._drugs, k=2)
         condition = draw.choice(self._conditions)
         year, month, day = draw.randint(1980, 2025), draw.randint(1, 12), draw.randint(1, 28)
         date = f"<Year>{year}</Year><Month>{month:02}</Month><Day>{day:02}</Day>"
-        p, size = draw.randint(1, 999) / 1000, draw.randint(20, 900)
-        said = (
-            f"{self.words(30)} {condition} {self.words(20)}.",
-            f"{self.words(30)} patients with {condition} received {drug} or {other} {self.words(20)}.",
-            f"{self.words(40)} {drug} reduced {self.words(6)} (p &lt; {p}; n = {size}). {self.words(20)}.",
-            f"{drug} {self.words(12)} {condition}.",
-        )
+        said = map(escape, self.words_on(drug, other, condition))
         abstract = "".join(
             f'<AbstractText Label="{label}" NlmCategory="{label}">{text}</AbstractText>'
-            for label, text in zip(SENTENCES, (escape(each).replace("&amp;lt;", "&lt;") for each in said), strict=True)
+            for label, text in zip(SENTENCES, said, strict=True)
         )
         names = [self.words(1).title() for _ in range(10)]
         authors = "".join(
@@ -88,7 +95,8 @@ class Author:
             for _ in range(draw.randint(0, 12))
         )
         title = f"{drug.capitalize()} in {condition}: {self.words(8)}{' (revised)' if revision else ''}."
-        kind = draw.choices(TYPES, weights=(60, 8, 15, 10, 3))[0]
+        kinds = [draw.choices(self.types, self.weights)[0], *(["Retracted Publication"] if retracted else [])]
+        types = "".join(f'<PublicationType UI="D016428">{kind}</PublicationType>' for kind in kinds)
         return (
             f'<PubmedArticle><MedlineCitation Status="MEDLINE" Owner="NLM" IndexingMethod="Automated"><PMID Version='
             f'"1">{pmid}</PMID><DateCompleted>{date}</DateCompleted><DateRevised>{date}</DateRevised><Article PubModel='
@@ -98,7 +106,7 @@ class Author:
             f"</ISOAbbreviation></Journal><ArticleTitle>{escape(title)}</ArticleTitle><Pagination><MedlinePgn>"
             f'{draw.randint(1, 500)}-9</MedlinePgn></Pagination><ELocationID EIdType="doi" ValidYN="Y">10.9999/made.'
             f'{pmid}</ELocationID><Abstract>{abstract}</Abstract><AuthorList CompleteYN="Y">{authors}</AuthorList>'
-            f'<Language>eng</Language><PublicationTypeList><PublicationType UI="D016428">{kind}</PublicationType>'
+            f"<Language>eng</Language><PublicationTypeList>{types}"
             f"</PublicationTypeList></Article><MedlineJournalInfo><Country>Nowhere</Country><MedlineTA>J {names[0]}"
             f"</MedlineTA></MedlineJournalInfo><ChemicalList>{chemicals}</ChemicalList><MeshHeadingList>{headings}"
             f'</MeshHeadingList><KeywordList Owner="NOTNLM"><Keyword MajorTopicYN="N">{self.words(2)}</Keyword>'

@@ -1,0 +1,139 @@
+"""A year of PubMed's update files, week by week, for a watched question: the same verdicts as one run at the end?
+
+    python -m benchmarks.watch [--records 600] [--weeks 52] [--depth standard] [--seed 1]
+
+All articles are made up (`benchmarks.baseline`): trials of sixteen drugs of the lexicon in one condition, half of them
+with a significant result. Each week's file brings new ones, revises others, so that their results are others, retracts
+some and takes some out. Each week the library is updated and the watch run. In the end its report is held against a run
+over the same library, and against one over a library built of all files at once. What moved between the first report
+and the last has to have been told in some week.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.baseline import FIRST_PMID, Author, write_file
+
+from willowbark.teams.faces.watch import MOVED, add_watch, run_watches
+from willowbark.teams.run.research import research
+from willowbark.tools.library.building import build_library
+
+CONDITION, DRUGS = "migraine", 16
+QUESTION = f"Which existing drugs could treat {CONDITION}?"
+NEW, REVISED, RETRACTED, DELETED = 0.01, 0.02, 0.002, 0.002  # of all articles, each week
+Verdicts = Mapping[str, tuple[Any, ...]]
+
+
+class TrialAuthor(Author):
+    """Writes trials in words that a reader understands, on few drugs and one condition."""
+
+    types, weights = ("Randomized Controlled Trial",), (1,)
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._drugs, self._conditions = self._draw.sample(self._drugs, DRUGS), [CONDITION]
+
+    def words_on(self, drug: str, other: str, condition: str) -> tuple[str, ...]:
+        """The four parts of an abstract."""
+        size, works, draw = self._draw.randint(20, 900), self._draw.random() < 0.5, self._draw
+        p = f"p = {draw.uniform(0.001, 0.049):.3f}" if works else f"p = {draw.uniform(0.06, 0.99):.2f}"
+        result = "significantly reduced" if works else "did not reduce"
+        end = "is an effective treatment of" if works else "was not effective in"
+        return (
+            f"The aim of this trial was to find whether {drug} helps patients with {condition}.",
+            f"In a double-blind trial {size} patients with {condition} were randomly assigned to {drug} or placebo.",
+            f"Compared with placebo, {drug} {result} the number of attacks ({p}).",
+            f"{drug.capitalize()} {end} {condition}.",
+        )
+
+
+def write_year(folder: Path, records: int, weeks: int, seed: int) -> list[Path]:
+    """Write a baseline of one file, and a file for each week."""
+    author, draw = TrialAuthor(seed), random.Random(seed)
+    alive, following = list(range(FIRST_PMID, FIRST_PMID + records)), FIRST_PMID + records
+    files = [folder / f"pubmed26n{place:04}.xml.gz" for place in range(1, weeks + 2)]
+    write_file(files[0], map(author.article, alive))
+    for file in files[1:]:
+        draw.shuffle(alive)
+        revised, retracted, deleted = (max(1, int(len(alive) * share)) for share in (REVISED, RETRACTED, DELETED))
+        gone, alive = alive[:deleted], alive[deleted:]
+        new = list(range(following, following + max(1, int(records * NEW))))
+        texts = [author.article(pmid) for pmid in new]
+        texts += [author.article(pmid, 1) for pmid in alive[:revised]]
+        texts += [author.article(pmid, 1, retracted=True) for pmid in alive[revised : revised + retracted]]
+        write_file(file, texts, gone)
+        alive, following = [*alive, *new], following + len(new)
+    return files
+
+
+def verdicts(report: Mapping[str, Any]) -> Verdicts:
+    """What a report says of each drug: certainty, and how many studies say what."""
+    said: dict[str, Counter[str]] = {}
+    for row in report["evidence_table"]:
+        said.setdefault(row["drug"], Counter())[row["direction"]] += 1
+    return {
+        each["name"]: (
+            each["certainty"],
+            each["evidence_quality"],
+            tuple(sorted(said.get(each["name"], Counter()).items())),
+        )
+        for each in report["candidates"]
+    }
+
+
+def differing(one: Verdicts, other: Verdicts) -> list[str]:
+    """The drugs of which two reports say different things."""
+    return sorted(drug for drug in one.keys() | other.keys() if one.get(drug) != other.get(drug))
+
+
+def main() -> None:
+    """Live through a year, and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--records", type=int, default=600)
+    parser.add_argument("--weeks", type=int, default=52)
+    parser.add_argument("--depth", default="standard")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        root, began = Path(temporary), time.process_time()
+        for name in ("all", "mirror"):
+            (root / name).mkdir()
+        files = write_year(root / "all", asked.records, asked.weeks, asked.seed)
+        watched, reports, moved = root / "watch", list[Verdicts](), 0
+        shutil.copy(files[0], root / "mirror")
+        build_library(root / "library", root / "mirror")
+        name = add_watch(watched, QUESTION, {"library": root / "library", "depth": asked.depth})
+        for file in files:
+            shutil.copy(file, root / "mirror")
+            build_library(root / "library", root / "mirror")
+            moved += run_watches(watched)[1] == MOVED
+            reports.append(verdicts(json.loads((watched / name / "report.json").read_text(encoding="utf-8"))))
+        first, *_, last = reports
+        print(f"    {len(files) - 1} weeks, {moved} in which something moved; {time.process_time() - began:.0f} s")
+        held = build_library(root / "once", root / "all")
+        read = sum(count for *_, counts in last.values() for _, count in counts)
+        told_of = f"{len(last)} drugs, {read} readings; {len(differing(first, last))} drugs moved over the year"
+        print(f"    {held.records:,} records; {told_of}")
+        for said, library in (("one run at the end", "library"), ("one over all files at once", "once")):
+            report = asyncio.run(research(QUESTION, library=root / library, depth=asked.depth)).model_dump(mode="json")
+            others = differing(verdicts(report), last)
+            print(f"    {said}: {len(others)} of {len(last)} verdicts differ (due 0) {', '.join(others)}")
+        changes = json.loads((watched / name / "changes.json").read_text(encoding="utf-8"))
+        told = " ".join(line for each in changes for line in each["changes"]).casefold()
+        silent = [drug for drug in differing(first, last) if drug not in told]
+        print(
+            f"    drugs that moved over the year and of which no week told: {len(silent)} (due 0) {', '.join(silent)}"
+        )
+
+
+if __name__ == "__main__":
+    main()
