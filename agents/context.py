@@ -62,6 +62,8 @@ class RunContext:
     """Why the run ended early, for the report; None if the judge gives the reason."""
     reads_in_batches: bool = False
     """Whether publications are read through the provider's batch API."""
+    reads_in_short: bool = False
+    """Whether a model is shown only the results and conclusions of abstracts."""
     marker: str = field(default_factory=new_marker)
     looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = field(default_factory=dict)
     """By agent: looks up drugs with its tools; must not raise."""

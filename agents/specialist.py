@@ -270,7 +270,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         if reads_requests(client) or not turn.replies:
             return
         records = merge(record for reply in turn.replies for record in reply.records)
-        new = [each for each in to_read(records, question) if each.fingerprint not in self._was_read]
+        found = to_read(records, question, in_short=self._run.reads_in_short)
+        new = [each for each in found if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
         in_batch = self._run.reads_in_batches
         turn.read = await read(

@@ -1,4 +1,4 @@
-"""Tokens that a run's prompts hold, by what is asked: `python -m benchmarks.prompt_tokens [ROUNDS] [QUESTION]`.
+"""Tokens of a run's prompts, by what is asked: `python -m benchmarks.prompt_tokens [--economy] [ROUNDS] [QUESTION]`.
 
 A run over the bundled library on a stand-in for a language model: it gets words alone, as such a model does, and
 answers by rule: searches as the baseline analyst chooses them, readings as the learned reader has them, claims that are
@@ -55,7 +55,7 @@ class StandIn(ChatCompletionCache):
         self._takes_s = takes_s
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
-        self.cacheable, self.cached = 0, 0
+        self.cacheable, self.cached = Counter[str](), 0
         self.steps: list[str] = []
         self._under_way = 0
         self._earlier: list[str] = []
@@ -66,7 +66,7 @@ class StandIn(ChatCompletionCache):
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Count the prompt, then answer."""
         kind, text = prompt_kind(messages, options), prompt_text(messages, options)
-        self.cacheable += _kept(text, self._earlier)
+        self.cacheable[kind] += _kept(text, self._earlier)
         self.cached += _kept(text, self._answered)
         self._earlier.append(text)
         self.tokens[kind] += len(text) // CHARACTERS_PER_TOKEN
@@ -203,28 +203,39 @@ def prompt_kind(messages: Sequence[LLMMessage], options: dict[str, Any]) -> str:
     return "choice of searches" if is_first else "others"
 
 
-async def measured(rounds: int, question: str) -> tuple[StandIn, ResearchReport]:
+async def measured(rounds: int, question: str, *, economy: bool = False) -> tuple[StandIn, ResearchReport]:
     """A run, and the stand-in that counted."""
     client = StandIn(TAKES_S)
     report = await research(
-        question, model_client=client, offline=True, max_iterations=rounds, depth="exhaustive", max_seconds=3000
+        question,
+        model_client=client,
+        offline=True,
+        max_iterations=rounds,
+        depth="exhaustive",
+        max_seconds=3000,
+        economy=economy,
     )
     return client, report
 
 
-async def main(rounds: int, question: str) -> None:
+async def main(rounds: int, question: str, economy: bool) -> None:
     """Run, and print the counts."""
-    client, report = await measured(rounds, question)
+    client, report = await measured(rounds, question, economy=economy)
     for kind, tokens in client.tokens.most_common():
         print(f"{kind:20} {tokens:8,}  {client.calls[kind]:3} calls")
     total = client.tokens.total()
-    shares = f"{client.cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
+    cacheable, read = client.cacheable.total(), client.tokens["ReadingsDraft"]
+    shares = f"{cacheable / total:.1%} cacheable, {client.cached / total:.1%} of prompts answered by then"
     print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
+    beside = cacheable - client.cacheable["ReadingsDraft"]
+    print(f"with --batch: {read / total:.1%} at a batch's price, {(read + beside) / total:.1%} so or cacheable")
     print(f"{len(client.steps)} serial steps: {', '.join(client.steps)}")
     print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read; {report.analyst}")
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    economy = "--economy" in given
+    given = [each for each in given if each != "--economy"]
     rounds = int(given.pop(0)) if given and given[0].isdigit() else ROUNDS
-    asyncio.run(main(rounds, " ".join(given) or QUESTION))
+    asyncio.run(main(rounds, " ".join(given) or QUESTION, economy))

@@ -201,6 +201,8 @@ class LLMSettings(_Section):
     batch: bool = False
     """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
     minutes or a day."""
+    economy: bool = False
+    """Whether a model is shown only the results and conclusions of abstracts, for fewer tokens."""
     fallback: bool = False
     """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
     base_url: Annotated[str, AfterValidator(_plain_address)] | None = None

@@ -86,6 +86,17 @@ def test_a_model_is_shown_the_whole_abstract_and_asked_about_its_drugs() -> None
     assert given.line["text"].count("Nothing is said here.") == 40
 
 
+def test_in_economy_a_model_is_shown_results_and_conclusions_with_the_gaps_marked() -> None:
+    parts = [f"BACKGROUND: {AIM}", "METHODS: Patients were randomised.", f"RESULTS: {RESULT}"]
+    text = " ".join([*parts, "CONCLUSIONS: Propranolol helps."])
+    (whole,), (short,) = (to_read([record("2", "A trial", text)], ASKED, in_short=each) for each in (False, True))
+    assert AIM in whole.line["text"]
+    assert short.line["text"] == f"RESULTS: {RESULT} CONCLUSIONS: Propranolol helps."
+    assert short.fingerprint == whole.fingerprint
+    bare = to_read([record("2", AIM, "The aim was to study propranolol in migraine.")], ASKED, in_short=True)[0]
+    assert bare.line["text"]
+
+
 def test_a_quote_is_kept_as_the_record_has_it_with_its_place() -> None:
     reading = one(drafted(quote=RESULT.replace("(p<0.001)", "(p<0.001)").upper().lower()))
     assert isinstance(reading, Reading)

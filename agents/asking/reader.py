@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from willowbark.agents.autogen import (
@@ -55,6 +56,8 @@ class ToRead:
     drugs: tuple[str, ...]
     """Generic names found in it by the lexicon; may be empty."""
     condition: str
+    in_short: bool = False
+    """Whether its results and conclusions are shown without the other sentences."""
 
     @cached_property
     def page(self) -> Document:
@@ -68,12 +71,15 @@ class ToRead:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The record for a model: key, title, the whole abstract, drugs."""
-        parts = {True: list[str](), False: list[str]()}
-        for each in self.page.sentences:
-            parts[each.headed == "title"].append(each.quote)
-        title, text = " ".join(parts[True]), " ".join(parts[False])
-        return {"key": self.record.key, "title": title, "text": text, "drugs": list(self.drugs[:MAX_DRUGS])}
+        """The record for a model: key, title, the abstract, drugs; an ellipsis for sentences that are not shown."""
+        title = [each.quote for each in self.page.sentences if each.headed == "title"]
+        text = [each for each in self.page.sentences if each.headed != "title"]
+        telling = [each for each in text if not self.in_short or each.zone in "RC"] or text
+        shown = [each.quote for each in telling[:1]]
+        for before, each in pairwise(telling):
+            shown.append(each.quote if each.order == before.order + 1 else f"… {each.quote}")
+        told = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
+        return {**told, "drugs": list(self.drugs[:MAX_DRUGS])}
 
 
 @dataclass
@@ -133,10 +139,15 @@ class Read:
         ]
 
 
-def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
+def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
     """Select a pool's publications that may report on drugs in the condition, for a model to read.
 
     The model decides whether one is on the condition, named as in the question.
+
+    Args:
+        pool: records found.
+        asked: the question.
+        in_short: whether their results and conclusions are shown without the other sentences.
     """
     known = condition_of(asked)
     condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
@@ -144,7 +155,7 @@ def to_read(pool: Iterable[Evidence], asked: Question) -> list[ToRead]:
     for record in map(readable, pool):
         drugs = wanted_drugs(record, asked)
         if kind_of(record) == "publication" and (drugs or record.has_abstract) and has_background(record, asked):
-            found.append(ToRead(record, tuple(drugs), condition))
+            found.append(ToRead(record, tuple(drugs), condition, in_short))
     return found
 
 

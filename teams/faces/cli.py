@@ -88,6 +88,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "model": _option(str, _MODELS, metavar="NAME"),
     "settings": _option(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
     "batch": _option(bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
+    "economy": _option(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
     "fallback": _option(
         bool, "Exit 0 even if the model failed and the rule-based analyst wrote the report.", "--fallback"
     ),
@@ -139,7 +140,18 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
-_ASKED = (*_SERVED, "batch", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh", *_SHOWN)
+_ASKED = (
+    *_SERVED,
+    "batch",
+    "economy",
+    "fallback",
+    "max_iterations",
+    "depth",
+    "max_results",
+    "approve",
+    "fresh",
+    *_SHOWN,
+)
 
 
 def command(

@@ -238,6 +238,7 @@ class Course:
             waiting=self._pause_clock,
             readings=self._readings,
             reads_in_batches=self.settings.llm.batch,
+            reads_in_short=self.settings.llm.economy,
         )
         self._in_hand = run.in_hand
         return ResearchTeam(participants_of(self.settings, client, self.approver, roles), client, run=run)

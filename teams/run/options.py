@@ -85,6 +85,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """`baseline`, `openai/MODEL`, …, for all `llm.roles`."""
     batch: bool | None = _override("llm.batch")
     """Whether publications are read through the provider's batch interface."""
+    economy: bool | None = _override("llm.economy")
+    """Whether a model is shown only the results and conclusions of abstracts, for fewer tokens."""
     fallback: bool | None = _override("llm.fallback")
     """Whether a report counts as complete if the baseline analyst wrote it because the model failed."""
     max_iterations: int | None = _override("research.max_iterations")
