@@ -135,7 +135,7 @@ bench-watch: install ## A year of update files, week by week, for a watched ques
 	$(BIN)/python -m benchmarks.watch $(ARGS)
 
 .PHONY: bench-retrieval
-bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz")
+bench-retrieval: install ## How well a question finds its records among those collected (ARGS="path/to/bioasq.jsonl.gz --among FOLDER")
 	$(BIN)/python -m benchmarks.retrieval $(ARGS)
 
 .PHONY: train

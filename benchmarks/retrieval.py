@@ -1,27 +1,44 @@
-"""How well a question finds its records among those collected: `python -m benchmarks.retrieval QUESTIONS.jsonl.gz`.
+"""How well a question finds its records among those collected, and in a library of PubMed's files.
+
+    python -m benchmarks.retrieval QUESTIONS.jsonl.gz [--among FOLDER]
 
 BioASQ's questions (http://bioasq.org; one JSON object a line, gzipped) name the articles that answer them and quote
 these in snippets. The files hold no abstracts: an article is here the snippets that any question quotes of it, so the
 texts are shorter and more to the point than abstracts are. The pool is every article so quoted; of a question those
 count as right whose snippets it quotes itself, though others may answer it as well. Questions are parted by a hash of
-their number: how words are chosen and weighed was decided on the first part alone.
+their number: how words are chosen and weighed was decided on the first part alone. The order of collected records is
+the one that runs have. A library is asked for the same words, any of them: alone and, with `--among`, with the articles
+of a folder around (`benchmarks.baseline` makes one, of made-up articles, of which none answers a question).
 """
 
+import argparse
 import asyncio
 import gzip
 import hashlib
 import json
 import math
-import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from benchmarks.baseline import write_file
 
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.lexicon.stemming import content_words
+from willowbark.tools.library import open_library
+from willowbark.tools.library.building import build_library
+from willowbark.tools.questions.kinds import question_words
+from willowbark.tools.sources.studies.pubmed import PubMed
 
 AT = 10  # records of an answer that count
 PARTS = ("development", "kept apart")
+Find = Callable[[str], Awaitable[Sequence[str]]]
+"""Finds the PMIDs of the best records for a question."""
 
 
 class Question(NamedTuple):
@@ -79,24 +96,73 @@ def _article(pmid: str, snippets: Sequence[tuple[bool, int, str]]) -> Evidence:
     return Evidence(content=f"{title}\n\n{body}", citation=cited, metadata={"pmid": pmid})
 
 
-async def main(entries: Sequence[dict[str, Any]]) -> None:
+def write_articles(articles: Sequence[Evidence], file: Path) -> None:
+    """Write articles as a file of PubMed's, that supersedes others."""
+    lines = (
+        f'<PubmedArticle><MedlineCitation><PMID Version="1">{each.metadata["pmid"]}</PMID><Article><ArticleTitle>'
+        f"{escape(each.citation.title)}</ArticleTitle><Abstract><AbstractText>"
+        f"{escape(each.content.partition(chr(10) * 2)[2])}</AbstractText></Abstract></Article></MedlineCitation>"
+        "</PubmedArticle>\n"
+        for each in articles
+    )
+    write_file(file, lines)
+
+
+def in_library(folder: Path) -> Find:
+    """The order of a library, of all records that hold any word of a question."""
+    library = open_library(folder)
+
+    async def find(question: str) -> list[str]:
+        async with Transport(Endpoints(library=library)) as transport:
+            asking = question_words("asks the records")
+            words = [f'"{word}"' for word in content_words(question) if word not in asking]
+            reply = await PubMed(transport).find(" OR ".join(words), AT)
+        return [record.key.removeprefix("pmid:") for record in reply.records]
+
+    return find
+
+
+async def show(name: str, find: Find, asked: Sequence[Question]) -> None:
     """Print how both parts do."""
+    for part in PARTS:
+        own = [question for question in asked if question.part == part]
+        scores = []
+        for question in own:
+            found = await find(question.text)
+            scores.append((ndcg(found, question.right), recall(found, question.right)))
+        means = (sum(column) / len(own) for column in zip(*scores, strict=True))
+        print(f"{name:32} {part:12} nDCG@{AT} {next(means):.3f}, recall@{AT} {next(means):.3f}", flush=True)
+
+
+async def main() -> None:
+    """Print how each order does."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("questions", type=Path)
+    parser.add_argument("--among", type=Path, help="a folder of PubMed's files")
+    given = parser.parse_args()
+    entries = [json.loads(line) for line in gzip.decompress(given.questions.read_bytes()).splitlines()]
     asked, articles = questions(entries), pool(entries)
     right = sum(len(question.right) for question in asked) / len(asked)
     print(f"{len(articles):,} articles by their snippets; {len(asked):,} questions, {right:.1f} right ones each")
     with CollectedEvidence(max_records=len(articles)) as collected:
         collected.ingest(articles)
-        for part in PARTS:
-            own = [question for question in asked if question.part == part]
-            scores = []
-            for question in own:
-                found = [record.key.removeprefix("pmid:") for record in await collected.search(question.text, AT)]
-                scores.append((ndcg(found, question.right), recall(found, question.right)))
-            means = (sum(column) / len(own) for column in zip(*scores, strict=True))
-            print(f"{part:12} {len(own):5} questions: nDCG@{AT} {next(means):.3f}, recall@{AT} {next(means):.3f}")
+
+        async def find(question: str) -> list[str]:
+            return [record.key.removeprefix("pmid:") for record in await collected.search(question, AT)]
+
+        await show("collected", find, asked)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        (root / "files").mkdir()
+        write_articles(articles, root / "files" / "pubmed26n9999.xml.gz")
+        held = build_library(root / "library", root / "files")
+        await show(f"library of {held.records:,}", in_library(root / "library"), asked)
+        if given.among:
+            for file in given.among.glob("*.xml.gz"):
+                (root / "files" / file.name).symlink_to(file.resolve())
+            held = build_library(root / "among", root / "files")
+            await show(f"library of {held.records:,}", in_library(root / "among"), asked)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: {sys.argv[0]} QUESTIONS.jsonl.gz")
-    asyncio.run(main([json.loads(line) for line in gzip.decompress(Path(sys.argv[1]).read_bytes()).splitlines()]))
+    asyncio.run(main())
