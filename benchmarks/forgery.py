@@ -72,7 +72,8 @@ def told(record: dict[str, str], rng: random.Random) -> Told | None:
     found, aim = [], None
     for sentence, zone in zip(page.sentences, page.zones, strict=True):
         quote = sentence.quote
-        if zone in "AB" and aim is None and find_drugs(quote):
+        is_before = not {"M", "R"}.intersection(page.zones[: sentence.order])
+        if (zone == "A" or (zone == "B" and is_before)) and aim is None and find_drugs(quote):
             aim = quote
         if zone in "RC" and len(quote) <= MOST_CHARACTERS and _DIRECTED.search(quote) and find_drugs(quote):
             found.append(quote)

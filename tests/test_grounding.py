@@ -41,6 +41,27 @@ def claim(**changes: str) -> Claim:
     return Claim.model_validate(base | changes)
 
 
+@pytest.mark.parametrize("head", ["In women with aura", "In secondary outcomes", "Male patients", "Women"])
+def test_a_restriction_before_a_colon_is_no_heading_and_stays(head: str) -> None:
+    told = f"{head}: {QUOTE[0].lower()}{QUOTE[1:]}"
+    held = record("2", "Propranolol in migraine", f"It was a trial of 62 adults. {told}.")
+    assert wording_objection(QUOTE, told) is not None
+    assert objection(claim(evidence_key=held.key), held, Direction.supports) == "quotes a part of a sentence"
+    headed = record("3", "Propranolol in migraine", f"METHODS: It was a trial of 62 adults. RESULTS: {QUOTE}.")
+    assert objection(claim(evidence_key=headed.key), headed, Direction.supports) is None
+
+
+def test_a_quote_may_name_a_drugs_class_or_misspell_it_where_the_record_is_read_for_it() -> None:
+    for said in (
+        "Beta-blockers halved migraine attacks against placebo",
+        "Propranolal halved migraine attacks at once",
+    ):
+        held = record("2", "Prevention of migraine", f"Propranolol and timolol were tried in 62 adults. {said}.")
+        made = claim(evidence_key=held.key, quote=said, text=said)
+        assert objection(made, held, Direction.supports) is None
+        assert objection(made.model_copy(update={"drug": "topiramate"}), held, None) is not None
+
+
 @pytest.mark.parametrize("text", ADDED.values(), ids=ADDED)
 def test_what_was_added_is_found(text: str) -> None:
     assert wording_objection(text, QUOTE) is not None

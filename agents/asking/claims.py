@@ -10,6 +10,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, Protocol
 from urllib.parse import unquote
@@ -23,13 +24,14 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside, tells_what_to_do
-from willowbark.tools.reading.text import sentences
+from willowbark.tools.reading.text import heading_role, sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
 from .drafts import ClaimDraft
 
 MAX_HEADING_CHARACTERS = 50  # of a section of a structured abstract; a quote may omit it
 MIN_QUOTE_CHARACTERS = 20  # shorter quotes match almost anywhere
+ALIKE = 0.9  # of a misspelt drug and its name: one letter in ten
 MAX_SHORT_NAME = 8  # letters of a record's abbreviation for a drug
 
 Stance = Literal["supports", "contradicts", "neutral"]
@@ -37,8 +39,6 @@ Topic = Literal["clinical", "mechanism"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
-_HEADED = re.compile(rf"^[a-z][a-z /&,-]{{2,{MAX_HEADING_CHARACTERS}}}?\s*:\s+")
-_NO_RESULT, _TRIED = frozenset("AB"), frozenset("MR")  # zones of a page: aim and background; methods and results
 _ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
 
 
@@ -144,7 +144,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
-    # Only whole sentences of title or text, and neither the record's aim nor its background, which precede its methods.
+    # Only whole sentences of title or text, and neither the record's aim nor the background before its methods.
     title = record.citation.title
     body = record.content.removeprefix(title).lstrip(" .\n")
     text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
@@ -152,19 +152,21 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     quoted = quoted_sentences(quote, whole)
     if quoted is None:
         return "quotes a part of a sentence"
-    is_before = not _TRIED.intersection(zones[: quoted.start])
-    if claim.stance != "neutral" and text == body and is_before and _NO_RESULT.issuperset(zones[quoted]):
+    no_result = "A" if {"M", "R"}.intersection(zones[: quoted.start]) else "AB"  # zones: aim, background
+    if claim.stance != "neutral" and text == body and set(zones[quoted]) <= set(no_result):
         return "quotes an aim or what was known before, which is no result"
     return None
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
-    """Whether a quote names the drug, or no drug of a title that names it, or no drug in a record read for it, or its
-    class there."""
+    """Whether a quote names the drug, its class in a record read for it, or no drug there or of a title that does."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
     known = {**_short_names(record.content), claim.drug.casefold(): drug}
     in_quote, in_title = (_drugs_in(text, known) for text in (claim.quote, record.citation.title))
-    if drug in in_quote or (direction and any(is_class_member(drug, c.name) for c in find_drug_classes(claim.quote))):
+    misspelt = get_close_matches(drug, plain(claim.quote).split(), 1, ALIKE)
+    if drug in in_quote or (misspelt and canonical_drug(misspelt[0]) is None):
+        return True
+    if direction and any(is_class_member(drug, named.name) for named in find_drug_classes(claim.quote)):
         return True
     return not in_quote & in_title if drug in in_title else not in_quote and direction is not None
 
@@ -198,7 +200,15 @@ def _wordings(quote: str) -> frozenset[str]:
     given = sentences(quote)
     runs = [" ".join(given[at:end]) for at in range(len(given)) for end in range(at + 1, len(given) + 1)]
     plainly = [plain(run) for run in runs]
-    return frozenset(each.rstrip(".") for each in (plain(quote), *plainly, *(_HEADED.sub("", run) for run in plainly)))
+    bare = [plain(_without_heading(run)) for run in (quote, *runs)]
+    return frozenset(each.rstrip(".") for each in (plain(quote), *plainly, *bare))
+
+
+def _without_heading(text: str) -> str:
+    """Remove a heading in capitals or of one word; other words before a colon restrict what follows."""
+    heading, _, rest = text.partition(":")
+    is_heading = " " not in heading.strip() and heading_role(text, 0) not in (None, "method")
+    return rest.strip() if is_heading or (heading.isupper() and len(heading) <= MAX_HEADING_CHARACTERS) else text
 
 
 def may_be_shown(line: str) -> bool:
@@ -210,17 +220,19 @@ def may_be_shown(line: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _split_record(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
-    """Split a record into sentences for comparison, with their zones; cached, as claims share records."""
+    """Split a record into sentences with their zones; cached, as claims share records."""
     document = Document.cut(title, text)
-    return tuple(plain(document.whole[each.start : each.end]) for each in document.sentences), document.zones
+    return tuple(document.whole[each.start : each.end] for each in document.sentences), document.zones
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
-    """Return which sentences form a quote; None if it is not made of whole ones."""
-    for first in range(len(whole)):
+    """Return which sentences form a quote, normalised by `plain`; None if it is not made of whole ones."""
+    plainly = [(plain(each), plain(_without_heading(each))) for each in whole]
+    for first, begins in enumerate(plainly):
         for last in range(first + 1, len(whole) + 1):
-            joined = " ".join(whole[first:last])
-            if quote.rstrip(".") in (joined.rstrip("."), _HEADED.sub("", joined).rstrip(".")):
+            after = [each for each, _ in plainly[first + 1 : last]]
+            joined = " ".join([begins[0], *after])
+            if quote.rstrip(".") in (joined.rstrip("."), " ".join([begins[1], *after]).rstrip(".")):
                 return slice(first, last)
             if len(joined) > len(quote) + MAX_HEADING_CHARACTERS:
                 break

@@ -301,7 +301,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
 def _passages(quote: str, page: Document) -> tuple[Passage, ...]:
     """Locate a quote as whole sentences of title or text; empty if it runs from one into the other."""
     every = page.sentences
-    found = quoted_sentences(plain(quote), [plain(page.whole[each.start : each.end]) for each in every])
+    found = quoted_sentences(plain(quote), [page.whole[each.start : each.end] for each in every])
     if found is None:
         return ()
     chosen = every[found]
