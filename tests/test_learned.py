@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import Encoder, encoder
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.learned import FIELDS, LearnedReader, Threshold, _passages, consistent, decide, weights
+from willowbark.tools.reading.learned import FIELDS, LearnedReader, Threshold, _find_quoted, consistent, decide, weights
 from willowbark.tools.reading.reading import (
     Comparator,
     Effect,
@@ -220,8 +220,18 @@ def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_w
     text = "RESULTS: Attacks were rarer with treatment. Attacks were rarer with propranolol. Attacks were much rarer."
     view = View(Document(TITLE, text), "propranolol", "migraine")
     told = {at: np.array([0.5, 0.1, 0.3, 0.1]) for at in range(len(view.sentences))}
-    [quoted] = _passages(view, told, "supports")
-    assert quoted.text == "Attacks were rarer with propranolol."
+    assert _find_quoted(view, told, "supports") == 2
+
+
+def test_a_failure_quoted_from_a_sentence_on_another_drug_alone_is_not_sure() -> None:
+    title = "Propranolol and timolol for migraine prevention: a randomised placebo-controlled trial"
+    aim = "We compared timolol, propranolol and placebo in 96 patients. RESULTS: There were 96 patients. CONCLUSIONS: "
+    shown = {}
+    for said in ("Propranolol was", "Timolol was"):
+        text = f"{aim}{said} not more effective than placebo in the prevention of migraine and had no benefit."
+        found = LearnedReader().read_document(Document(title, text), "propranolol", "migraine")
+        shown[said] = (found.verdict, found.sure)
+    assert shown == {"Propranolol was": ("contradicts", True), "Timolol was": ("contradicts", False)}
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,8 @@ _NON_INFERIOR = (0.0, -0.5)
 """Log prior: of labelled results that do not differ from an active drug's, 58 in 100 count as non-inferior."""
 _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """Log-odds bonus for quoting a sentence that names the drug or the condition."""
+_OF_OTHERS = frozenset({"OTHER", "CLASS"})
+"""A failure quoted from a sentence on other drugs alone is never sure: 3 of 3 labelled ones were no failures."""
 _TELLS_FIGURES = 0.1
 """Minimum probability that a result with figures carries the verdict, to show it beside a quote without figures."""
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
@@ -161,7 +163,9 @@ class LearnedReader:
         verdict = decide(told, threshold)
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
         fields = consistent(verdict, told, FIELDS)
-        passages = _passages(view, states.sentences, verdict)
+        quoted = _find_quoted(view, states.sentences, verdict)
+        passages = () if quoted is None else (_passage(view, quoted),)
+        signs = frozenset() if quoted is None or verdict != "contradicts" else frozenset(view.sentences[quoted])
         return Reading(
             key=key,
             drug=drug,
@@ -181,7 +185,7 @@ class LearnedReader:
             passages=passages,
             in_figures=_in_figures(view, states.sentences, verdict, passages),
             probability=probability,
-            sure=probability >= threshold.sure.get(verdict, 0.0),
+            sure=probability >= threshold.sure.get(verdict, 0.0) and ("DRUG" in signs or signs.isdisjoint(_OF_OTHERS)),
             harm=_harm(told),
             reader=self.name,
             version=self.version,
@@ -241,18 +245,16 @@ def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[st
     return cast(Combination, tuple(each[int(at)] for each, at in zip(named, places, strict=True)))
 
 
-def _passages(view: View, told: Mapping[int, Floats], verdict: Verdict) -> tuple[Passage, ...]:
-    """Pick the sentence that best carries the verdict, preferring those that name the drug; no aim, no background.
+def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> int | None:
+    """Find the sentence that best carries the verdict, preferring those that name the drug; no aim, no background.
 
     The title is used only if there is nothing else.
     """
     if verdict == "none":
-        return ()
+        return None
     column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
     able = [at for at in told if zones[at] in "RCM"] or [at for at in told if zones[at] == "T"]
-    if not able:
-        return ()
-    return (_passage(view, max(able, key=lambda at: _worth(view, at, told[at][column]) - (zones[at] == "M"))),)
+    return max(able, key=lambda at: _worth(view, at, told[at][column]) - (zones[at] == "M"), default=None)
 
 
 def _in_figures(
