@@ -61,6 +61,10 @@ SENTENCES = st.lists(
         ("salbutamol inhalers", "albuterol"),
         ("fluticasone nasal spray and drops", "fluticasone"),
         ("Premarin", "conjugated estrogens"),
+        ("certolizumab", "certolizumab pegol"),
+        ("piperazine estrone sulfate", "estropipate"),
+        ("atovaquone-proguanil", "atovaquone/proguanil"),
+        ("Malarone", "atovaquone/proguanil"),
     ],
 )
 def test_salts_brands_codes_and_spellings_are_one_drug(written: str, name: str) -> None:
@@ -92,6 +96,7 @@ def test_foods_elements_and_the_bodys_own_substances_are_no_drugs(word: str) -> 
         "vitamin D deficiency",
         "2, 3 and 2.3",
         "at 10 weeks",
+        "3-phenylpropylamine and 5alpha-androstane-3alpha,17beta-diol",
         "Raclopride PET, barium sulfate, a urea C-14 breath test and sestamibi were used.",
     ],
 )
@@ -117,6 +122,7 @@ def test_every_drug_that_is_found_can_be_looked_up() -> None:
             ["isosorbide mononitrate", "isosorbide mononitrate", "timolol", "isosorbide mononitrate"],
         ),
         ("abacavir, lamivudine, and zidovudine", ["abacavir", "lamivudine", "zidovudine"]),
+        ("Captopril and hydrochlorothiazide were compared.", ["captopril", "hydrochlorothiazide"]),
     ],
 )
 def test_the_longest_name_wins_and_drugs_of_a_list_are_found_one_by_one(text: str, drugs: list[str]) -> None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
@@ -140,9 +141,9 @@ class Material:
 
     @property
     def topic(self) -> str:
-        """The condition asked about, spelt as in the question; if none is known, the question in quotes."""
-        named = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.conditions)
-        with_them = " and ".join(as_spelt(name, self.dossier.question) for name in self.asked.background)
+        """The condition asked about, named as in the question; if none is known, the question in quotes."""
+        named = " and ".join(_as_asked(name, self.dossier.question) for name in self.asked.conditions)
+        with_them = " and ".join(_as_asked(name, self.dossier.question) for name in self.asked.background)
         named += f" in people with {with_them}" if with_them else ""
         return named or f"“{' '.join(self.asked.terms) or self.dossier.question}”"
 
@@ -233,3 +234,10 @@ class References:
                 entry["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
             found.append(entry)
         return found
+
+
+def _as_asked(condition: str, question: str) -> str:
+    """Spell a condition as in the question, by the name used there if that shares no word with its usual one."""
+    named = (each.text for each in find_known_conditions(question) if each.name == condition)
+    others = (name for name in named if not name.isupper() and name_essence(name).isdisjoint(name_essence(condition)))
+    return next(others, as_spelt(condition, question))

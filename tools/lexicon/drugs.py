@@ -43,6 +43,7 @@ _OF_THE_BODY = ("D01", "D06", "D08", "D10", "D12.125", "D12.776", "D13", "D23")
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
 _NO_NAME = frozenset("alpha beta gamma delta epsilon kappa lambda omega type acid factor".split())
+_JOINED, _LISTED = "/", re.compile(r",? and |, ?")  # between the drugs of a combination: in its name, in a list
 _CUT_OUT = ("and ", "with ")  # parts of combination names
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
@@ -113,14 +114,20 @@ def prune_dictionary(dictionary: Path) -> Table:
     }
 
     generic = {name: _generic(name, kept, variants) for name in sorted(kept)}
+    for name in sorted(kept - curated):  # in a text "enalapril and timolol" are two drugs, "enalapril-timolol" is one
+        parts = [generic.get(part, "") for part in _LISTED.split(name)]
+        if len(parts) > 1 and all(parts):
+            generic[name] = _JOINED.join(parts)
     found: dict[str, str] = {}
     spelled: dict[str, dict[str, None]] = {}
     for name in generic.values():
         found.setdefault(phrase_key(name), name)
         spelled.setdefault(name, {})
     struck_keys = {phrase_key(name) for name in struck}
-    for variant, canonical in [*((name, name) for name in sorted(kept)), *variants.items()]:
-        if canonical in kept and (key := phrase_key(variant)) not in struck_keys and _is_long_enough(key):
+    named = [*((name, name) for name in sorted(kept)), *((name, of) for of, name in generic.items() if _JOINED in name)]
+    for variant, canonical in [*named, *variants.items()]:
+        is_name = canonical in kept and not (_JOINED in generic[canonical] and _LISTED.search(variant))
+        if is_name and (key := phrase_key(variant)) not in struck_keys and _is_long_enough(key):
             name = found.setdefault(key, generic[canonical])
             spelled.setdefault(name, {})[variant] = None
     for name, aliases in ours.items():
@@ -149,14 +156,15 @@ def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool
     """Whether a dictionary record is a drug, judged by where it was listed.
 
     The dictionary's authors removed common words ("water", "oat") from the names but left their records: a record not
-    found under its own name counts as a drug only if there is patient information on it.
+    found under its own name counts as a drug only if there is patient information on it. So does one whose name begins
+    with a digit: a chemical's, as drugs have names of their own.
     """
     if "medline_plus_id" in record or "nhs_url" in record:
         return True
     trees: list[str] = record.get("mesh_tree", [])
     if "drugbank_id" not in record:
         return not trees and "/" in name and not name.startswith("template:")  # template pages of the source wiki
-    if not under_own_name:
+    if not under_own_name or name[0].isdigit():
         return False
     is_biological = cue_form(_BIOLOGICAL, __package__, 0).search(name) is not None
     return is_biological or not any(tree.startswith(_OF_THE_BODY) for tree in trees)
@@ -225,11 +233,11 @@ def _is_meant(drug: Mention, text: str) -> bool:
 def canonical_drug(name: str) -> str | None:
     """Return the generic name of a drug given any of its names; None if it is not a known drug.
 
-    >>> canonical_drug("Chantix"), canonical_drug("water")
-    ('varenicline', None)
+    >>> canonical_drug("Chantix"), canonical_drug("lopinavir and ritonavir"), canonical_drug("water")
+    ('varenicline', 'lopinavir/ritonavir', None)
     """
     index = drug_names().index
-    return index.get(name) or index.get(strip_salt(name))
+    return index.get(name) or index.get(strip_salt(name)) or index.get(_LISTED.sub(_JOINED, name))
 
 
 def drug_synonyms(name: str) -> tuple[str, ...]:
