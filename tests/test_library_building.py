@@ -96,14 +96,18 @@ def test_a_file_twice_changes_nothing(baseline: Path, tmp_path: Path) -> None:
     assert json.loads((library / "library.json").read_bytes())["files"] == json.loads(manifest)["files"]
 
 
-@pytest.mark.parametrize("damage", ["gone", "damaged"])
-def test_an_index_that_was_lost_is_made_anew(baseline: Path, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["index gone", "index damaged", "manifest damaged", "another format"])
+def test_a_library_that_is_damaged_or_of_another_format_is_made_anew(
+    baseline: Path, tmp_path: Path, damage: str
+) -> None:
     library = tmp_path / "library"
     held = build_library(library, baseline).records
-    if damage == "gone":
+    if damage == "index gone":
         shutil.rmtree(library / BUILT_INDEX)
-    else:
+    elif damage == "index damaged":
         (library / BUILT_INDEX / "meta.json").write_text("{")
+    else:
+        (library / "library.json").write_text('{"format": 0}' if damage == "another format" else "{")
 
     assert build_library(library, baseline).records == held
     assert open_library(library).contents.publications == held
@@ -254,7 +258,7 @@ def test_a_library_of_another_format_and_none_at_all_are_refused(built: Path, ba
     said = json.loads((built / "library.json").read_text())
     (built / "library.json").write_text(json.dumps({**said, "format": 0}))
     with pytest.raises(UsageError, match="of format 0"):
-        build_library(built, baseline)
+        build_library(built, baseline, must_exist=True)
     with pytest.raises(UsageError, match="of format 0"):
         open_library(built)
 

@@ -100,6 +100,8 @@ def test_a_question_twice_and_none_at_all_get_one_line(tmp_path: Path) -> None:
         add_watch(tmp_path, QUESTION, {"offline": True})
     with pytest.raises(UsageError, match="not known"):
         add_watch(tmp_path, "Which drugs treat migrane?", {})
+    with pytest.raises(UsageError, match="cannot be read"):
+        add_watch(tmp_path, QUESTION, {"library": tmp_path / "nothing"})
 
 
 def test_a_question_that_cannot_be_asked_costs_itself_alone(tmp_path: Path) -> None:

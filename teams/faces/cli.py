@@ -428,7 +428,8 @@ def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
     folder = faces.watch.watch_folder(workspace)
     moved, code = faces.watch.run_watches(folder, (lambda _: None) if quiet else _print_err)
     told = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.watch.as_markdown(moved)
-    faces.terminal.write_out(told)
+    if as_json or moved or not code:
+        faces.terminal.write_out(told)
     return code
 
 

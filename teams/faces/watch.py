@@ -48,7 +48,7 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
         choices: of `RunOptions`, stored with it.
 
     Raises:
-        UsageError: the question is not understood, an option is invalid, or the folder cannot be written.
+        UsageError: the question is not understood, an option is invalid, or a folder cannot be read or written.
     """
     asked = understood_question(question)
     kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
@@ -58,7 +58,8 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
         if kept.get(name, "bundled") != "bundled"
     }
     kept = {**kept, **paths}
-    RunOptions.of(asked, kept)
+    if library := RunOptions.of(asked, kept).chosen().library.path:
+        open_library(library)
     name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
     if (folder / name).exists():
         raise UsageError(f"this question is watched already, as {name}")

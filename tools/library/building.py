@@ -107,12 +107,17 @@ def build_library(
         raise UsageError(f"{source}: cannot be read ({error.strerror})") from None
     if not files:
         raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
-    held = Manifest.of(folder) if must_exist or (folder / MANIFEST).exists() else Manifest()
+    try:
+        held = Manifest.of(folder)
+    except UsageError:
+        if must_exist:
+            raise
+        held = Manifest()
     try:
         is_there = bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
     except (OSError, ValueError):  # tantivy's own errors are ValueErrors
         is_there = False
-    if held.files and not is_there:  # damaged or missing: all files are read again
+    if (folder / MANIFEST).exists() and not (held.files and is_there):  # damaged: all files are read again
         shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
         held = Manifest()
     try:
@@ -140,7 +145,11 @@ def build_library(
         writer.wait_merging_threads()
         held.write(folder)
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
-        why = "another process is building it" if "lock" in str(error).lower() else str(error)
+        why, left = getattr(error, "strerror", None) or str(error), shutil.disk_usage(folder.parent).free
+        if "lock" in why.lower():
+            why = "another process is building it"
+        elif left < _HEAP_BYTES:
+            why = f"{left / 1e6:.0f} MB are left on the disk"
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
 
