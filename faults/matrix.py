@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from willowbark.teams.faces.ask import collect_rarely
 
-from . import absent, bombs, killed, ledgers, limits, networks, quiet, scale, stopping, waiting
+from . import absent, bombs, killed, ledgers, limits, models, networks, quiet, scale, stopping, waiting
 from .verdict import Row
 
 SIZES = {
@@ -28,6 +28,7 @@ SIZES = {
     "F10": 100,
     "F12": 40,
     "F13": 12,
+    "F14": 21,
 }
 """Runs of each row at full size; F3 counts them for each source. F11 is the soak."""
 Job = Callable[[int, int, int], Row]
@@ -46,6 +47,7 @@ ROWS: dict[str, Job] = {
     "F10": lambda runs, seed, jobs: stopping.stopped(runs, seed),
     "F12": lambda runs, seed, jobs: ledgers.side_by_side(runs, seed),
     "F13": lambda runs, seed, jobs: scale.scaled(runs, seed),
+    "F14": lambda runs, seed, jobs: models.hostile(runs, seed),
 }
 
 

@@ -24,6 +24,7 @@ SLICES = {
     "F10": 0.02,
     "F12": 0.1,
     "F13": 0.25,
+    "F14": 0.2,
 }
 
 
@@ -42,6 +43,8 @@ def due(row: Row) -> list[Figure]:
 def test_a_slice_of_each_row_holds(name: str) -> None:
     if name == "F13":
         pytest.importorskip("ray", reason="Ray is an extra, willowbark[scale]")
+    if name == "F14":
+        pytest.importorskip("openai", reason="OpenAI's library is an extra, willowbark[openai]")
     row = matrix.measured(name, SLICES[name], seed=7)
 
     assert due(row) == [], str(row)
@@ -50,7 +53,7 @@ def test_a_slice_of_each_row_holds(name: str) -> None:
 
 
 def test_the_table_has_every_row() -> None:
-    assert set(matrix.ROWS) == set(matrix.SIZES) == {f"F{number}" for number in range(14) if number != 11}  # the soak
+    assert set(matrix.ROWS) == set(matrix.SIZES) == {f"F{number}" for number in range(15) if number != 11}  # the soak
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ REPLY_S = 300.0  # for one complete reply of a batch API
 MOST_FAILURES = 30  # failed polls in a row, about half an hour
 STATE_BYTES = 1 << 20  # of a batch's status
 ANSWER_BYTES = 4 << 20  # of one answer in a batch's results, whose characters may be escaped
+RESULTS_BYTES, USUAL_BYTES = 32 << 20, 64 << 10  # of a batch's results, and as much again for each of its answers
 _ID = re.compile(r"[\w-]{1,200}")
 _PASSING = (408, 409, 429)  # client errors that may pass on another try
 _RAW = {"X-Stainless-Raw-Response": "stream"}  # makes either library return the reply unread
@@ -72,7 +73,8 @@ class _Batches:
 
     async def _lines(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield results by key, one per line; invalid lines are skipped."""
-        lines = map(_object, (await self._read(path, prompts * ANSWER_BYTES)).splitlines())
+        most = min(prompts * ANSWER_BYTES, RESULTS_BYTES + prompts * USUAL_BYTES)
+        lines = map(_object, (await self._read(path, most)).splitlines())
         return ((str(line["custom_id"]), line) for line in lines if line and "custom_id" in line)
 
 
