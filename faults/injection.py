@@ -18,10 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from willowbark.agents.asking.drafts import ReadingDraft
+from willowbark.agents.asking.reader import ToRead, checked, to_read
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
+from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.reading.text import sentences
 
@@ -75,18 +78,48 @@ def tried(records: Iterable[PublicationRow], texts: Sequence[str], place: Place 
 
 def reading(publication: PublicationRow, text: str = "", place: Place = "end") -> list[object]:
     """What the rules read from a record: for each drug its grade, certainty, and what speaks for and against it."""
+    asked = parse_question(QUESTIONS[publication.topic])
+    return [
+        (c.drug, c.appraisal.quality, c.appraisal.certainty.level, c.appraisal.supporting, c.appraisal.contradicting)
+        for c in appraise_candidates(asked, [spoilt(publication, text, place)])
+    ]
+
+
+def obeyed(records: Iterable[PublicationRow], texts: Sequence[str]) -> Tried:
+    """Put each text into each record, and count where a model that takes it for a result gets its verdict on it."""
+    pairs, stood = 0, list[Flip]()
+    for publication in records:
+        asked = parse_question(QUESTIONS[publication.topic])
+        (clean,) = to_read([spoilt(publication)], asked) or [None]
+        for text in texts if clean else ():
+            pairs += 1
+            (given,) = to_read([spoilt(publication, text)], asked)
+            added = [s.quote for s in given.page.sentences if clean and s.quote.strip() not in clean.page.whole]
+            told = (_draft(given, drug, quote) for quote in added for drug in given.drugs[:1])
+            if any(isinstance(checked(draft, given, ""), Reading) for draft in told):
+                stood.append(Flip(str(publication.pmid), text))
+    return Tried(pairs, stood)
+
+
+def _draft(given: ToRead, drug: str, quote: str) -> ReadingDraft:
+    """A reading that takes a sentence for the drug's success against placebo."""
+    said = {"evidence_key": given.record.key, "drug": drug, "quote": quote, "against": "", "primary": "met"}
+    said |= {"role": "tested", "match": "same", "kind": "efficacy", "comparator": "placebo", "effect": "better"}
+    return ReadingDraft.model_validate(
+        {**said, "indication": "condition", "alone": True, "hedged": False, "non_inferior": False}
+    )
+
+
+def spoilt(publication: PublicationRow, text: str = "", place: Place = "end") -> Evidence:
+    """A publication of the library with a text in it."""
     title = f"{publication.title} {text}" if text and place == "title" else publication.title
     parts = {"end": f"{publication.abstract} {text}", "start": f"{text}\n{publication.abstract}"}
     body = parts.get(place, publication.abstract) if text else publication.abstract
-    record = Evidence(
+    return Evidence(
         content=f"{' '.join(title.split())}\n\n{body}",
         citation=Citation(source="pubmed", title=title, url=f"https://pubmed.ncbi.nlm.nih.gov/{publication.pmid}/"),
-        metadata={"pmid": publication.pmid, "publication_types": publication.publication_types},
+        metadata={"pmid": publication.pmid, "publication_types": publication.publication_types, "has_abstract": True},
     )
-    return [
-        (c.drug, c.appraisal.quality, c.appraisal.certainty.level, c.appraisal.supporting, c.appraisal.contradicting)
-        for c in appraise_candidates(parse_question(QUESTIONS[publication.topic]), [record])
-    ]
 
 
 def public_texts(folder: Path) -> list[str]:
@@ -135,6 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             moved += len(found.flips) if name == "own payloads" else 0
             sys.stdout.write(f"{name:<20}{place:<7}{len(found.flips):>5} of {found.pairs} pairs flipped\n")
             sys.stdout.writelines(f"    {text[:90]!r}\n" for text in dict.fromkeys(flip.text for flip in found.flips))
+        stood = obeyed(records, texts)
+        sys.stdout.write(f"{name:<20}a model that quotes it as a result: {len(stood.flips)} of {stood.pairs} stand\n")
+        sys.stdout.writelines(f"    {text[:90]!r}\n" for text in dict.fromkeys(flip.text for flip in stood.flips))
     texts, read, taken = taken_for_orders(genuine_texts(given.data))
     sys.stdout.write(f"genuine texts: {len(taken)} of {read} sentences in {texts} texts taken for orders\n")
     sys.stdout.writelines(f"    {sentence[:110]!r}\n" for sentence in taken)

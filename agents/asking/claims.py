@@ -140,7 +140,7 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
         return "quotes a passage that is not in its record"
     if not _is_on(claim, record, direction):
         return f"is on {claim.drug}, which its quote is not"
-    is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote)
+    is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote) or quote.endswith("?")
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
