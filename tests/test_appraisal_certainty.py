@@ -198,12 +198,20 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2, concern=True), "moderate", "Risk of bias"),
         (several(2, **ACTIVE), "moderate", "Indirectness: none against placebo, no treatment"),
         (several(2, **ACTIVE, comparator_works=True), "high", "Starts at high"),
-        (several(2, indication="complication"), "low", "Indirectness: 0 of 2 on the condition itself"),
+        (
+            several(2, indication="complication"),
+            "low",
+            "Indirectness: no supporting study is on a clinical outcome of the",
+        ),
         (several(2, in_title=False), "moderate", "named in the title (-1)."),
-        (several(2, in_title=False, indication="complication"), "low", "named in the title (-2)."),
+        (several(2, in_title=False, indication="complication"), "low", "of the condition itself (-2)."),
         (several(2, surrogate=True), "low", "Indirectness"),
         (several(2, unnamed="children"), "low", "Indirectness"),
-        ([*several(1), item(key="pmid:9", in_title=False)], "moderate", "Indirectness: 1 of 2 on the condition itself"),
+        (
+            [*several(1), item(key="pmid:9", in_title=False)],
+            "moderate",
+            "Indirectness: 1 of 2 supporting studies on the",
+        ),
         (
             several(2, size=103),
             "moderate",
@@ -212,7 +220,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2, size=40), "low", "Imprecision: 80 participants compared; optimal information size 400 (-2)."),
         (several(2, size=None), "moderate", "200 participants compared (2 of unreported size taken as 100 each)"),
         (several(2, design="controlled_cohort"), "low", "Starts at low: 2 observational studies supporting."),
-        (several(2, tested=False), "very_low", "Starts at very low: 2 other records supporting."),
+        (several(2, tested=False), "very_low", "Starts at very low: 2 other records (blinded RCT) supporting."),
         (several(2, design="in_vitro"), "very_low", "Starts at very low"),
         (
             [*several(3), *several(1, "contradicts", size=100)],

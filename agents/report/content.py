@@ -269,9 +269,10 @@ class EvidenceRow(BaseModel, extra="forbid"):
 
     @property
     def tested_figures(self) -> list[str]:
-        """The figures up to the first p value; empty without one, as such figures may mean anything."""
+        """The figures up to the first p value; empty without one, or if several shares do not tell whose they are."""
         place = next((at for at, figure in enumerate(self.figures, 1) if figure[:1] in "pP"), 0)
-        return self.figures[:place]
+        shares = [figure for figure in self.figures[:place] if figure.rstrip("%").replace(".", "").isdigit()]
+        return self.figures[:place] if len(shares) < 2 else []
 
 
 class PostedResult(BaseModel, extra="forbid"):

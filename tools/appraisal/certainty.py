@@ -32,6 +32,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel
 
+from ..wording import counted
 from .trials_once import UNREPORTED_SIZE, AppraisedItem, Direction, Tier, one_per_trial
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -202,8 +203,9 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         steps.append((1, f"Indirectness: {told}"))
     direct = [i for i in supporting if i.is_direct]
     if tier != "other" and not _are_enough(direct, supporting):
-        told = f"{len(direct)} of {len(supporting)} on the condition itself, named in the title"
         on_it = any(i.is_on_condition for i in supporting)
+        told = f"{len(direct)} of {counted(len(supporting), 'supporting study')} on the condition named in the title"
+        told = told if on_it else "no supporting study is on a clinical outcome of the condition itself"
         steps.append((1 if on_it else 2, f"Indirectness: {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
         silent = sum(i.sample_size is None for i in supporting)
@@ -218,6 +220,8 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     names = {"randomised": ("trial", "trials"), "observational": ("observational study", "observational studies")}
     one, many = names.get(tier, ("other record", "other records"))
     parts = [f"{len(trials)} {one if len(trials) == 1 else many}"] if trials else []
+    if tier == "other" and trials:
+        parts[0] += f" ({', '.join(sorted({i.design.label for i in trials}))})"
     parts += [f"{len(reviews)} systematic review{'s' if len(reviews) > 1 else ''}"] if reviews else []
     level = LEVELS[max(0, start - sum(down for down, _ in steps))]
     return Certainty(
