@@ -201,16 +201,16 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (
             several(2, indication="complication"),
             "low",
-            "Indirectness: no supporting study is on a clinical outcome of the",
+            "Indirectness: 0 of 2 studies are on the outcome, condition and people",
         ),
-        (several(2, in_title=False), "moderate", "named in the title (-1)."),
-        (several(2, in_title=False, indication="complication"), "low", "of the condition itself (-2)."),
+        (several(2, in_title=False), "moderate", "name it in the title (-1)."),
+        (several(2, in_title=False, indication="complication"), "low", "people asked about (-2)."),
         (several(2, surrogate=True), "low", "Indirectness"),
         (several(2, unnamed="children"), "low", "Indirectness"),
         (
             [*several(1), item(key="pmid:9", in_title=False)],
             "moderate",
-            "Indirectness: 1 of 2 supporting studies on the",
+            "Indirectness: 1 of 2 studies are on the condition",
         ),
         (
             several(2, size=103),

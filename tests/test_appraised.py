@@ -180,6 +180,15 @@ def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_com
     assert [each.drug for each in found] == ["timolol", "atenolol"]
 
 
+def test_animals_are_no_participants_and_a_drug_that_only_they_were_given_is_told_apart() -> None:
+    readings = Readings(ScriptedReader(effect="better", design="animal", participants=25))
+
+    [found] = appraise_candidates(parse_question(QUESTION), [paper()], readings)
+
+    assert found.is_preclinical
+    assert found.records[0].item.sample_size is None
+
+
 @pytest.mark.parametrize(
     ("question", "text", "speaks"),
     [

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from docx import Document as WordDocument
 from exports_sample import hostile, sample
+from exports_sample import row as study
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
@@ -259,3 +260,12 @@ def test_what_looks_like_a_mark_stays_as_it_was_written(value: str) -> None:
     [pairs] = write_blocks("safety", "label", cite, l={**label, "contraindications": ""})
     assert isinstance(pairs, Pairs)
     assert len(pairs.pairs) == 4
+
+
+def test_shares_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> None:
+    def shown(*figures: str) -> list[str]:
+        return study("pmid:1", "A trial", figures=list(figures)).tested_figures
+
+    assert shown("31%", "23%", "P < .025") == []
+    assert shown("25%", "95% CI 12-36", "p=0.0004", "3%") == ["25%", "95% CI 12-36", "p=0.0004"]
+    assert shown("46 vs. -12%", "p = 0.004") == ["46 vs. -12%", "p = 0.004"]

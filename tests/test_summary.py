@@ -73,6 +73,14 @@ def test_drugs_of_one_certainty_share_a_sentence_and_the_topic_is_named_once() -
     )
 
 
+def test_drugs_that_only_animals_or_cells_were_given_are_not_said_to_help() -> None:
+    reader = ScriptedReader(effect="better", design="animal")
+
+    told = summary(candidate("propranolol", "very low"), of=asked_of(QUESTION, TRIAL, reader=reader))
+
+    assert told.startswith("Tested with benefit in animals or cells alone: propranolol.")
+
+
 def test_each_leading_drug_has_its_best_estimate_with_comparator_participants_and_certainty() -> None:
     parts = first_screen(asked_of(QUESTION, TRIAL), [candidate("propranolol"), candidate("timolol", "low")])
 

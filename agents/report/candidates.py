@@ -224,7 +224,10 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
     link = Link(row.title if is_whole else short_name, url_of(row.key, str(reference.get("url") or "")))
     known_as = f"{short_name} · " if reference and short_name != record_name(row.key) else ""
     by = (Text(f" {known_as}{record_name(row.key)}", "small"),) if is_whole else ()
-    follow_up = "" if row.followup_months is None else Text(f" (follow-up {row.followup_months:g} months)", "small")
+    months = row.followup_months or 0.0
+    weeks = f"{months * 52 / 12:.0f} weeks" if months >= 1 / 2 else "under 2 weeks"
+    lasted = f"{months:g} months" if months >= 3 else weeks  # short ones are planned in weeks
+    follow_up = "" if row.followup_months is None else Text(f" (follow-up {lasted})", "small")
     trial = next((each for each in report.trials if each.key == row.key), None)
     posted = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     said = [posted or (row.pico.result if row.pico else None) or "", _PRIMARY.get(row.primary, "")]

@@ -100,6 +100,8 @@ class BestEstimate(BaseModel, extra="forbid"):
     """The effect estimate with its confidence interval, or the figures of a passage with a p value."""
     comparator: str | None = None
     participants: int | None = None
+    preclinical: str = ""
+    """"in vivo", "in vitro" or "in silico"; empty for a study in people."""
 
     @property
     def line(self) -> str:
@@ -117,7 +119,10 @@ class BestEstimate(BaseModel, extra="forbid"):
             f"{against}: {self.figures}" if self.figures else against,
             hedge,
             "" if self.comparator else "comparator not reported",
-            "participants not reported" if self.participants is None else counted(self.participants, "participant"),
+            self.preclinical
+            or (
+                "participants not reported" if self.participants is None else counted(self.participants, "participant")
+            ),
         )
         return ", ".join(filter(None, parts))
 

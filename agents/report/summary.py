@@ -112,6 +112,8 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     others = [c for c in candidates if c not in by_name and c not in outside and c not in withdrawn]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
     established = [c for c in others if c.group == "established"]
+    not_in_people = {c.drug for c in material.shown if c.is_preclinical}
+    preclinical = [c for c in others if c.name in not_in_people and c not in established]
     beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
     data = {
         "purpose": material.purpose,
@@ -133,7 +135,8 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "ending": material.ending,
         "classes": listed(asked.drug_classes),
         "class_missing": bool(candidates and asked.drug_classes) and not others,
-        "others": _by_level([c for c in others if c not in established]),
+        "others": _by_level([c for c in others if c not in established and c not in preclinical]),
+        "preclinical": listed(list(map(_display_name, preclinical)), most=4),
         "established": _by_level(established),
         "outside": listed(beside, most=3),
         "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),

@@ -74,6 +74,7 @@ _COMPARATORS: Mapping[Comparator, str] = {
     "before_after": "before treatment",
 }
 _TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
+_PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_preclinical)
 _PLACEBO_OR_NOTHING = "placebo or no treatment"
 _NOTHING = frozenset((_COMPARATORS["placebo"], _COMPARATORS["none"], _PLACEBO_OR_NOTHING))
 _OUTCOMES: Mapping[OutcomeKind, str] = {
@@ -146,6 +147,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             figures=estimate(size) if size else "; ".join(row.tested_figures),
             comparator=asked.comparator,
             participants=row.sample_size,
+            preclinical=row.design if row.design in _PRECLINICAL else "",
         )
         doubts = (row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern))
         weak = asked.comparator not in _NOTHING

@@ -276,7 +276,7 @@ def _item(
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone:
         direction = Direction.contradicts
-    size = reading.participants
+    size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
     if design is StudyDesign.systematic_review and {
         name for name, start, _ in document.drugs if start < document.offset
     } != {reading.drug}:

@@ -91,6 +91,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None
 
     @property
+    def is_preclinical(self) -> bool:
+        """Whether all supporting studies, of which there are some, were done in animals, cells or a computer."""
+        behind = [each.item for each in self.records if each.key in self.appraisal.supporting]
+        return bool(behind) and all(item.design.is_preclinical for item in behind)
+
+    @property
     def helps_complications_alone(self) -> bool:
         """Whether all supporting studies are on complications of the condition, and none contradicts."""
         uses = {each.item.indication for each in self.records if each.key in self.appraisal.supporting}
@@ -369,7 +375,7 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: certainty, directness, contradicting minus supporting studies, participants.
+    """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
 
     Refuted or withdrawn drugs come after all with support; those without a verdict come last.
     """
@@ -379,6 +385,7 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
         not candidate.has_verdict,
         candidate.does_not_lead or not behind,
         -LEVELS.index(found.certainty.level),
+        candidate.is_preclinical,
         not any(item.is_direct for item in behind),
         len(found.contradicting) - len(found.supporting),
         -count_participants(behind),

@@ -32,7 +32,6 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel
 
-from ..wording import counted
 from .trials_once import UNREPORTED_SIZE, AppraisedItem, Direction, Tier, one_per_trial
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -204,8 +203,12 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     direct = [i for i in supporting if i.is_direct]
     if tier != "other" and not _are_enough(direct, supporting):
         on_it = any(i.is_on_condition for i in supporting)
-        told = f"{len(direct)} of {counted(len(supporting), 'supporting study')} on the condition named in the title"
-        told = told if on_it else "no supporting study is on a clinical outcome of the condition itself"
+        told = (
+            "the condition itself and name it in the title"
+            if on_it
+            else "the outcome, condition and people asked about"
+        )
+        told = f"{len(direct)} of {len(supporting)} studies are on {told}"
         steps.append((1 if on_it else 2, f"Indirectness: {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
         silent = sum(i.sample_size is None for i in supporting)

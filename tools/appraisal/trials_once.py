@@ -22,7 +22,6 @@ BY_SIZE = " participants"
 """Suffix of a trial label built from its size, with or without its first author."""
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
 _SAME_SIZE = 500
-_PRECLINICAL = frozenset({StudyDesign.in_vivo, StudyDesign.in_vitro, StudyDesign.in_silico})
 
 
 class Direction(StrEnum):
@@ -122,7 +121,7 @@ class AppraisedItem:
     @property
     def is_on_condition(self) -> bool:
         """Whether it is on the condition itself, in the population asked about, with a clinical outcome."""
-        others = self.unnamed or self.surrogate or self.design in _PRECLINICAL
+        others = self.unnamed or self.surrogate or self.design.is_preclinical
         return self.indication == "condition" and not others
 
     @property

@@ -52,6 +52,11 @@ class StudyDesign(StrEnum):
         return _TIERS[self]
 
     @property
+    def is_preclinical(self) -> bool:
+        """Whether it is done in animals, cells or a computer."""
+        return self.value in ("in_vivo", "in_vitro", "in_silico")
+
+    @property
     def label(self) -> str:
         """The design in words."""
         named = {"rct_blinded": "blinded RCT", "rct_open": "open-label RCT", "unknown": "design not reported"}
