@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
@@ -207,6 +208,22 @@ def test_parquet_parts_are_read_back(tmp_path: Path) -> None:
     part = Table(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
     assert part.suffix == ".parquet"
     assert list(Table(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
+
+
+def test_the_matrix_joins_with_other_tables_as_the_documentation_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    page = (Path(__file__).parent.parent / "docs/how-to/screen-a-disease-area.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r'```python title="join.py"\n(.*?)```', page, re.DOTALL)
+    screen(["Smoking cessation"], open_library("bundled"), read_here, tmp_path / "screening")
+    (tmp_path / "indications.tsv").write_text(
+        "disease_id\tdisease\tdrug_id\tdrug\nA:1\tsmoking Cessation\tB:2\tBupropion\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    row = capsys.readouterr().out.strip().split("\t")
+    assert (row[0], row[1], *row[3:]) == ("Smoking cessation", "bupropion", "A:1", "B:2")
 
 
 @pytest.mark.whole

@@ -74,12 +74,13 @@ class Table:
         """
         path = self.folder / f"{name}{'.parquet' if has_parquet() else '.jsonl.gz'}"
         if has_parquet():
-            from pyarrow import BufferOutputStream  # noqa: PLC0415  an extra
-            from pyarrow import Table as Columns  # noqa: PLC0415
+            import pyarrow  # noqa: PLC0415  an extra
             from pyarrow.parquet import write_table  # noqa: PLC0415
 
-            packed = BufferOutputStream()
-            write_table(Columns.from_pylist([dict(row) for row in rows]), packed, compression="zstd")
+            packed, columns = pyarrow.BufferOutputStream(), pyarrow.Table.from_pylist([dict(row) for row in rows])
+            empty = pyarrow.null()  # of a column in which every row lacks a value: text, so that it joins with others
+            fields = [each.with_type(pyarrow.string()) if each.type == empty else each for each in columns.schema]
+            write_table(columns.cast(pyarrow.schema(fields)), packed, compression="zstd")
             content = packed.getvalue().to_pybytes()
         else:
             lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
