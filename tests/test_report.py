@@ -136,6 +136,16 @@ async def test_what_helped_a_complication_alone_stands_behind_what_helped_the_co
     assert report.drug_candidates == ["timolol", "atenolol"]
 
 
+@pytest.mark.parametrize(("question", "marked"), [("Which drugs treat migraine?", True), (QUESTION, False)])
+async def test_a_drug_whose_studies_are_on_prevention_is_marked_where_that_was_not_asked(
+    question: str, marked: bool
+) -> None:
+    report = await by_rules(question, read_in("same", "timolol"))
+
+    assert [each.for_prevention for each in report.candidates] == [marked]
+    assert report.summary_parts[0].text.startswith("Timolol (for prevention)") is marked
+
+
 async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
     drugs = "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine".split()
     drugs += "lisinopril flunarizine pizotifen metoprolol".split()

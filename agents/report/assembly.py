@@ -12,6 +12,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
+from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed, short
@@ -146,6 +147,9 @@ def _drug_candidate(
             *(f"Boxed warning: “{short(box.sentence, LONGEST)}” ({box.key})" for box in boxes),
         ],
         combination=list(candidate.combination),
+        for_prevention=bool(found.supporting)
+        and material.asked.intent != "prevention"
+        and all(says("prevention", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),

@@ -98,6 +98,7 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
         ", ".join(f"{len(keys)} {name}" for name, keys in directions.items()),
         f"certainty lowered for {lowered}" if lowered else "",
         status or elsewhere or _APPROVAL[candidate.group],
+        "studied for prevention" if candidate.for_prevention else "",
         "not in the class asked about" if candidate.in_asked_class is False else "",
         f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else "",
     )

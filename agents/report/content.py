@@ -161,6 +161,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
     combination: list[str] = []
     """Drugs it was studied in combination with, so that its own effect is unknown."""
+    for_prevention: bool = False
+    """Whether all supporting studies are on prevention, by their titles, though the question is not."""
     best_estimate: BestEstimate | None = None
     """None if no study supports it."""
     supporting_citations: list[str] = []

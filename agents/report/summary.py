@@ -152,8 +152,9 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 
 def _display_name(candidate: DrugCandidate) -> str:
-    """Return a drug's name, marked if it was withdrawn or is contraindicated so that nobody misses it."""
-    return f"{short(candidate.name)}{f' ({listed(candidate.marks)})' if candidate.cautions else ''}"
+    """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
+    marks = [*["for prevention"] * candidate.for_prevention, *candidate.marks]
+    return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
 
 
 def _is_supported(candidate: DrugCandidate) -> bool:

@@ -149,7 +149,12 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             participants=row.sample_size,
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
-        doubts = (row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern))
+        doubts = (
+            bool(best.preclinical),
+            row.design not in _TRIALS,
+            not row.alone,
+            row.is_preprint or bool(row.concern),
+        )
         weak = asked.comparator not in _NOTHING
         found.append(((*doubts, weak, size is None, -(row.sample_size or UNREPORTED_SIZE), row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
