@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from benchmarks import watch as lived
 
 from willowbark.teams.faces import watch
 from willowbark.teams.faces.runs import without_clock
@@ -133,3 +134,16 @@ def test_what_moved_is_told_again_where_it_could_not_be_kept(tmp_path: Path, mon
             run_watches(folder)
 
     assert run_watches(folder)[1] == MOVED
+
+
+@pytest.mark.whole
+def test_after_weeks_of_pubmeds_files_the_verdicts_are_those_of_one_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["watch", "--weeks", "2", "--records", "200", "--depth", "quick"])
+    lived.main()
+
+    told = capsys.readouterr().out
+    assert "2 weeks, 2 in which something moved" in told
+    assert "one run at the end: 0 of" in told
+    assert "no week told: 0 (due 0)" in told
