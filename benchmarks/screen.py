@@ -82,10 +82,11 @@ def main() -> None:
         began = time.monotonic()
         done = screen(conditions, library, engine_of(asked.engine), out, most=asked.records)
         wall = time.monotonic() - began
-        said = f"{done.records:,} records, {done.readings:,} readings, {done.cells:,} drugs with a verdict"
-        print(f"    {done.conditions} conditions, {said}")
-        if done.read_now:
-            print(f"    {wall:.0f} s, {done.read_s:.0f} s of them reading: {wall / done.read_s:.2f} times (due 1.2)")
+        said = f"{done.records:,} records, {done.read.due:,} readings, {done.cells:,} drugs with a verdict"
+        print(f"    {len(done.keys)} conditions, {said}")
+        if done.read.made:
+            read_s = done.read.seconds
+            print(f"    {wall:.0f} s, {read_s:.0f} s of them reading: {wall / read_s:.2f} times (due 1.2)")
         orders = rank_drugs(library, done, curated)
     parts = {each: "best known" if each in looked_at else "others" for each in orders}
     for part in ("best known", "others"):

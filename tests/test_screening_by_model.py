@@ -76,7 +76,7 @@ def test_each_record_is_read_once_and_the_models_verdict_counts(tmp_path: Path) 
         each["key"] + re.findall("Condition: .*", said_in(body))[0] for body in server.bodies for each in lines(body)
     )
     assert set(read.values()) == {1}
-    assert len(read) == done.by_model > 10
+    assert len(read) == done.by_model.due > 10
     assert len(server.bodies) == sent
     assert same.tokens == pytest.approx(tokens)
     assert same.cost_usd
@@ -93,10 +93,10 @@ def test_what_failed_is_named_and_asked_again_by_the_next_call(tmp_path: Path) -
         failing.clear()
         sent = len(server.bodies)
         second, _ = screened(tmp_path, settings(url))
-    assert any("not read by the model" in said for said in first.unread)
+    assert any("not read by the model" in said for said in first.by_model.unread)
     assert first.cells > 0  # the trained reader's
     assert len(server.bodies) > sent
-    assert (second.unread, second.cells) == ([], 0)
+    assert (second.by_model.unread, second.cells) == ([], 0)
 
 
 def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
@@ -159,5 +159,5 @@ def test_answers_that_are_cut_or_refused_go_back_once(tmp_path: Path) -> None:
         sent = len(server.bodies)
         screened(tmp_path, settings(url))
     assert len(server.bodies) == sent
-    assert any("were rejected" in said for said in done.unread)
+    assert any("were rejected" in said for said in done.by_model.unread)
     assert done.cells > 0  # the trained reader's

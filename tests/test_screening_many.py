@@ -94,9 +94,9 @@ def test_stopped_and_called_again_it_reads_nothing_twice_and_ends_alike(
     done = screen(CONDITIONS, open_library("bundled"), again, tmp_path)
     assert len(stopped.read) == 20
     assert not set(stopped.read) & set(again.read)
-    assert len(set(again.read)) == len(again.read) == done.read_now == done.readings - 20
+    assert len(set(again.read)) == len(again.read) == done.read.made == done.read.due - 20
     assert results(tmp_path) == results(undisturbed)
-    assert screen(CONDITIONS, open_library("bundled"), third, tmp_path).read_now == 0
+    assert screen(CONDITIONS, open_library("bundled"), third, tmp_path).read.made == 0
     assert third.read == []
 
 
@@ -174,7 +174,7 @@ def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
         again = screen(["migraine"], None, read_here, tmp_path, **asked)
         assert len(server.requests) == sent > 1
     assert done.records == again.records > 10
-    assert again.read_now == 0
+    assert again.read.made == 0
     assert done.cells > 0
     assert results(tmp_path) == before
 

@@ -112,17 +112,17 @@ def screen_file(
     elif chosen.get("batch"):
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
     done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter, model=model)
-    for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.unread)):
+    for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(said)
     if done.empty:
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
-    by_model = [f"{done.by_model:,} records read by a model: {model.account}"] if model else []
+    by_model = [f"{done.by_model.due:,} records read by a model: {model.account}"] if model else []
     write_lines(
         [
-            f"{done.conditions:,} conditions, {done.records:,} records, {done.readings:,} readings "
-            f"({done.read_now:,} read now in {done.read_s:.0f} s), {done.cells:,} drugs with a verdict",
+            f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
+            f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict",
             *by_model,
             *map(str, done.files),
         ]

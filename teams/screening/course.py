@@ -44,24 +44,33 @@ _TELLS_EVERY_S = 2.0
 
 
 @dataclass
+class Read:
+    """What a reader read."""
+
+    kept: dict[str, str] = field(default_factory=dict)
+    """All readings by hash, as JSON, those of earlier calls among them."""
+    due: int = 0
+    """Distinct readings needed."""
+    made: int = 0
+    """By this call."""
+    seconds: float = 0.0
+    unread: list[str] = field(default_factory=list)
+    """Why some were not made."""
+
+
+@dataclass
 class Screening:
-    """Statistics of a screening, and where its results are."""
+    """What a screening did, and where its results are."""
 
     out: Path
-    conditions: int = 0
     keys: dict[str, list[str]] = field(default_factory=dict)
     """Keys of the records of each condition that was searched."""
     refused: list[str] = field(default_factory=list)
-    """Conditions that cannot be searched, and why."""
-    readings: int = 0
-    """Distinct readings needed."""
-    read_now: int = 0
-    read_s: float = 0.0
-    by_model: int = 0
-    """Distinct records that a model was to read."""
-    unread: list[str] = field(default_factory=list)
-    """Why a model's readings are missing or were replaced; the next call asks again for those missing."""
+    """Conditions that could not be searched, and why."""
+    read: Read = field(default_factory=Read)
+    by_model: Read = field(default_factory=Read)
     cells: int = 0
+    """Drugs with a verdict."""
     files: list[Path] = field(default_factory=list)
 
     @property
@@ -145,25 +154,21 @@ def screen(
             done.refused.append(f"{condition}: {question.objection}")
         else:
             asked[condition] = replace(question, kind="uses", drugs=wanted) if wanted else question
-    done.conditions = len(asked)
     tell(f"searching for {len(asked):,} conditions")
     origin = Origin(library, out, endpoints, limiter)
     searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}
     due = (_list_due(origin.records(searches[name]), question) for name, question in asked.items())
-    read = _read(due, TrainedReader(), engine, Table(out / "readings"), tell)
-    done.readings, done.read_now, done.read_s = read.due, read.made, read.seconds
-    by_model = dict[str, str]()
+    done.read = _read(due, TrainedReader(), engine, Table(out / "readings"), tell)
     if model is not None:
         tell(f"reading with {model.name}")
         due = (model.list_due(origin.records(searches[name]), of_any_drug[name]) for name in asked)
-        more = _read(due, model, read_here if model.in_batch else engine, Table(out / "model"), tell)
-        by_model, done.by_model, done.unread = more.kept, more.due, more.unread
+        done.by_model = _read(due, model, read_here if model.in_batch else engine, Table(out / "model"), tell)
 
     def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
-        given = model.readings(pool, of_any_drug[name], by_model) if model else ()
-        return Readings(KeptReader(read.kept), given)
+        given = model.readings(pool, of_any_drug[name], done.by_model.kept) if model else ()
+        return Readings(KeptReader(done.read.kept), given)
 
     found = asyncio.run(_conclude(asked, searches, origin, readings_of, tell))
     done.cells = sum(each.has_verdict for candidates, _ in found.values() for each in candidates)
@@ -241,21 +246,6 @@ def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[Row]:
             document = Document.of(shown)
             told = {"title": document.title, "text": document.text, "types": list(document.types)}
             yield {"hash": _name_of_reading(document, drug, condition), **told, "drug": drug, "condition": condition}
-
-
-@dataclass
-class Read:
-    """What a reader read."""
-
-    kept: dict[str, str] = field(default_factory=dict)
-    """All readings by hash, as JSON, those of earlier calls among them."""
-    due: int = 0
-    """Distinct readings needed."""
-    made: int = 0
-    """By this call."""
-    seconds: float = 0.0
-    unread: list[str] = field(default_factory=list)
-    """Why some were not made."""
 
 
 def _read(
