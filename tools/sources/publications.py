@@ -31,6 +31,11 @@ _ACRONYM = re.compile(
     r"\((?P<after>[A-Z][\w/-]*[A-Z][\w/-]*)\)|\((?P<before>[A-Z][\w/-]*[A-Z][\w/-]*)\)\s+(?:[Tt]rial|[Ss]tudy)\b"
 )
 """An acronym in brackets after the words that it stands for."""
+_NAMED = r"(?P<name>[A-Z]+(?:-?[A-Z\d]+)*[A-Z]{2}(?:-[A-Z\d]+)*) (?:[Ss]ub-?)?(?:[Ss]tudy|[Tt]rial)\b"
+_IN_TITLE = re.compile(rf"\b(?!I+[A-C]?\b){_NAMED}")  # not "a phase III trial"
+_PART_OF = re.compile(
+    rf"\b(?:part|data|participants|patients|enrolled|randomi[sz]ed) (?:of|from|in|into|to) the {_NAMED}"
+)
 _TAG = re.compile(
     r"</?([A-Za-z][\w:.-]{0,40})(?:\s+[\w:.-]{1,40}\s*=\s*(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[^\s\"'<>=]{1,300}))*\s*/?>"
 )
@@ -271,13 +276,17 @@ def trial_numbers(*texts: str) -> list[str]:
     return list(dict.fromkeys(number.upper() for text in told for number in _TRIAL.findall(text)))
 
 
-def trial_acronyms(*texts: str) -> list[str]:
-    """Return trial acronyms that texts spell out, in order, without duplicates.
+def trial_acronyms(title: str, text: str) -> list[str]:
+    """Return the acronyms of a record's trials, in order: those spelt out, and those that title or text call a trial.
 
-    >>> trial_acronyms("The Heart Outcomes Prevention Evaluation (HOPE) study; in the Losartan Intervention (LIFE).")
-    ['HOPE', 'LIFE']
+    Other abbreviations that the text explains in brackets are none: "a PET study".
+
+    >>> trial_acronyms("Heart Outcomes Prevention Evaluation (HOPE)", "As part of the PEACE trial, patients took …")
+    ['HOPE', 'PEACE']
     """
-    found = (hit["after"] or hit["before"] for text in texts for hit in _ACRONYM.finditer(text))
+    spelt = [hit["after"] or hit["before"] for each in (title, text) for hit in _ACRONYM.finditer(each)]
+    named = [hit["name"] for hit in (*_IN_TITLE.finditer(title), *_PART_OF.finditer(text))]
+    found = (*spelt, *(name for name in named if f"({name})" not in text))
     return list(dict.fromkeys(name.upper() for name in found))
 
 
