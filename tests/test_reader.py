@@ -25,6 +25,7 @@ from willowbark.tools.enclosure import condense, enclose, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
 AIM = "The aim was to compare propranolol with placebo in migraine."
@@ -191,6 +192,44 @@ def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() ->
     assert not any("eader" in note for note in candidate.appraisal.notes)
 
 
+ENDED = "After a planned interim look the trial ended early for futility."
+SUMMARY = f"Topiramate or placebo to prevent migraine in children at school. {ENDED}"
+STOPPED = parse_study(
+    {
+        "protocolSection": {
+            "identificationModule": {
+                "nctId": "NCT01581281",
+                "briefTitle": "Topiramate to prevent migraine in children",
+            },
+            "statusModule": {"overallStatus": "TERMINATED", "whyStopped": "Interim data answered the question"},
+            "descriptionModule": {"briefSummary": SUMMARY},
+            "conditionsModule": {"conditions": ["Migraine"]},
+            "armsInterventionsModule": {"interventions": [{"type": "DRUG", "name": "Topiramate"}]},
+        }
+    }
+)
+
+
+def test_a_trial_that_stopped_or_posted_results_is_read_by_a_model_and_its_verdict_stands() -> None:
+    assert STOPPED is not None
+    said = drafted(
+        evidence_key=STOPPED.key,
+        drug="topiramate",
+        quote=ENDED,
+        effect="no_difference",
+        primary="not_met",
+    )
+    given = one(said, STOPPED)
+    assert isinstance(given, Reading)
+    assert given.passages[0].section == "Registry entry"
+    by_rule, by_model = (
+        appraise_candidates(ASKED, [STOPPED], Readings(given=readings))[0].records[0] for readings in ([], [given])
+    )
+    assert (str(by_rule.item.direction), str(by_model.item.direction)) == ("not assessed", "contradicts")
+    assert by_model.sentence == ENDED
+    assert not to_read([STOPPED.noting(why_stopped=None)], ASKED)
+
+
 def test_a_model_says_whether_a_record_is_on_the_condition() -> None:
     asked = parse_question("Which drugs might treat urinary incontinence?")
     leak = "Propranolol reduced leaks compared with placebo in 500 women (p<0.001)."
@@ -264,12 +303,12 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.9",
+    "2026.11.10",
     {
         "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
-        "reader": "d494d78d",
+        "reader": "00f218c1",
         "report": "ba455fb3",
         "trials": "f254a1e0",
     },

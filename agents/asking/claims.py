@@ -22,7 +22,7 @@ from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
-from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside, tells_what_to_do
 from willowbark.tools.reading.text import heading_role, sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
@@ -39,6 +39,7 @@ Topic = Literal["clinical", "mechanism"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
+_UNSPLIT = re.compile(r"(?:\d|[\s/\d][a-z])\.(\s+)(?=[A-Z])")
 _ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
 
 
@@ -152,7 +153,8 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     quoted = quoted_sentences(quote, whole)
     if quoted is None:
         return "quotes a part of a sentence"
-    no_result = "A" if {"M", "R"}.intersection(zones[: quoted.start]) else "AB"  # zones: aim, background
+    is_told_late = record.trial is not None or not {"M", "R"}.isdisjoint(zones[: quoted.start])
+    no_result = "A" if is_told_late else "AB"  # zones: aim, background
     if claim.stance != "neutral" and text == body and set(zones[quoted]) <= set(no_result):
         return "quotes an aim or what was known before, which is no result"
     return None
@@ -219,10 +221,23 @@ def may_be_shown(line: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _split_record(title: str, text: str) -> tuple[tuple[str, ...], Sequence[str]]:
+def _split_record(title: str, text: str) -> tuple[Sequence[str], Sequence[str]]:
     """Split a record into sentences with their zones; cached, as claims share records."""
     document = Document.cut(title, text)
-    return tuple(document.whole[each.start : each.end] for each in document.sentences), document.zones
+    spans = spans_of(document)
+    return [document.whole[start:end] for start, end, _ in spans], [each.zone for _, _, each in spans]
+
+
+def spans_of(document: Document) -> list[tuple[int, int, Sentence]]:
+    """Return the offsets of sentences, each with the reader's own, which goes on after "aged 17." and "10 mg/d."."""
+    found = []
+    for each in document.sentences:
+        start = each.start
+        for gap in _UNSPLIT.finditer(document.whole, each.start, each.end):
+            found.append((start, gap.start(1), each))
+            start = gap.end(1)
+        found.append((start, each.end, each))
+    return found
 
 
 def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:

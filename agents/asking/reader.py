@@ -35,10 +35,11 @@ from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
+from willowbark.tools.works.sections import TITLE, own_part
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
-from .claims import Claim, objection, plain, quoted_sentences
+from .claims import Claim, objection, plain, quoted_sentences, spans_of
 from .drafts import ReadingDraft, ReadingsDraft
 
 BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
@@ -140,7 +141,7 @@ class Read:
 
 
 def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
-    """Select a pool's publications that may report on drugs in the condition, for a model to read.
+    """Select what may report on drugs in the condition: publications, and trials that stopped or posted results.
 
     The model decides whether one is on the condition, named as in the question.
 
@@ -154,8 +155,10 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
     found = []
     for record in map(readable, pool):
         drugs = wanted_drugs(record, asked)
-        if kind_of(record) == "publication" and (drugs or record.has_abstract) and has_background(record, asked):
-            found.append(ToRead(record, tuple(drugs), condition, in_short))
+        trial, is_publication = record.trial, kind_of(record) == "publication"
+        tells = record.has_abstract if is_publication else trial and (trial.results or trial.why_stopped)
+        if (tells or (drugs and is_publication)) and has_background(record, asked):
+            found.append(ToRead(record, tuple(drugs), condition, in_short and is_publication))
     return found
 
 
@@ -292,21 +295,21 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         stance=verdict,
     )
     problem = objection(claim, given.record, Direction.inconclusive)
-    passages = _passages(draft.quote, given.page) if problem is None else ()
+    passages = _passages(draft.quote, given) if problem is None else ()
     if verdict != "neutral" and not passages:
         return problem or "quotes across a gap"
     return reading.model_copy(update={"passages": passages})
 
 
-def _passages(quote: str, page: Document) -> tuple[Passage, ...]:
+def _passages(quote: str, given: ToRead) -> tuple[Passage, ...]:
     """Locate a quote as whole sentences of title or text; empty if it runs from one into the other."""
-    every = page.sentences
-    found = quoted_sentences(plain(quote), [page.whole[each.start : each.end] for each in every])
+    page, spans = given.page, spans_of(given.page)
+    found = quoted_sentences(plain(quote), [page.whole[start:end] for start, end, _ in spans])
     if found is None:
         return ()
-    chosen = every[found]
-    if len({each.headed == "title" for each in chosen}) > 1:
+    chosen = spans[found]
+    if len({each.headed == "title" for _, _, each in chosen}) > 1:
         return ()
-    start, end = chosen[0].start, chosen[-1].end
-    section = "Title" if chosen[0].headed == "title" else "Abstract"
+    start, end = chosen[0][0], chosen[-1][1]
+    section = TITLE if chosen[0][2].headed == "title" else own_part(given.record)
     return (Passage(text=page.whole[start:end], section=section, start=start, end=end),)

@@ -143,10 +143,21 @@ class Readings:
             document: a text to read instead of the record's own; a model's reading counts only if its quotes are in it.
         """
         own = self.read(record, drug, condition, document)
-        names = [record.key] if document else names_of(record)
-        text = document or Document.of(record)
+        return self.beside(own, record, document or Document.of(record), [record.key] if document else names_of(record))
+
+    def beside(
+        self, own: Reading, record: Evidence, text: Document, names: Sequence[str] | None = None
+    ) -> tuple[Reading, ...]:
+        """Return the model's reading, if its quotes are in the text, before another one; else that alone.
+
+        Args:
+            own: the other reader's.
+            record: as a source gave it.
+            text: what was read.
+            names: names under which the record may have been read; None for all it has.
+        """
         whole = f"{text.title}\n{text.text}"
-        found = (self._given.get(name, {}).get(drug) for name in names)
+        found = (self._given.get(name, {}).get(own.drug) for name in names or names_of(record))
         given = next(
             (each for each in found if each is not None and all(said.text in whole for said in each.passages)), None
         )
@@ -229,7 +240,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
-        found = (reading,)
+        found = readings.beside(reading, record, document)
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
@@ -247,7 +258,8 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     rests_on = " ".join(passage.text for passage in found[0].passages)
     decides = found[0].reader == "posted" or item.direction in _TOLD
     stopped = record.metadata.get("why_stopped")
-    if stopped and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
+    is_quoted = found[0].reader == "model" and found[0].passages
+    if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
 
@@ -265,7 +277,8 @@ def _item(
     stop = why_stopped_kind(data.get("why_stopped"))
     document = Document.of(record)
     if trial:
-        decided = stop in _FOR_CAUSE or (posted is not None and posted.direction is not Direction.not_assessed)
+        told = posted is not None and posted.direction is not Direction.not_assessed
+        decided = stop in _FOR_CAUSE or told or direction_of(reading.verdict) in _TOLD
         design = registered_design(trial) if decided else StudyDesign.registry_entry
     else:
         design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
@@ -274,7 +287,7 @@ def _item(
     unclear = not reading.sure or not reading.alone or reading.indication == "other"
     if direction in _TOLD and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
         direction = Direction.inconclusive
-    if stop in _FOR_CAUSE and tested and reading.alone:
+    if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in _TOLD):
         direction = Direction.contradicts
     size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
     if design is StudyDesign.systematic_review and {
