@@ -148,19 +148,10 @@ class Readings:
     def beside(
         self, own: Reading, record: Evidence, text: Document, names: Sequence[str] | None = None
     ) -> tuple[Reading, ...]:
-        """Return the model's reading, if its quotes are in the text, before another one; else that alone.
-
-        Args:
-            own: the other reader's.
-            record: as a source gave it.
-            text: what was read.
-            names: names under which the record may have been read; None for all it has.
-        """
+        """Return the model's reading, if its quotes are in the text, before another reader's own; else that alone."""
         whole = f"{text.title}\n{text.text}"
         found = (self._given.get(name, {}).get(own.drug) for name in names or names_of(record))
-        given = next(
-            (each for each in found if each is not None and all(said.text in whole for said in each.passages)), None
-        )
+        given = next((each for each in found if each and all(said.text in whole for said in each.passages)), None)
         if given is None:
             return (own,)
         told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}
