@@ -87,6 +87,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         conclusion=parts[0].text,
         references=references.entries(),
         sources_searched=material.dossier.answered,
+        library=material.library,
         total_papers_reviewed=len(material.pool) - material.counts["other"] - material.unread,
         search_iterations=material.dossier.iteration,
         tokens_used=material.tokens_used,

@@ -447,6 +447,8 @@ class ReportContent(BaseModel, extra="forbid"):
     """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
     volume, issue, pages and identifiers if the source gives them."""
     sources_searched: list[str] = []
+    library: str = ""
+    """The local library that answered in the sources' place; empty if they answered themselves."""
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
     tokens_used: int = Field(default=0, ge=0)

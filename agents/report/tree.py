@@ -214,7 +214,7 @@ def document(report: ReportContent) -> Document:
     """Build the whole tree."""
     when = f"{report.generated_at:%Y-%m-%d %H:%M} UTC"
     tokens = "tokens used" if report.usage else "tokens, estimated"
-    sources = ", ".join(map(title_of, report.sources_searched)) or "none answered"
+    sources = report.library or ", ".join(map(title_of, report.sources_searched)) or "none answered"
     generated = f"Generated {when} by Willowbark · {tokens}: {report.tokens_used:,} · sources: {sources}"
     main = [section for build in SECTIONS if (section := build(report)) is not None]
     cited = max((max(node.numbers) for node in spans(tuple(main)) if isinstance(node, Cite)), default=0)
