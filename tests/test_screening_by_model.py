@@ -80,6 +80,7 @@ def test_each_record_is_read_once_and_the_models_verdict_counts(tmp_path: Path) 
     assert len(server.bodies) == sent
     assert same.tokens == pytest.approx(tokens)
     assert same.cost_usd
+    assert f"publications read by {MODEL}" in (tmp_path / "model" / "screen.html").read_text(encoding="utf-8")
     assert {row["read_by"] for row in rows(tmp_path / "plain" / "evidence.csv")} <= {"rules", "learned", "posted"}
 
 

@@ -163,6 +163,7 @@ def screen(
     done.read = _read(due, TrainedReader(), engine, Table(out / "readings"), tell)
     if model is not None:
         tell(f"reading with {model.name}")
+        origin.about += f", its publications read by {model.name}"
         due = (model.list_due(origin.records(searches[name]), of_any_drug[name]) for name in asked)
         done.by_model = _read(due, model, read_here if model.in_batch else engine, Table(out / "model"), tell)
 
