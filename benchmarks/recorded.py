@@ -21,6 +21,7 @@ import asyncio
 import hashlib
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -257,6 +258,11 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
             continue
         compared += 1
         says = "nothing"
+        further = report.clinical_findings.content  # drugs behind the last row, by name
+        if tally := re.search(rf"\b{re.escape(drug)} \((\d+) supporting(?:, (\d+) contradicting)?\)", further):
+            says = {True: "both", False: "for"}[bool(int(tally[2] or 0))] if int(tally[1]) else "against"
+        elif re.search(rf"^Inconclusive:.*\b{re.escape(drug)}\b", further, re.MULTILINE):
+            says = "open"
         if (candidate := candidates.get(drug)) is not None:
             sides = bool(candidate.supporting_citations), bool(candidate.contradicting_citations)
             says = {(True, True): "both", (True, False): "for", (False, True): "against"}.get(sides, "open")

@@ -47,6 +47,7 @@ def clinical_section(material: Material, references: References) -> ReportSectio
     """Write the section on drugs that are not candidates, by their readings."""
     start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
+    unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
     complications = [c for c in decided if c.helps_complications_alone]
     tallies = [
         (short(c.drug), len(c.appraisal.supporting), len(c.appraisal.contradicting), c.appraisal.contradicting[:1])
@@ -62,7 +63,8 @@ def clinical_section(material: Material, references: References) -> ReportSectio
         complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
         decided=tallies[:MAX_OTHERS],
         more=max(0, len(tallies) - MAX_OTHERS),
-        silent=listed([c.drug for c in others if c not in decided], most=MAX_OTHERS),
+        unclear=[(short(c.drug), c.appraisal.inconclusive[:1]) for c in unclear[:MAX_OTHERS]],
+        silent=listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
     )
     return ReportSection.of("Further drugs", blocks, references.keys[start:])
 
