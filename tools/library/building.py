@@ -125,6 +125,7 @@ def build_library(
         index = Index(library_schema(), str(folder / BUILT_INDEX))
         index.register_tokenizer("english", english_words())
         writer = index.writer(_HEAP_BYTES, num_threads=1)
+        writer.garbage_collect_files()  # those that a killed build left would be in the way
         held.refused = {}
         waiting = [file for file in files if not _is_in(file, held)]
         sizes = [file.stat().st_size for file in waiting]
@@ -146,10 +147,8 @@ def build_library(
         held.write(folder)
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
         why, left = getattr(error, "strerror", None) or str(error), shutil.disk_usage(folder.parent).free
-        if "lock" in why.lower():
-            why = "another process is building it"
-        elif left < _HEAP_BYTES:
-            why = f"{left / 1e6:.0f} MB are left on the disk"
+        why = f"{left / 1e6:.0f} MB are left on the disk" if left < _HEAP_BYTES else why
+        why = "another process is building it" if "lock" in why.lower() else why
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
 
