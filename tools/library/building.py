@@ -146,8 +146,9 @@ def build_library(
         writer.wait_merging_threads()
         held.write(folder)
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
-        why, left = getattr(error, "strerror", None) or str(error), shutil.disk_usage(folder.parent).free
-        why = f"{left / 1e6:.0f} MB are left on the disk" if left < _HEAP_BYTES else why
+        why = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, ValueError) and (left := shutil.disk_usage(folder).free) < _HEAP_BYTES:
+            why = f"{left / 1e6:.0f} MB are left on the disk"
         why = "another process is building it" if "lock" in why.lower() else why
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
