@@ -220,7 +220,7 @@ def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
         "better than placebo: OR 2.82 (CI 1.89 to 4.28), 707 participants",
         '<strong class="flag">boxed warning</strong>',
         "Searched <strong>widely</strong>.",
-        "s words: Mechanisms of bupropion.",
+        "says the judge: Mechanisms of bupropion.",
         "PRISMA 2020",
         "bupropion AND smoking",
         "sort=relevance, retmax=10",
