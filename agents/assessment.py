@@ -214,7 +214,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
             f"{' | '.join(each.to_search_queries())}"
             for each in self.hypotheses.hypotheses[:SHOWN_HYPOTHESES]
         ]
-        unread = [f"- {query[:SHOWN_QUERY]}" for query in self.progress.unread]
+        unread = [f"- {query}" for query in self.progress.unread]  # whole, since they are given again as they stand
         refused = [f"- {unmarked(each)}" for each in self.refused]
         thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
         return "\n".join(

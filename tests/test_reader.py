@@ -303,12 +303,12 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.10",
+    "2026.11.11",
     {
         "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
-        "reader": "00f218c1",
+        "reader": "5a387931",
         "report": "ba455fb3",
         "trials": "f254a1e0",
     },
