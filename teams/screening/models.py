@@ -77,7 +77,7 @@ class ModelReader:
 
     def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[Row]:
         """Yield all that the model reads of a condition's records."""
-        for each in to_read(records, question):
+        for each in to_read(records, question, in_short=self.settings.llm.economy):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
     async def read(self, rows: Sequence[Row]) -> Results:
@@ -124,7 +124,7 @@ class ModelReader:
 
     def readings(self, records: Sequence[Evidence], question: Question, kept: Mapping[str, str]) -> Iterator[Reading]:
         """Yield the model's readings of a condition's records."""
-        for each in to_read(records, question):
+        for each in to_read(records, question, in_short=self.settings.llm.economy):
             for said in json.loads(kept.get(self._hash(each), "[]")):
                 yield Reading.model_validate({**said, "key": each.record.key})
 
