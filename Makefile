@@ -143,6 +143,10 @@ train: dev ## Learn the reader's heads and thresholds, and print what they are w
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	$(BIN)/python -m benchmarks.train_reader $(ARGS)
 
+.PHONY: train-questions
+train-questions: dev ## Learn to read questions, and print what that is worth on voices kept apart (ARGS="--write")
+	$(BIN)/python -m benchmarks.train_questions $(ARGS)
+
 .PHONY: bench-injection
 bench-injection: install ## Count the readings that text put into records moves, and genuine sentences taken for such text
 	$(BIN)/python -m faults.injection $(ARGS)

@@ -31,7 +31,7 @@ def test_a_dossier_holds_all_that_was_found_on_a_question_and_forgets_it_with_th
     assert [each.name for each in made.specialists] == ["literature", "trials"]
     assert Dossier.model_validate_json(made.model_dump_json()) == made
     made.add([asked("And for asthma?")])
-    assert (made.question, made.pool(), made.tokens_used) == ("And for asthma?", [], 0)
+    assert (made.question, made.pool(), made.tokens_used) == ("Which existing drugs could prevent asthma?", [], 0)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ async def test_however_sure_a_model_is_further_hits_are_read_first() -> None:
 
 
 async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_are() -> None:
-    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=["More."])
+    gaps = [{"missing": "a second trial", "drugs": []}]
+    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=gaps)
     verdict = await judged(asked(), page(1), *OTHERS, answer=wish, max_records=1)
     assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
     done = proposal(confidence=0.1, next_searches=searches("trials"))

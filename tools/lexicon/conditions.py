@@ -53,7 +53,9 @@ def _load_conditions() -> _ConditionTable:
     rows = read_table("conditions.tsv")
     synonyms = {row["name"]: (row["name"], *split_names(row["synonyms"])) for row in rows}
     names = dict.fromkeys(map(phrase_key, cue_list("suppressed", __package__)), "")
-    names |= {phrase_key(spelling): name for name, spelled in synonyms.items() for spelling in spelled}
+    spelt = {phrase_key(spelling): name for name, spelled in synonyms.items() for spelling in spelled}
+    eponyms = ((key.partition(" s ")[0], name) for key, name in spelt.items() if re.fullmatch(r"\w+ s \w+", key))
+    names |= {f"{eponym} s": name for eponym, name in reversed([*eponyms])} | spelt  # Crohn's, without "disease"
     return _ConditionTable(
         index=PhraseIndex(names),
         synonyms=synonyms,

@@ -1,12 +1,18 @@
-"""Classify questions by cues from a table, after masking the names in the question."""
+"""Classify questions, and what each name does in them, by weights learned from questions written by many hands.
+
+The names are masked first, so that the weights hold for any drug and condition. `heads.tsv` holds the weights;
+`benchmarks/train_questions.py` learns them and prints what they are worth.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon import canonical_condition
-from ..lexicon.matching import compile_cues, cue_list, read_table, tokens
+from ..lexicon.matching import cue_list, tokens
+from ..reading.heads import Head, read_heads, softmax
 
 Kind = Literal[
     "treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "uses", "other"
@@ -36,6 +42,15 @@ PLACES: Mapping[str, str] = {
     "other_drug": "The drug to compare it with",
 }
 
+MASKS: Mapping[str, str] = {"drug": "DRUG", "class": "CLASS", "condition": "COND", "route": "ROUTE"}
+"""The word that stands for a name, by its kind."""
+FROM: Mapping[str, float] = {"left out": 0.25, "of people": 0.5}
+"""The probability from which a name has a role: to name a drug that was to be left out is worse than to miss one."""
+_DRUGS = frozenset(("DRUG", "CLASS", "ROUTE"))
+_MARKS = frozenset(",;:.?!()-/")
+_LISTING = re.compile(r"\s*(?:[,/]\s*(?:(?:and|or|nor)\s+)?|\b(?:and|or|nor|and/or)\s+)", re.IGNORECASE)
+_STEM, _WINDOW = 5, 6  # letters of a word's beginning; words on each side of a name
+
 
 class Name(NamedTuple):
     """A drug, drug class, condition or route of administration named in a question; `end` exclusive."""
@@ -52,34 +67,60 @@ class Name(NamedTuple):
         return self.kind in ("drug", "class")
 
 
-class _Row(NamedTuple):
+class Guess(NamedTuple):
+    """The likeliest kind of a question."""
+
     kind: Kind
-    needs: str
-    cues: re.Pattern[str]
-    asking: frozenset[str]
+    sure: float
+    """Its probability, 0 to 1."""
+    next: Kind
+    """The second likeliest."""
 
 
-def kind_of(text: str, names: Sequence[Name]) -> Kind:
+def kind_of(text: str, names: Sequence[Name]) -> Guess:
     """Classify a question.
 
-    Words without the form of a question ("metformin PCOS"), and a drug with a condition, default to
-    treatment.
+    A condition without the words of a question ("metformin PCOS") counts as one on treatment.
 
     Args:
         text: the question.
-        names: the drugs, classes and conditions in it.
+        names: the drugs, classes, conditions and routes in it.
     """
-    words = mask_names(text, names)
-    drugs = words.count("DRUG")
-    fits = {"": True, "drug": drugs > 0, "two": drugs > 1, "open": drugs == 0}
-    masked = " ".join(words)
-    for row in _rows():
-        if fits[row.needs] and row.cues.search(masked):
-            return row.kind
-    if words[1:2] and words[1] in question_words("yes or no") and drugs and "COND" not in words:
-        return "harm"  # "does it slow the heart?": an effect of the drug
-    has_form = len(words) > 1 and words[1] in question_words("opening")
-    return "other" if has_form and not {"DRUG", "COND"} <= set(words) else "treat"
+    words, _ = mask_names(text, names)
+    if set(words) <= {*MASKS.values(), *question_words("drugs in general"), *_MARKS, "and", "for", "in", "acute"}:
+        return Guess("treat", 1.0, "uses")
+    likely = softmax(_heads()["kind"].scores(ngrams(words)))
+    first, second = likely.argsort()[::-1][:2]
+    return Guess(KINDS[first], float(likely[first]), KINDS[second])
+
+
+def has_role(role: Literal["left out", "of people"], text: str, names: Sequence[Name], kind: Kind) -> list[Name]:
+    """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
+    lists = {of_list(each): each for each in lists_of(text, names)}
+    words, places = mask_names(text, [*lists])
+    head, found = _heads()[role], list[Name]()
+    for name, place in places.items():
+        there = softmax(head.scores(surroundings(words, place, kind)))[1]
+        if there > FROM[role] and (name.kind == "condition" or role == "left out"):
+            found += lists[name]
+    return found
+
+
+def lists_of(text: str, names: Sequence[Name]) -> list[list[Name]]:
+    """Group names that stand in a list, which share what they do in a question: "SSRIs, lithium or mirtazapine"."""
+    lists = list[list[Name]]()
+    for name in names:
+        last = lists[-1][-1] if lists else name
+        if _LISTING.fullmatch(text[last.end : name.start]) and (last.kind == "condition") is (name.kind == "condition"):
+            lists[-1].append(name)
+        else:
+            lists.append([name])
+    return lists
+
+
+def of_list(names: Sequence[Name]) -> Name:
+    """A list of names as one name."""
+    return names[0]._replace(end=names[-1].end) if names[1:] else names[0]
 
 
 def question_words(row: str) -> tuple[str, ...]:
@@ -92,38 +133,56 @@ def asks_yes_or_no(text: str) -> bool:
     return text.lower().split(maxsplit=1)[0] in question_words("yes or no")
 
 
-@cache
-def asking_words(kind: Kind) -> frozenset[str]:
-    """Return words that express a kind of question rather than its subject; few records contain them."""
-    return frozenset[str]().union(*(row.asking for row in _rows() if row.kind == kind))
+def mask_names(text: str, names: Sequence[Name]) -> tuple[list[str], dict[Name, int]]:
+    """Split a question into lower-case words and punctuation, masking names; also return the place of each name.
 
-
-def mask_names(text: str, names: Sequence[Name]) -> list[str]:
-    """Split a question into lower-case words after ^, masking names; a class asked for is not a named drug.
+    The words of a condition that is described, not named, follow its mask: they show the kind.
 
     >>> names = [Name("triptans", 6, 14, "triptans", "class"), Name("migraine", 23, 31, "migraine", "condition")]
-    >>> mask_names("Which triptans fail in migraine?", names)
-    ['^', 'which', 'DRUGS', 'fail', 'in', 'COND']
+    >>> mask_names("Which triptans fail in migraine?", names)[0]
+    ['which', 'CLASS', 'fail', 'in', 'COND', '?']
     """
-    words = ["^"]
-    starts = {name.start: name for name in names}
-    taken = 0
+    words, places = list[str](), dict[Name, int]()
+    starts, end = {name.start: name for name in names}, 0
     for token in tokens(text):
+        if token.start < end:
+            continue
+        words += (each for each in text[end : token.start] if each in _MARKS)
+        end = token.end
         if name := starts.get(token.start):
-            taken = name.end
-            drug = "DRUGS" if words[-1] in question_words("asks for a class") else "DRUG"
-            words.append(drug if name.is_drug else "COND")
-            if name.kind == "condition" and canonical_condition(name.text) is None:  # a deed's own words show the kind
+            places[name], end = len(words), name.end
+            words.append(MASKS[name.kind])
+            if name.kind == "condition" and canonical_condition(name.text) is None:
                 words += [each.key for each in tokens(name.text)]
-        elif token.start >= taken and token.key in ("it", "they", "them") and "DRUGS" not in words:
-            words.append("DRUGS" if words[-1] == "of" else "DRUG")
-        elif token.start >= taken:
-            words.append("DRUGS" if token.key in question_words("drugs in general") else token.key)
-    return words
+        else:
+            words.append(token.key)
+    return [*words, *(each for each in text[end:] if each in _MARKS)], places
+
+
+def ngrams(words: Sequence[str]) -> Iterator[str]:
+    """Yield the features that show the kind of a question: up to three words in a row, and beginnings of long words."""
+    framed = ["^", *words, "$"]
+    for size in (1, 2, 3):
+        yield from (" ".join(framed[at : at + size]) for at in range(len(framed) - size + 1))
+    yield from (f"{word[:_STEM]}*" for word in words if len(word) > _STEM)
+
+
+def surroundings(words: Sequence[str], place: int, kind: Kind) -> Iterator[str]:
+    """Yield the features that show what a name does in a question: the words around it, in place and in any order."""
+    left = ["^"] * _WINDOW + list(words[max(0, place - _WINDOW) : place])
+    right = [*words[place + 1 : place + 1 + _WINDOW], *["$"] * _WINDOW]
+    for distance in range(1, _WINDOW + 1):
+        before, after = left[-distance], right[distance - 1]
+        yield from (f"-{distance} {before}", f"+{distance} {after}", f"- {before}", f"+ {after}")
+    for size in (2, 3, 4):
+        yield from (f"- {' '.join(left[-size:])}", f"+ {' '.join(right[:size])}")
+    yield f"{left[-1]} _ {right[0]}"
+    yield from (f"in {word}" for word in words)
+    is_drug = words[place] in _DRUGS
+    alike = [at for at, word in enumerate(words) if (word in _DRUGS if is_drug else word == words[place])]
+    yield from (words[place], kind, f"{kind} {min(alike.index(place), 3)} of {min(len(alike), 4)}")
 
 
 @cache
-def _rows() -> tuple[_Row, ...]:
-    rows, cased = read_table("kinds.tsv", __package__), re.NOFLAG
-    told = ((row["kind"], row["needs"], compile_cues(row["cues"], cased), row["asking"].split()) for row in rows)
-    return tuple(_Row(kind, needs, cues, frozenset(asking)) for kind, needs, cues, asking in told)  # type: ignore[arg-type]
+def _heads() -> Mapping[str, Head]:
+    return read_heads(files(__package__).joinpath("heads.tsv").read_text(encoding="utf-8"))

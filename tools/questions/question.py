@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, reduce
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..errors import SourceRefused, UsageError
 from ..lexicon import (
@@ -20,9 +20,9 @@ from ..lexicon import (
     find_people,
 )
 from ..lexicon.conditions import find_known_conditions
-from ..lexicon.matching import Mention, Token, compile_cues, cue_regex, merge_mentions, read_table, tokens
+from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, tokens
 from ..lexicon.spelling import nearest_name
-from .kinds import ON_HARM, QUESTIONS, Kind, Name, asking_words, kind_of, question_words
+from .kinds import ON_HARM, QUESTIONS, Guess, Kind, Name, has_role, kind_of, question_words
 from .query import (
     PREVENTION_WORD,
     as_boolean,
@@ -34,16 +34,30 @@ from .query import (
     tells_kinds_apart,
 )
 
+SURE = 0.6
+"""From this probability on a kind is taken; below, the question is asked back. Chosen on questions kept apart."""
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
+ADULT, OLD = 18, 65  # years
 
 Intent = Literal["treatment", "prevention", "unknown"]
 
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
 _LATIN = frozenset(map(chr, range(0x250)))
-_JOINING = frozenset(("or", "and", "nor"))
-_PARTING = frozenset(");:.?!")
+_ON_DRUGS: Mapping[Kind, str] = {
+    "treat": "Does {drug} help in {condition}?",
+    "prevent": "Does {drug} prevent {condition}?",
+    "negative": "Was {drug} shown not to help in {condition}?",
+}
+_AGE = re.compile(
+    r"\b(\d{1,3})[- ]?(?:(y(?:ea)?r|month|week|day)s?[- ]?olds?|yo|y/o)\b|\b(?:aged?|under|over)[- ](\d{1,2})s?\b"
+    r"|(?:\bis|'s)\s([6-9]\d)(?=\s*(?:[,.;?!]|and\b|$))",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
+_OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
+_NOT = re.compile(r"""\bNOT\s+(?:\([^()]*\)|"[^"]*"|[^\s()"]+(?:\s+(?!(?:AND|OR|NOT)\b)[^\s()"]+)*)""")
 _SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:|\([^)]*\b(?:AND|OR|NOT)\b')
 _WITHOUT = re.compile(r"\bnon[- ]?([a-z]{4,})\b|\b([a-z]{4,})-(?:free|sparing)\b", re.IGNORECASE)
 
@@ -60,6 +74,10 @@ class Question:
     """The question as given."""
     kind: Kind
     """Kind of question: treatment, harm, a comparison, …"""
+    is_sure: bool
+    """Whether its kind is likely enough to answer without asking back."""
+    or_kind: Kind
+    """The second likeliest kind."""
     also: tuple[Kind, ...]
     """Kinds of its other parts: "… and which were tried and failed?"."""
     conditions: tuple[str, ...]
@@ -118,6 +136,9 @@ class Question:
         for word in (*self.unread, *slots):
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as typed"
+        if known and not self.is_sure:
+            meant = " or ".join(f"“{self._ask(kind)}”" for kind in (self.kind, self.or_kind))
+            return f"it is not clear what is asked; do you mean {meant}?"
         if unclear := self._unknown_property:
             return f"“{unclear}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
@@ -128,6 +149,13 @@ class Question:
             return None
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
+
+    def _ask(self, kind: Kind) -> str:
+        """The plainest question of a kind on the names in this one."""
+        drug, other_drug, *_ = (*self.drugs, *self.drug_classes, "this drug", "another")
+        condition = ", ".join(self.conditions) or self.population or "this condition"
+        plainest = QUESTIONS.get(kind, "What is known of {condition}?")
+        return plainest.format(drug=drug, other_drug=other_drug, condition=condition)
 
     @property
     def _unknown_property(self) -> str | None:
@@ -208,40 +236,40 @@ def parse_question(question: str) -> Question:
     >>> asked.conditions, asked.background, asked.excluded_classes
     (('stroke',), ('atrial fibrillation',), ('hormone therapy',))
     """
-    text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
-    text = _WITHOUT.sub(_say_without, text)
-    names = _find_names(text)
-    taken = {place for name in names for place in range(name.start, name.end)}
-    routes = [Name(*each, "route") for each in _find_routes(text) if each.start not in taken]
-    excluded = _find_excluded(text, sorted([*names, *routes], key=lambda name: name.start))
-    left_out = [each.name for each in excluded]
-    kept = [name for name in names if name not in left_out]
-    asked = text
-    for start, end in (each[1:] for each in excluded):
-        asked = asked[:start] + " " * (end - start) + asked[end:]
-    parts = _parts(asked, names)
-    if excluded and parts[0][0] == "other" and (whole := _parts(text, names))[0][0] in ON_HARM:
-        excluded, left_out, kept, parts = [], [], names, whole  # "reasons not to give it" excludes nothing
-    kind, *further = [each for each, _ in parts]
+    text = plain_text(question)
+    names = names_of(text)
+    parts = list(_parts(text, names))
+    guess, (kind, *further) = parts[0][0], [each.kind for each, _ in parts]
+    if kind == "uses":  # an object of its verb that is no known condition is none: "what do people take that for"
+        names = [name for name in names if name.kind != "condition" or canonical_condition(name.name)]
+        kind = "treat" if any(name.kind == "condition" for name in names) else kind
+    if kind == "treat" and (aside := _ASIDE.search(text)) and PREVENTION_WORD.search(aside[0]):
+        kind = "prevent"
+    left_out = _after_not(text, names)
+    if guess.sure < 1:  # more than names
+        left_out = left_out or has_role("left out", text, names, kind)
+    kept = [name for name in names if name not in left_out and name.kind != "route"]
     population = find_population(text)
-    of_harm = [start for each, start in parts[1:] if each == "harm" and kind not in ON_HARM]  # "and which cause falls?"
+    of_harm = [start for each, start in parts[1:] if each.kind == "harm" and kind not in ON_HARM]
     conditions = [name for name in kept if name.kind == "condition" and name.start < min(of_harm, default=len(text))]
-    of_people = _background(text, conditions) if kind not in ON_HARM else []
+    of_people = [name for name in has_role("of people", text, names, kind) if name in conditions]
+    if kind in ON_HARM or len({each.name for each in of_people}) == len({each.name for each in conditions}):
+        of_people = []
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
 
-    spans = [each[1:] for each in excluded] + [name[1:3] for name in (*names, *routes)]
-    told = _mask_spans(text, [*_known_phrases(text), *spans])
+    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
     unread = [
         plain
         for word in re.finditer(r"\S+", text)
         if True not in told[slice(*word.span())]
         for plain in bare_words(word[0])
-        if not is_noise(plain) and plain.lower() not in (*asking_words(kind), "tried")
+        if not is_noise(plain) and plain.lower() not in question_words("asks")
     ]
-    if kind in ("treat", "prevent", "other") and (drugs or classes) and not (conditions or unread):
-        kind = "uses"
-    searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, excluded, population is not None)
+    is_open = kind in ("treat", "prevent", "other") or guess.sure < SURE
+    if is_open and (drugs or classes) and not (conditions or unread or population or parts[1:]):
+        kind = "uses"  # a drug alone
+    searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, left_out, population is not None)
     units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
     intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
     if PREVENTION_WORD.search(text) or kind == "prevent":
@@ -249,6 +277,8 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
+        is_sure=guess.sure >= SURE or kind != guess.kind,
+        or_kind=guess.next,
         also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
         conditions=distinct_words(name.name for name in conditions if name not in of_people),
         background=distinct_words(name.name for name in of_people),
@@ -272,27 +302,52 @@ def stand_alone(question: str, earlier: str) -> str:
     """Complete a follow-up with context from the previous question, in brackets; return others unchanged.
 
     >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
-    'What about topiramate (to prevent migraine)?'
+    'Does topiramate prevent migraine?'
     """
     asked, before = parse_question(question), parse_question(earlier)
-    own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
     if asked.needs_english or not (before.conditions or before.drugs):
         return question
-    is_bare = asked.kind in ("treat", "uses", "other") and asked.intent == "unknown"  # it does not say what it asks
-    met = asked.conditions or asked.people or before.people or before.conditions or ("side effects",)
-    if is_bare and before.kind in (*ON_HARM, "mechanism", "status", "negative") and not asked.unread:
-        named = " and ".join(own or drugs) or "any drug"
-        return QUESTIONS[before.kind].format(drug=named, condition=" and ".join(met))
-    if is_bare and asked.unread and not (own or asked.conditions or asked.people or asked.left_out):
+    own, drugs = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
+    text = plain_text(question)
+    names = names_of(text)
+    people = [name.name for name in has_role("of people", text, names, "treat")]
+    is_background = bool(people) and set(people) == set(asked.conditions) and not own
+    has_own = asked.conditions and not is_background
+    if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
         return question  # "thanks" asks nothing
+    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
+    words = "".join(" " if is_told else each for each, is_told in zip(text, told, strict=True))
+    if not asked.is_sure or {each.key for each in tokens(words)} <= {*question_words("says nothing")}:
+        return _restate(before, asked, people if is_background else [])
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
-    if asked.conditions or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
-        is_whole = own or not drugs or (asked.conditions and not names_them)
+    if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
+        is_whole = own or not drugs or (has_own and not names_them)
         return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
     aim = "to prevent" if before.intent == "prevention" else "for"
-    taken = (("", () if own else drugs), (aim, before.conditions), ("in people with", before.background))
-    said = [f"{how} {' and '.join(names)}".strip() for how, names in (*taken, ("without", before.left_out)) if names]
+    is_new = bool(own) and (asked.kind != "compare" or len(own) > 1)
+    taken = [("", () if is_new else drugs), (aim, before.conditions), ("in people with", before.background)]
+    taken += [("in", () if asked.people else before.people), ("without", before.left_out)]
+    said = [f"{how} {' and '.join(names)}".strip() for how, names in taken if names]
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
+
+
+def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
+    """Ask the question before anew, of the names in a follow-up that does not say what it asks."""
+    kind = before.kind
+    own = (*asked.drugs, *asked.drug_classes)
+    drugs = own if own and kind != "compare" else (*before.drugs, *before.drug_classes)
+    of_harm = kind in ON_HARM and (asked.conditions or asked.people or before.people)
+    conditions = of_harm or (asked.conditions if asked.conditions and not people else before.conditions)
+    plainest = QUESTIONS.get(kind, "") if not drugs else _ON_DRUGS.get(kind, QUESTIONS.get(kind, ""))
+    first, second = (drugs[0], drugs[1]) if kind == "compare" and drugs[1:] else (" and ".join(drugs), "")
+    met = " and ".join(conditions) or "side effects"
+    said = plainest.format(drug=first or "any drug", other_drug=second, condition=met).rstrip("?")
+    left_out = (*before.left_out, *asked.left_out)
+    who = (asked.people or before.people) if not of_harm else ()
+    ends = [f"in {' and '.join(who)}"] if who else []
+    ends += [f"in people with {' and '.join(people or before.background)}"] if people or before.background else []
+    ends += [f"without {' or '.join(left_out)}"] if left_out else []
+    return " ".join([said, *ends]) + "?"
 
 
 def follow_up(questions: Iterable[str]) -> str:
@@ -365,7 +420,19 @@ def find_population(text: str) -> str | None:
     >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
     ('pregnancy', None)
     """
-    return next((name for name in _words_of("populations.tsv") if name not in SEXES and speaks_of(text, name)), None)
+    named = (name for name in _words_of("populations.tsv") if name not in SEXES and speaks_of(text, name))
+    return next(named, None) or _population_of_age(text)
+
+
+def _population_of_age(text: str) -> str | None:
+    """Return `children` below 18 years, `older people` from 65 on (https://www.fda.gov/media/78220/download, E7)."""
+    for found in _AGE.finditer(text):
+        years = int(found[1] or found[3] or found[4])
+        if (found[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
+            return "children"
+        if years >= OLD:
+            return "older people"
+    return None
 
 
 def speaks_of(text: str, population: str) -> bool:
@@ -404,16 +471,14 @@ def _say_without(found: re.Match[str]) -> str:
     return found[0] if name is None or is_a_name else f"without {name}"
 
 
-class _Excluded(NamedTuple):
-    """A name to exclude, and the span of the question that excludes it; `end` exclusive."""
-
-    name: Name
-    start: int
-    end: int
+def plain_text(question: str) -> str:
+    """Normalise a question, with "not" as a word of its own: can't, non-hormonal, steroid-free."""
+    text = normalise_text(question).replace("cannot", "can not").replace("an't ", "an not ").replace("n't ", " not ")
+    return _WITHOUT.sub(_say_without, text)
 
 
-def _find_names(text: str) -> list[Name]:
-    """Find the drugs, classes and conditions in a question, in order, without overlaps.
+def names_of(text: str) -> list[Name]:
+    """Find the drugs, classes, conditions and routes in a question, in order, without overlaps.
 
     A goal ("quit smoking") counts as its condition; words for patients count if no other condition is named.
     A condition before a word for drugs is a class ("gout drugs") if another condition is asked about.
@@ -435,6 +500,7 @@ def _find_names(text: str) -> list[Name]:
     found = merge_mentions(classes, merge_mentions(deeds, find_conditions(general)) or find_people(text))
     singular = {each.name: canonical_condition(each.name.removesuffix("s")) or each.name for each in found}
     conditions = [each._replace(name=singular[each.name]) for each in found if each not in classes]
+    conditions = [each for each in conditions if not all(map(is_noise, bare_words(each.text)))]
 
     use = re.compile(rf"([ -]lowering)? ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
     by_use = [each for each in conditions if use.match(text, each.end)]
@@ -447,85 +513,37 @@ def _find_names(text: str) -> list[Name]:
         *(Name(*each, "drug") for each in medicines if each not in classes),
         *(Name(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
     ]
+    taken = _mask_spans(text, [name[1:3] for name in kinds])
+    kinds += (Name(*each, "route") for each in _find_routes(text) if not taken[each.start])
     return sorted(kinds, key=lambda name: name.start)
 
 
-def _find_excluded(text: str, names: Sequence[Name]) -> list[_Excluded]:
-    """Find the names that a question excludes, in order.
-
-    "without triptans or opioids", "that are not beta blockers", "steroid-free"; between the excluding word and the name
-    there may only be filler words or other excluded names. An operator ends the exclusion.
-    """
-    words, guarded = tokens(text), _find_user_syntax(text)
-    parted = {word.start for word in words if text[word.start : word.end] in ("AND", "OR")} - guarded
-    first = next((name for name in names if name.is_drug), None)
-    found: list[_Excluded] = []
-    for name in names:
-        at = next(place for place, word in enumerate(words) if word.end > name.start)
-        is_condition = name.kind == "condition"
-        kinds = ["anything", "names", *(["drugs"] * (not is_condition)), *(["the first drug"] * (name is first))]
-        start, end = None, name.end
-        for place in range(at - 1, -1, -1):
-            word = words[place]
-            if _PARTING & set(text[word.end : words[place + 1].start]) or word.start in parted:
-                break
-            if listed := next((one for one in found if one.name.start <= word.start < one.end), None):
-                joined = any(each.key in _JOINING for each in words[place:at])
-                start = listed.end if joined or "," in text[listed.end : words[at].start] else None
-                break
-            if size := _cue_size(text, words[max(0, place - 1) : place + 1], kinds):
-                start = words[place - size + 1].start
-                break
-            begins_anew = word.key == "with" and place and words[place - 1].key in ("and", "or", "but")
-            if word.key not in question_words("between") or begins_anew:
-                break
-        if start is not None:
-            found.append(_Excluded(name, start, end))
-    return found
+def _after_not(text: str, names: Sequence[Name]) -> list[Name]:
+    """List the names in the scope of the operator NOT."""
+    scopes = [found.span() for found in _NOT.finditer(text)]
+    return [name for name in names if any(start <= name.start < end for start, end in scopes)]
 
 
-def _cue_size(text: str, words: Sequence[Token], kinds: Iterable[str]) -> int:
-    """Count how many of the last words form a cue; 0 if none. NOT in capitals is query syntax, "not" is a word."""
-    for cue in (cue for kind in kinds for cue in question_words(f"excludes {kind}")):
-        size = cue.count(" ") + 1
-        last = ("NOT" if text[word.start : word.end] == "NOT" else word.key for word in words[-size:])
-        if " ".join(last) == cue:
-            return size
-    return 0
-
-
-def _find_user_syntax(text: str) -> set[int]:
-    """Find the character positions within quotes and brackets, which are the user's own syntax."""
-    inside, depth, quoted = set(), 0, False
-    for place, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]" and depth > 0)
-        quoted ^= letter == '"'
-        if depth or quoted:
-            inside.add(place)
-    return inside
-
-
-def _parts(text: str, names: Sequence[Name]) -> list[tuple[Kind, int]]:
-    """Classify the parts of a question, with start offsets: "…, and which of them failed?" is a second part."""
+def parts_of(text: str) -> Iterator[str]:
+    """Yield the parts of a question, each in place, the rest blank: "…, and which of them failed?" is a second part."""
     opening = "|".join(question_words("opening"))
-    starts = [each.end() for each in re.finditer(rf"(?:[,;]|\band|\bbut)\s+(?=(?:{opening})\b)", text, re.IGNORECASE)]
+    joint = rf"(?:[,;.?!]|\band|\bbut)\s+(?:(?:and|but|also)\s+)?(?=(?:{opening})\b)"
     asks = rf"^\W*(?:{opening})\b|\b(?:{'|'.join(question_words('interrogatives'))})\b"
-    if not re.search(asks, text[: starts[0]] if starts else "", re.IGNORECASE):
-        starts = []
-    places = zip([0, *starts], [*starts, len(text)], strict=True)
-    blank = " " * len(text)
-    return [(kind_of(blank[:start] + text[start:end] + blank[end:], names), start) for start, end in places]
+    starts = [each.end() for each in re.finditer(joint, text, re.IGNORECASE)]
+    while starts and not re.search(asks, text[: starts[0]], re.IGNORECASE):
+        starts.pop(0)
+    for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
+        yield " " * start + text[start:end] + " " * (len(text) - end)
 
 
-def _background(text: str, conditions: Sequence[Name]) -> list[Name]:
-    """Find conditions that describe the people, not the target: "stroke in atrial fibrillation"."""
-    found: list[Name] = []
-    for at, each in enumerate(conditions):
-        before = text[conditions[at - 1].end if at else 0 : each.start]
-        is_listed = at > 0 and conditions[at - 1] in found and before.strip(" ,") in ("", "or", "and")
-        if is_listed or cue_regex("of people", __package__).search(f"{before.strip()} COND"):
-            found.append(each)
-    return found if {each.name for each in found} != {each.name for each in conditions} else []
+def _parts(text: str, names: Sequence[Name]) -> Iterator[tuple[Guess, int]]:
+    """Classify the parts of a question; yield each with where it starts."""
+    if _OPERATOR.search(text):
+        yield Guess("prevent" if PREVENTION_WORD.search(text) else "treat", 1.0, "other"), 0
+        return
+    for part in parts_of(_ASIDE.sub("?", text)):
+        own = [name for name in names if part[name.start : name.end].strip()]
+        yield kind_of(part, own), len(part) - len(part.lstrip())
 
 
 def _mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> list[bool]:
@@ -545,7 +563,7 @@ def _known_phrases(text: str) -> list[tuple[int, int]]:
 
 
 def _choose_words(
-    text: str, kind: Kind, names: Sequence[Name], excluded: Sequence[_Excluded], is_on_population: bool
+    text: str, kind: Kind, names: Sequence[Name], excluded: Sequence[Name], is_on_population: bool
 ) -> str:
     """Select the words of a plain question to search for.
 
@@ -555,7 +573,7 @@ def _choose_words(
     conditions = [name for name in names if name.kind == "condition"]
     arms = [name for name in names if name.is_drug] if kind == "compare" and not excluded else []
     hidden = {(each.start, each.end) for each in excluded}
-    shown = {(name.start, name.end) for name in names if not any(s <= name.start < e for s, e in hidden)}
+    shown = {(name.start, name.end) for name in names if name not in excluded and name.kind != "route"}
     shown |= {span for span in _known_phrases(text) if span not in hidden}
     if kind == "safety" and is_on_population:
         hidden |= {(name.start, name.end) for name in conditions}
@@ -580,11 +598,11 @@ def _choose_words(
             continue
         if is_in[1] or (plain == "or" and follows):
             kept.append(plain)
-        elif not has_condition and plain.strip("?.,!").lower() not in asking_words(kind):
+        elif not has_condition and plain.strip("?.,!").lower() not in question_words("asks"):
             kept.append(word[0])
         follows = is_in[1] or (follows and is_noise(plain) and plain != "or")
     while has_condition and kept and kept[-1] == "or":
         kept.pop()
     if all(map(is_noise, bare_words(" ".join(kept)))):
         kept = [text]
-    return " ".join([*kept, *(f"NOT {each.name.text}" for each in excluded if each.name.kind != "route")])
+    return " ".join([*kept, *(f"NOT {each.text}" for each in excluded if each.kind != "route")])

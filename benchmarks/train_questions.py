@@ -1,0 +1,160 @@
+"""Learn to read questions, and print what it is worth: `python -m benchmarks.train_questions [--write]`.
+
+From `labels/question_readings.tsv`: questions with their kind and what each name does in them, written by hand by
+language models in many voices. Figures are of folds by voice: each voice is read by weights that never saw it.
+`--write` learns from all of them and writes `tools/questions/heads.tsv`.
+"""
+
+import base64
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from willowbark.tools.questions.kinds import (
+    FROM,
+    KINDS,
+    Kind,
+    Name,
+    lists_of,
+    mask_names,
+    ngrams,
+    of_list,
+    surroundings,
+)
+from willowbark.tools.questions.question import SURE, names_of, parts_of, plain_text
+from willowbark.tools.reading.heads import softmax
+
+LABELS = Path(__file__).parent / "labels" / "question_readings.tsv"
+HEADS = Path(__file__).resolve().parent.parent / "tools" / "questions" / "heads.tsv"
+FEWEST = 3  # questions that a feature has to be in
+FOLDS = 6
+STRENGTH = {True: 1.0, False: 3.0}  # of the weights: of kinds, of roles
+
+
+class Case(NamedTuple):
+    """Something to tell: the features, and what is right."""
+
+    voice: str
+    features: frozenset[str]
+    right: tuple[str, ...]
+    """The class; more than one where a question honestly fits several, the main one first."""
+
+
+def kinds_asked(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterator[Case]:
+    """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
+    first, further = tuple(row["kind"].split("/")), [each for each in row["also"].split("|") if each]
+    parts = list(parts_of(text))
+    if len(parts) != 1 + len(further):
+        parts = [text]
+    for part, right in zip(parts, [first, *((each,) for each in further)], strict=False):
+        yield Case(row["voice"], frozenset(ngrams(mask_names(part, names)[0])), right)
+
+
+def roles(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterator[tuple[str, Case]]:
+    """Yield what is to be told of each name in a question, with the head that tells it."""
+    if not row["names"]:
+        return
+    spans = list[tuple[str, int, int]]()
+    for told, _, words in (part.strip().partition(":") for part in row["names"].split(";") if ":" in part):
+        for spelt in (words.lower(), plain_text(f"non-{words}").removeprefix("without ").lower()):  # "needle-free"
+            if (at := text.lower().find(spelt)) >= 0:
+                spans.append((told, at, at + len(spelt)))
+                break
+    masked, places = mask_names(text, [of_list(each) for each in lists_of(text, names)])
+    kind: Kind = row["kind"].split("/")[0]  # type: ignore[assignment]
+    for name, place in places.items():
+        role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
+        features = frozenset(surroundings(masked, place, kind))
+        yield "left out", Case(row["voice"], features, ("there" if role == "not" else "apart",))
+        if name.kind == "condition" and role in ("cond", "people") and kind not in ("harm", "safety", "avoid"):
+            yield "of people", Case(row["voice"], features, ("there" if role == "people" else "apart",))
+
+
+def cases() -> dict[str, list[Case]]:
+    """What is to be learned, by head."""
+    found: dict[str, list[Case]] = {"kind": [], "left out": [], "of people": []}
+    lines = (line for line in LABELS.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+        text = plain_text(row["question"])
+        names = names_of(text)
+        found["kind"] += kinds_asked(row, text, names)
+        for head, case in roles(row, text, names):
+            found[head].append(case)
+    return found
+
+
+class Learned(NamedTuple):
+    """Weights of a head."""
+
+    rows: list[str]
+    classes: list[str]
+    weights: "np.ndarray[tuple[int, int], np.dtype[np.float64]]"
+    """The bias, then a row a feature."""
+
+    def read(self, features: Iterable[str]) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
+        """The probability of each class."""
+        place = {name: at for at, name in enumerate(self.rows, 1)}
+        return softmax(self.weights[[0, *(place[each] for each in features if each in place)]].sum(0).astype("f4"))
+
+
+def learn(made_on: Sequence[Case], classes: Sequence[str]) -> Learned:
+    """Fit a head."""
+    often = Counter(feature for case in made_on for feature in case.features)
+    kept = [[feature for feature in sorted(case.features) if often[feature] >= FEWEST] for case in made_on]
+    rows = DictVectorizer()
+    fitted = LogisticRegression(C=STRENGTH[len(classes) > 2], max_iter=300, tol=1e-3).fit(
+        rows.fit_transform([dict.fromkeys(each, 1.0) for each in kept]), [case.right[0] for case in made_on]
+    )
+    weights = np.vstack((fitted.intercept_, fitted.coef_.T))
+    if weights.shape[1] == 1:
+        weights = np.hstack((-weights / 2, weights / 2))
+    order = [list(fitted.classes_).index(each) for each in classes]
+    return Learned(list(rows.get_feature_names_out()), list(classes), weights[:, order])
+
+
+def as_text(name: str, learned: Learned) -> str:
+    """A head as `heads.py` reads it."""
+    scale = np.abs(learned.weights).max() / 127
+    small = np.round(learned.weights / scale).astype(np.int8)
+    width = -len(learned.classes) % 3  # so that each line is whole in base64
+    lines = [base64.b64encode(np.pad(row, (0, width)).tobytes()).decode() for row in small]
+    head = "\t".join([name, f"{scale:.6g}", *learned.classes])
+    return "\n".join([head, *(f"{row}\t{line}" for row, line in zip(["", *learned.rows], lines, strict=True))])
+
+
+def main() -> None:
+    """Print what is right by voice, and write the weights if asked to."""
+    found = cases()
+    for name, all_cases in found.items():
+        classes = KINDS if name == "kind" else ("apart", "there")
+        voices = sorted({case.voice for case in all_cases})
+        told: list[tuple[Case, str, float]] = []
+        for fold in (voices[at::FOLDS] for at in range(FOLDS)):
+            learned = learn([case for case in all_cases if case.voice not in fold], classes)
+            for case in (case for case in all_cases if case.voice in fold):
+                likely = learned.read(case.features)
+                best = int(likely.argmax()) if name == "kind" else int(likely[1] > FROM[name])
+                told.append((case, classes[best], float(likely[best])))
+        if name == "kind":
+            sure = [said in case.right for case, said, how in told if how >= SURE]
+            right = sum(said in case.right for case, said, _ in told)
+            print(f"kind: {right} of {len(told)} right ({right / len(told):.0%})", end="; ")
+            print(f"of {len(sure)} ({len(sure) / len(told):.0%}) not asked back {sum(sure) / len(sure):.0%}")
+        else:
+            there = [case.right[0] for case, said, _ in told if said == "there"]
+            held = [said for case, said, _ in told if case.right[0] == "there"]
+            print(f"{name}: {there.count('there')} of {len(there)} right, {held.count('there')} of {len(held)} found")
+    if "--write" in sys.argv:
+        heads = {name: learn(each, KINDS if name == "kind" else ("apart", "there")) for name, each in found.items()}
+        HEADS.write_text("\n\n".join(as_text(*each) for each in heads.items()) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
