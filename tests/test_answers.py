@@ -18,7 +18,8 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
 
-WRONG = {"second work": 2, "fourth": 1, "sixth": 1, "eighth": 1, "ninth": 4, "tenth": 2, "eleventh": 2}
+_ONE = dict.fromkeys(("second kept", "fourth", "fifth", "sixth", "eighth"), 1)
+WRONG = {**_ONE, "second work": 2, "ninth": 4, "tenth": 3, "eleventh": 2}
 """How many questions on safety of a part are not answered rightly; of the other parts none."""
 
 

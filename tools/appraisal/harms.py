@@ -49,6 +49,8 @@ _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "n
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 """Designs without results in patients."""
 
+LONGEST_EFFECT = 3  # words that may name an effect which is not known; more tell a story
+
 
 class Harm(NamedTuple):
     """A record's finding on one drug and the harm or population asked about."""
@@ -89,7 +91,7 @@ def subject(asked: Question) -> str:
 
 def _subjects(asked: Question) -> Sequence[str]:
     """List the conditions asked about, else the words beside the drug, as in "does it slow the heart?"."""
-    is_closed = bool(asked.unread) and (asked.kind == "safety" or asks_yes_or_no(asked.text))
+    is_closed = 0 < len(asked.unread) <= LONGEST_EFFECT and (asked.kind == "safety" or asks_yes_or_no(asked.text))
     return asked.conditions or ((" ".join(asked.unread),) if is_closed else ())
 
 
