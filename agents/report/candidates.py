@@ -7,7 +7,17 @@ from willowbark.tools.evidence import surname
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures.figures import MAX_DRUGS, CertaintyChart, DrugBar, Plot, StudyEffect, estimate, forest_plots, label
+from ..pictures.figures import (
+    MAX_DRUGS,
+    CertaintyChart,
+    DrugBar,
+    PathDiagram,
+    Plot,
+    StudyEffect,
+    estimate,
+    forest_plots,
+    label,
+)
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, ReportContent, Stance
 from .forms.blocks import (
     Block,
@@ -175,6 +185,9 @@ def candidate_details(report: ReportContent, candidate: DrugCandidate, place: in
         blocks.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits)))
     if candidate.argument:
         argument = tuple(candidate.argument.blocks)
+        if candidate.chain and not candidate.chain.missing:
+            steps = tuple((step.start.name, step.relation, step.end.name) for step in candidate.chain.steps)
+            argument += (figure_of(PathDiagram(f"path-{place}", steps)),)
         blocks.append(Section(candidate.argument.title, f"mechanism-{place}", argument))
     return Section(f"More on {candidate.name}", f"more-{place}", tuple(blocks), "", "folded")
 

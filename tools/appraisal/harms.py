@@ -48,7 +48,6 @@ _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "n
 """Cues from `Sentence.signs` for harm, and for its denial."""
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
 """Designs without results in patients."""
-
 LONGEST_EFFECT = 3  # words that may name an effect which is not known; more tell a story
 
 

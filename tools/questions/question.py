@@ -36,6 +36,7 @@ from .query import (
 
 SURE = 0.6
 """From this probability on a kind is taken; below, the question is asked back. Chosen on questions kept apart."""
+LONGEST_SEARCH = 3  # words that are typed to search for, not to ask
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
 ADULT, OLD = 18, 65  # years
@@ -266,6 +267,9 @@ def parse_question(question: str) -> Question:
         for plain in bare_words(word[0])
         if not is_noise(plain) and plain.lower() not in question_words("asks")
     ]
+    is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
+    if is_search and conditions:  # "hay fever teenagers"
+        kind = "treat"
     is_open = kind in ("treat", "prevent", "other") or guess.sure < SURE
     if is_open and (drugs or classes) and not (conditions or unread or population or parts[1:]):
         kind = "uses"  # a drug alone
@@ -277,7 +281,7 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
-        is_sure=guess.sure >= SURE or kind != guess.kind,
+        is_sure=guess.sure >= SURE or kind != guess.kind or is_search,
         or_kind=guess.next,
         also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
         conditions=distinct_words(name.name for name in conditions if name not in of_people),
@@ -417,15 +421,14 @@ def find_sex(text: str) -> str | None:
 def find_population(text: str) -> str | None:
     """Find the first population that a text names, other than men and women; None if it names none.
 
-    >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe in asthma?")
-    ('pregnancy', None)
+    An age below 18 years tells children, one from 65 on older people (ICH E7, https://www.fda.gov/media/78220/download).
+
+    >>> find_population("Can pregnant women take sumatriptan?"), find_population("Is it safe at 3 years old?")
+    ('pregnancy', 'children')
     """
-    named = (name for name in _words_of("populations.tsv") if name not in SEXES and speaks_of(text, name))
-    return next(named, None) or _population_of_age(text)
-
-
-def _population_of_age(text: str) -> str | None:
-    """Return `children` below 18 years, `older people` from 65 on (https://www.fda.gov/media/78220/download, E7)."""
+    for name in _words_of("populations.tsv"):
+        if name not in SEXES and speaks_of(text, name):
+            return name
     for found in _AGE.finditer(text):
         years = int(found[1] or found[3] or found[4])
         if (found[2] or "y").lower() in ("month", "week", "day") or years < ADULT:
