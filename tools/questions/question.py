@@ -270,9 +270,9 @@ def parse_question(question: str) -> Question:
     is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
     if is_search and conditions:  # "hay fever teenagers"
         kind = "treat"
-    is_open = kind in ("treat", "prevent", "other") or guess.sure < SURE
-    if is_open and (drugs or classes) and not (conditions or unread or population or parts[1:]):
-        kind = "uses"  # a drug alone
+    is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and says_nothing(text, names))
+    is_alone = is_open and (drugs or classes) and not (conditions or unread or population or parts[1:])
+    kind = "uses" if is_alone else kind
     searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, left_out, population is not None)
     units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
     intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
@@ -281,7 +281,7 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
-        is_sure=guess.sure >= SURE or kind != guess.kind or is_search,
+        is_sure=bool(guess.sure >= SURE or is_search or is_alone or kind != guess.kind),
         or_kind=guess.next,
         also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
         conditions=distinct_words(name.name for name in conditions if name not in of_people),
@@ -319,9 +319,7 @@ def stand_alone(question: str, earlier: str) -> str:
     has_own = asked.conditions and not is_background
     if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
         return question  # "thanks" asks nothing
-    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
-    words = "".join(" " if is_told else each for each, is_told in zip(text, told, strict=True))
-    if not asked.is_sure or {each.key for each in tokens(words)} <= {*question_words("says nothing")}:
+    if not asked.is_sure or says_nothing(text, names):
         return _restate(before, asked, people if is_background else [])
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
     if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
@@ -333,6 +331,13 @@ def stand_alone(question: str, earlier: str) -> str:
     taken += [("in", () if asked.people else before.people), ("without", before.left_out)]
     said = [f"{how} {' and '.join(names)}".strip() for how, names in taken if names]
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
+
+
+def says_nothing(text: str, names: Iterable[Name]) -> bool:
+    """Whether a question says nothing but names and populations: "and in children?"."""
+    told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
+    words = "".join(" " if is_told else each for each, is_told in zip(text, told, strict=True))
+    return {each.key for each in tokens(words)} <= {*question_words("says nothing")}
 
 
 def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
