@@ -27,7 +27,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
 from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, stand_alone, validate_question
-from willowbark.tools.questions.question import LONGEST_QUESTION, wider_queries
+from willowbark.tools.questions.question import LONGEST_QUESTION, read_query, wider_queries
 
 TABLE = Path(__file__).parent / "cases" / "questions.tsv"
 SMALLEST_SHARE = {"made on": 0.95, "apart": 0.85}
@@ -471,3 +471,53 @@ def test_reasons_not_to_give_a_drug_leave_it_not_out() -> None:
 def test_whether_a_drug_does_something_without_a_condition_s_name_is_a_question_on_harm() -> None:
     assert parse_question("Does donepezil slow the heart?").kind == "harm"
     assert parse_question("Does donepezil help in dementia?").kind == "treat"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "severe migraine topiramate",
+        "stroke prevention atrial fibrillation apixaban",
+        "hypertension in pregnancy labetalol",
+        "treatment of psoriasis with statins",
+        "Can you treat psoriasis with statins?",
+        "Which patients with migraine benefit from topiramate?",
+        "I haven't tried topiramate yet for migraine, would it work?",
+        "Not a doctor, but do statins help multiple sclerosis?",
+        "Something for weight gain caused by olanzapine?",
+    ],
+)
+def test_a_drug_that_is_asked_about_is_not_left_out(question: str) -> None:
+    asked = parse_question(question)
+
+    assert asked.left_out == ()
+    assert asked.drugs or asked.drug_classes
+
+
+def test_words_in_capitals_in_a_question_are_no_operators_and_groups_after_not_end_where_they_close() -> None:
+    assert parse_question("Which drugs do NOT help in migraine?").kind == "negative"
+    assert parse_question("Is propranolol safe in asthma OR COPD?").kind == "safety"
+    asked = read_query("pubmed", "gout NOT (allopurinol OR (febuxostat AND probenecid))")
+    assert (asked.drugs, asked.left_out) == ((), ("allopurinol", "febuxostat", "probenecid"))
+
+
+@pytest.mark.parametrize(
+    ("before", "question", "whole"),
+    [
+        ("What are the symptoms of migraine?", "what about topiramate?", "Does topiramate help in migraine?"),
+        (
+            "Is propranolol better than timolol for migraine?",
+            "what about topiramate?",
+            "Is propranolol better than topiramate for migraine?",
+        ),
+        ("Which drugs should be avoided in heart failure?", "and ibuprofen?", "Is ibuprofen safe in heart failure?"),
+        ("Can I take ibuprofen with warfarin?", "and paracetamol?", "Is acetaminophen safe with warfarin?"),
+        (
+            "Which drugs prevent migraine but not propranolol?",
+            "what about propranolol?",
+            "Does propranolol prevent migraine?",
+        ),
+    ],
+)
+def test_a_follow_up_on_another_name_keeps_what_was_asked_of_the_first(before: str, question: str, whole: str) -> None:
+    assert stand_alone(question, before) == whole

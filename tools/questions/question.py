@@ -52,13 +52,14 @@ _ON_DRUGS: Mapping[Kind, str] = {
     "negative": "Was {drug} shown not to help in {condition}?",
 }
 _AGE = re.compile(
-    r"\b(\d{1,3})[- ]?(?:(y(?:ea)?r|month|week|day)s?[- ]?olds?|yo|y/o)\b|\b(?:aged?|under|over)[- ](\d{1,2})s?\b"
-    r"|(?:\bis|'s)\s([6-9]\d)(?=\s*(?:[,.;?!]|and\b|$))",
+    r"\b(\d{1,2})[- ]?(?:(y(?:ea)?r|month|week|day)s?[- ]?olds?|yo|y/o)\b"
+    r"|\baged[- ](\d{1,2})\b|\b(?:under|over)[- ](\d{1,2})s\b",
     re.IGNORECASE,
 )
+_OF_PEOPLE = re.compile(r"\b(?:with|has|have|had|got)\s+$", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
-_NOT = re.compile(r"""\bNOT\s+(?:\([^()]*\)|"[^"]*"|[^\s()"]+(?:\s+(?!(?:AND|OR|NOT)\b)[^\s()"]+)*)""")
+_NOT = re.compile(r"\bNOT\b[\s,]*")
 _SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:|\([^)]*\b(?:AND|OR|NOT)\b')
 _WITHOUT = re.compile(r"\bnon[- ]?([a-z]{4,})\b|\b([a-z]{4,})-(?:free|sparing)\b", re.IGNORECASE)
 
@@ -138,8 +139,9 @@ class Question:
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as typed"
         if known and not self.is_sure:
-            meant = " or ".join(f"“{self._ask(kind)}”" for kind in (self.kind, self.or_kind))
-            return f"it is not clear what is asked; do you mean {meant}?"
+            meant = " or ".join(f"“{asked}”" for kind in (self.kind, self.or_kind) if (asked := self._ask(kind)))
+            example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
+            return f"it is not clear what is asked; {f'do you mean {meant}?' if meant else example}"
         if unclear := self._unknown_property:
             return f"“{unclear}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
@@ -152,11 +154,14 @@ class Question:
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
 
     def _ask(self, kind: Kind) -> str:
-        """The plainest question of a kind on the names in this one."""
-        drug, other_drug, *_ = (*self.drugs, *self.drug_classes, "this drug", "another")
-        condition = ", ".join(self.conditions) or self.population or "this condition"
-        plainest = QUESTIONS.get(kind, "What is known of {condition}?")
-        return plainest.format(drug=drug, other_drug=other_drug, condition=condition)
+        """The plainest question of a kind on the names in this one; empty if it lacks one that is needed."""
+        drugs, met = (*self.drugs, *self.drug_classes), " and ".join(self.conditions) or self.population or ""
+        plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS.get(kind, "")
+        names = {"drug": drugs[:1], "other_drug": drugs[1:2], "condition": [met] if met else []}
+        if not all(names[place] for place in names if f"{{{place}}}" in plainest):
+            return ""
+        asked = plainest.format(**{place: " and ".join(each) for place, each in names.items()})
+        return f"{asked.rstrip('?')} without {' or '.join(self.left_out)}?" if self.left_out else asked
 
     @property
     def _unknown_property(self) -> str | None:
@@ -246,15 +251,17 @@ def parse_question(question: str) -> Question:
         kind = "treat" if any(name.kind == "condition" for name in names) else kind
     if kind == "treat" and (aside := _ASIDE.search(text)) and PREVENTION_WORD.search(aside[0]):
         kind = "prevent"
-    left_out = _after_not(text, names)
-    if guess.sure < 1:  # more than names
-        left_out = left_out or has_role("left out", text, names, kind)
+    left_out = _after_not(text, names) if is_query(text) else has_role("left out", text, names, kind)
     kept = [name for name in names if name not in left_out and name.kind != "route"]
     population = find_population(text)
     of_harm = [start for each, start in parts[1:] if each.kind == "harm" and kind not in ON_HARM]
     conditions = [name for name in kept if name.kind == "condition" and name.start < min(of_harm, default=len(text))]
     of_people = [name for name in has_role("of people", text, names, kind) if name in conditions]
-    if kind in ON_HARM or len({each.name for each in of_people}) == len({each.name for each in conditions}):
+    if (
+        is_query(text)
+        or kind in ON_HARM
+        or len({each.name for each in of_people}) == len({each.name for each in conditions})
+    ):
         of_people = []
     drugs = distinct_words(name.name for name in kept if name.kind == "drug")
     classes = distinct_words(name.name for name in kept if name.kind == "class")
@@ -303,7 +310,10 @@ def parse_question(question: str) -> Question:
 
 
 def stand_alone(question: str, earlier: str) -> str:
-    """Complete a follow-up with context from the previous question, in brackets; return others unchanged.
+    """Complete a follow-up from the previous question; return others unchanged.
+
+    One that says nothing but names asks the question before of these; one that asks something gets what it lacks in
+    brackets.
 
     >>> stand_alone("What about topiramate?", "Which drugs prevent migraine?")
     'Does topiramate prevent migraine?'
@@ -315,11 +325,12 @@ def stand_alone(question: str, earlier: str) -> str:
     text = plain_text(question)
     names = names_of(text)
     people = [name.name for name in has_role("of people", text, names, "treat")]
+    people = people or [name.name for name in names if _OF_PEOPLE.search(text[: name.start])]
     is_background = bool(people) and set(people) == set(asked.conditions) and not own
     has_own = asked.conditions and not is_background
     if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
         return question  # "thanks" asks nothing
-    if not asked.is_sure or says_nothing(text, names):
+    if says_nothing(text, names):
         return _restate(before, asked, people if is_background else [])
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
     if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
@@ -342,17 +353,36 @@ def says_nothing(text: str, names: Iterable[Name]) -> bool:
 
 def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
     """Ask the question before anew, of the names in a follow-up that does not say what it asks."""
-    kind = before.kind
-    own = (*asked.drugs, *asked.drug_classes)
-    drugs = own if own and kind != "compare" else (*before.drugs, *before.drug_classes)
-    of_harm = kind in ON_HARM and (asked.conditions or asked.people or before.people)
+    own, earlier = (*asked.drugs, *asked.drug_classes), (*before.drugs, *before.drug_classes)
+    kind = "safety" if before.kind == "avoid" and own else before.kind if before.kind in QUESTIONS else "treat"
+    drugs = own or earlier
+    if kind == "compare":
+        drugs = (
+            (*earlier, *own)[-2:]
+            if len(own) < 2 and earlier[1:] == ()
+            else (*earlier[:1], *own)[:2]
+            if own
+            else earlier
+        )
+    of_harm = kind in ON_HARM and (asked.conditions or asked.people or before.conditions or before.people)
     conditions = of_harm or (asked.conditions if asked.conditions and not people else before.conditions)
-    plainest = QUESTIONS.get(kind, "") if not drugs else _ON_DRUGS.get(kind, QUESTIONS.get(kind, ""))
-    first, second = (drugs[0], drugs[1]) if kind == "compare" and drugs[1:] else (" and ".join(drugs), "")
-    met = " and ".join(conditions) or "side effects"
-    said = plainest.format(drug=first or "any drug", other_drug=second, condition=met).rstrip("?")
-    left_out = (*before.left_out, *asked.left_out)
-    who = (asked.people or before.people) if not of_harm else ()
+    plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS[kind]
+    if not conditions:
+        together = f"Is {{drug}} safe with {earlier[-1]}?" if own and earlier[1:] else "Can {drug} cause side effects?"
+        alone: Mapping[Kind, str] = {
+            "mechanism": "How does {drug} work?",
+            "status": "Is {drug} approved?",
+            "harm": "Can {drug} cause side effects?",
+            "safety": together,
+        }
+        plainest = alone.get(kind, QUESTIONS["uses"])
+    said = plainest.format(
+        drug=drugs[0] if kind == "compare" and drugs else " and ".join(drugs) or "any drug",
+        other_drug=drugs[1] if drugs[1:] else "another drug",
+        condition=" and ".join(conditions),
+    ).rstrip("?")
+    left_out = [name for name in (*before.left_out, *asked.left_out) if name not in own]
+    who = () if of_harm else asked.people or before.people
     ends = [f"in {' and '.join(who)}"] if who else []
     ends += [f"in people with {' and '.join(people or before.background)}"] if people or before.background else []
     ends += [f"without {' or '.join(left_out)}"] if left_out else []
@@ -527,9 +557,22 @@ def names_of(text: str) -> list[Name]:
 
 
 def _after_not(text: str, names: Sequence[Name]) -> list[Name]:
-    """List the names in the scope of the operator NOT."""
-    scopes = [found.span() for found in _NOT.finditer(text)]
-    return [name for name in names if any(start <= name.start < end for start, end in scopes)]
+    """List the names that the operator NOT excludes: those of the group or name that follows it."""
+    found = list[Name]()
+    for each in _NOT.finditer(text):
+        start = end = each.end()
+        depth = 0
+        while end < len(text) and text[start] == "(" and (depth or end == start):
+            depth += (text[end] == "(") - (text[end] == ")")
+            end += 1
+        found += [name for name in names if start <= name.start < max(end, start + 2)]
+    return found
+
+
+def is_query(text: str) -> bool:
+    """Whether a text is a boolean query, not a question with words in capitals."""
+    is_asked = text.rstrip().endswith("?") or text.partition(" ")[0].lower() in question_words("opening")
+    return bool(_OPERATOR.search(text)) and not is_asked
 
 
 def parts_of(text: str) -> Iterator[str]:
@@ -546,7 +589,7 @@ def parts_of(text: str) -> Iterator[str]:
 
 def _parts(text: str, names: Sequence[Name]) -> Iterator[tuple[Guess, int]]:
     """Classify the parts of a question; yield each with where it starts."""
-    if _OPERATOR.search(text):
+    if is_query(text):
         yield Guess("prevent" if PREVENTION_WORD.search(text) else "treat", 1.0, "other"), 0
         return
     for part in parts_of(_ASIDE.sub("?", text)):
