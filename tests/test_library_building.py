@@ -7,6 +7,7 @@ import multiprocessing
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.baseline import FIRST_PMID, Author, write_baseline, write_file
@@ -115,8 +116,37 @@ def test_a_library_that_is_damaged_or_of_another_format_is_made_anew(
     else:
         (library / "library.json").write_text('{"format": 0}' if damage == "another format" else "{")
 
-    assert build_library(library, baseline).records == held
+    told = list[str]()
+    assert build_library(library, baseline, warn=told.append).records == held
     assert open_library(library).contents.publications == held
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("name", ["library.json", "meta.json"])
+def test_a_library_that_cannot_be_read_is_refused_and_stays(
+    baseline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    held, opened = build_library(tmp_path, baseline).records, Path.open
+
+    def refuse(path: Path, *args: Any, **given: Any) -> Any:
+        if path.name == name:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *args, **given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", refuse)
+        with pytest.raises(UsageError, match="cannot be read"):
+            build_library(tmp_path, baseline)
+    assert open_library(tmp_path).contents.publications == held
+
+
+def test_a_library_of_a_newer_format_is_refused_and_stays(baseline: Path, tmp_path: Path) -> None:
+    build_library(tmp_path, baseline)
+    newer = json.dumps({**json.loads((tmp_path / "library.json").read_text()), "format": 99, "more": 1})
+    (tmp_path / "library.json").write_text(newer)
+    with pytest.raises(UsageError, match="of format 99"):
+        build_library(tmp_path, baseline)
+    assert (tmp_path / "library.json").read_text() == newer
 
 
 def test_a_cut_a_foreign_and_a_changed_file_cost_themselves_alone(baseline: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ file; reading a file again changes nothing, since the last version in the last f
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import time
@@ -27,6 +28,10 @@ from .rows import ArticleRow, row_of
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
+
+
+class StaleLibrary(UsageError):
+    """A library that has to be made anew: it is damaged, or of an older format."""
 
 
 @dataclass
@@ -51,19 +56,22 @@ class Manifest:
         """Read the manifest of a library.
 
         Raises:
-            UsageError: it is missing, damaged, or in another format.
+            StaleLibrary: it is damaged or in an older format.
+            UsageError: it is missing, cannot be read, or is in a newer format.
         """
         path = folder / MANIFEST
         try:
             said = json.loads(path.read_text(encoding="utf-8"))
-            found = cls(**said)
+            if said["format"] != FORMAT:
+                kind = UsageError if said["format"] > FORMAT else StaleLibrary
+                raise kind(f"library {folder}: of format {said['format']}, not {FORMAT}")
+            return cls(**said)
         except FileNotFoundError:
             raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
-        except (OSError, ValueError, TypeError) as error:
-            raise UsageError(f"library {path}: cannot be read ({error})") from None
-        if found.format != FORMAT:
-            raise UsageError(f"library {folder}: of format {found.format}, not {FORMAT}; build it again")
-        return found
+        except OSError as error:
+            raise UsageError(f"library {path}: cannot be read ({error.strerror})") from None
+        except (ValueError, TypeError, LookupError) as error:
+            raise StaleLibrary(f"library {path}: is damaged ({error})") from None
 
     def write(self, folder: Path) -> None:
         """Write the manifest atomically."""
@@ -85,7 +93,12 @@ class Progress:
 
 
 def build_library(
-    folder: Path, source: Path, tell: Callable[[Progress], None] = lambda _: None, *, must_exist: bool = False
+    folder: Path,
+    source: Path,
+    tell: Callable[[Progress], None] = lambda _: None,
+    *,
+    must_exist: bool = False,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Manifest:
     """Add the files of a folder to a library, in the order of their names.
 
@@ -94,12 +107,14 @@ def build_library(
         source: folder of `*.xml.gz` or `*.xml` files, with optional `.md5` files.
         tell: called after each step.
         must_exist: whether the library must exist already.
+        warn: called with the reason if a library that is damaged or of an older format is made anew.
 
     Returns:
         Manifest: the final state; `refused` lists the files left out.
 
     Raises:
-        UsageError: a folder cannot be read or written, or another process is building the same library.
+        UsageError: a folder cannot be read or written, the library is of a newer format, or another process is
+            building it.
     """
     try:
         files = sorted(path for path in source.iterdir() if path.name.endswith((".xml.gz", ".xml")))
@@ -107,19 +122,18 @@ def build_library(
         raise UsageError(f"{source}: cannot be read ({error.strerror})") from None
     if not files:
         raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
-    try:
-        held = Manifest.of(folder)
-    except UsageError:
-        if must_exist:
-            raise
-        held = Manifest()
-    try:
-        is_there = bool(Index.open(str(folder / BUILT_INDEX)).searcher().num_docs)
-    except (OSError, ValueError):  # tantivy's own errors are ValueErrors
-        is_there = False
-    if (folder / MANIFEST).exists() and not (held.files and is_there):  # damaged: all files are read again
-        shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
-        held = Manifest()
+    held = Manifest()
+    if must_exist or os.path.lexists(folder / MANIFEST):
+        try:
+            held = Manifest.of(folder)
+            if not _open_index(folder).searcher().num_docs and held.files:  # a build that made it anew was killed
+                raise StaleLibrary(f"library {folder}: its index is empty")
+        except StaleLibrary as error:
+            if must_exist:
+                raise
+            warn(f"{error}; it is made anew")
+            shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
+            held = Manifest()
     try:
         (folder / BUILT_INDEX).mkdir(parents=True, exist_ok=True)
         index = Index(library_schema(), str(folder / BUILT_INDEX))
@@ -152,6 +166,17 @@ def build_library(
         why = "another process is building it" if "lock" in why.lower() else why
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
+
+
+def _open_index(folder: Path) -> Index:
+    try:
+        for each in (folder / BUILT_INDEX).iterdir():
+            each.open("rb").close()  # tantivy tells no permission from damage: its own errors are ValueErrors
+        return Index.open(str(folder / BUILT_INDEX))
+    except (FileNotFoundError, ValueError) as error:
+        raise StaleLibrary(f"library {folder}: its index cannot be opened ({error})") from None
+    except OSError as error:
+        raise UsageError(f"library {folder}: its index cannot be read ({error.strerror})") from None
 
 
 def _is_in(file: Path, held: Manifest) -> bool:
@@ -244,14 +269,11 @@ def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
     """
     held = Manifest.of(folder)
     try:
-        index = Index.open(str(folder / BUILT_INDEX))
-        index.register_tokenizer("english", english_words())
-        index.reload()
-        searcher = index.searcher()
+        searcher = _open_index(folder).searcher()
         if searcher.num_docs != held.records:
             yield f"the index holds {searcher.num_docs:,} records, the manifest counts {held.records:,}; update it"
-    except (OSError, ValueError) as error:
-        yield f"the index cannot be opened ({error}); build the library anew"
+    except UsageError as error:
+        yield f"{error}; build the library anew"
     for name, why in held.refused.items():
         yield f"{name}: {why}; skipped"
     for name, said in held.files.items():
