@@ -81,6 +81,16 @@ def test_drugs_that_only_animals_or_cells_were_given_are_not_said_to_help() -> N
     assert told.startswith("Tested with benefit in animals or cells alone: propranolol.")
 
 
+@pytest.mark.parametrize(("support", "against", "quality"), [(0, 1, "weak"), (1, 3, "refuted")])
+def test_a_drug_without_benefit_in_animals_or_cells_is_not_said_to_have_one(
+    support: int, against: int, quality: str
+) -> None:
+    reader = ScriptedReader(effect="worse", design="animal")
+    found = candidate("propranolol", "very low", support, against, quality)
+
+    assert "with benefit in animals" not in summary(found, of=asked_of(QUESTION, TRIAL, reader=reader))
+
+
 def test_each_leading_drug_has_its_best_estimate_with_comparator_participants_and_certainty() -> None:
     parts = first_screen(asked_of(QUESTION, TRIAL), [candidate("propranolol"), candidate("timolol", "low")])
 

@@ -113,7 +113,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
     established = [c for c in others if c.group == "established"]
     not_in_people = {c.drug for c in material.shown if c.is_preclinical}
-    preclinical = [c for c in others if c.name in not_in_people and c not in established]
+    preclinical = [c for c in others if c.name in not_in_people and c not in established and _is_supported(c)]
     beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
     data = {
         "purpose": material.purpose,
