@@ -114,7 +114,7 @@ def test_a_question_that_cannot_be_asked_costs_itself_alone(tmp_path: Path) -> N
     (lost / "records.jsonl").unlink()
 
     told = list[str]()
-    moved, code = run_watches(folder, told.append)
+    moved, code = run_watches(folder, complain=told.append)
 
     assert (len(moved), code) == (1, MOVED)
     assert any(str(lost) in line for line in told)

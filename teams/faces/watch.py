@@ -79,11 +79,18 @@ def list_watches(folder: Path) -> list[str]:
     return lines or ['No question is watched; add one: willowbark watch add "QUESTION"']
 
 
-def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> tuple[list[dict[str, Any]], int]:
+def run_watches(
+    folder: Path, tell: Callable[[str], None] = lambda _: None, complain: Callable[[str], None] = lambda _: None
+) -> tuple[list[dict[str, Any]], int]:
     """Repeat each question; return the changes and the exit code.
 
     A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
     report stays, and the next call compares with it.
+
+    Args:
+        folder: see `watch_folder`.
+        tell: receives progress lines.
+        complain: receives a line for each question that could not be repeated.
 
     Raises:
         UsageError: no question is watched, or a folder cannot be read or written.
@@ -104,13 +111,13 @@ def run_watches(folder: Path, tell: Callable[[str], None] = lambda _: None) -> t
             report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
         except (RunFailed, UsageError) as error:  # the other questions are still repeated
             failed = True
-            tell(f"{said['question']}: {error}; compared next time")
+            complain(f"{said['question']}: {error}; compared next time")
             continue
         silent = sorted({each["source"] for each in report["search_log"] if each["status"] in _UNANSWERED})
         if silent or report["model_failed"] or report["stop_reason"] in _CUT_SHORT:
             failed = True
             what = ", ".join(silent) or ("the model" if report["model_failed"] else "the run")
-            tell(f"{said['question']}: {what} did not answer in full; compared next time")
+            complain(f"{said['question']}: {what} did not answer in full; compared next time")
             continue
         before = _read(place / "report.json", None)
         if before is None:
