@@ -135,6 +135,16 @@ def test_posted_results_count_without_any_other_reader() -> None:
     assert found.records[0].item.direction is Direction.supports
 
 
+def test_posted_results_count_before_a_models_reading_which_stands_beside_them() -> None:
+    days = outcome("Change in monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
+    study = trial(days)
+    against = reading(study.key, "topiramate", effect="no_difference", reader="model")
+    [found] = [c for c in candidates(study, model=Readings(ScriptedReader(), [against])) if c.drug == "topiramate"]
+
+    assert [each.reader for each in found.records[0].readings] == ["posted", "model"]
+    assert found.records[0].item.direction is Direction.supports
+
+
 @pytest.mark.parametrize("role", ["cause", "not_a_drug_here", "outcome"])
 def test_a_cause_of_the_condition_is_no_candidate(role: str) -> None:
     assert candidates(paper(), role=role) == []

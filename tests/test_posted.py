@@ -3,16 +3,17 @@
 from typing import Any
 
 import pytest
-from builders import QUESTION
+from builders import QUESTION, reading
 from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 
 from willowbark.tools.appraisal import Direction, posted_finding
-from willowbark.tools.appraisal.appraised import AppraisedRecord
+from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.appraisal.posted import role_in_arms
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.reading.reading import Passage
 from willowbark.tools.reading.registry_entries import more_is_better
 from willowbark.tools.records import Trial
 from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
@@ -262,6 +263,18 @@ def test_a_stopped_trial_without_results_stands_where_its_reason_puts_it(
     assert record
     seen = appraised(record)
     assert (seen.item.direction, seen.sentence) == (direction, reason or "")
+
+
+def test_a_stop_for_futility_is_shown_by_its_reason_not_by_a_quote_that_says_nothing() -> None:
+    bare = study(status={"overallStatus": "TERMINATED", "whyStopped": "Stopped for futility"})
+    record = parse_study({**bare, "resultsSection": {}, "hasResults": False})
+    assert record
+    start = len(record.citation.title) + 2
+    quote = Passage(text=record.content[:20], section="Registry entry", start=start, end=start + 20)
+    given = reading(record.key, "topiramate", effect="not_reported", kind="none", reader="model", passages=(quote,))
+    seen = appraise_record(record, "topiramate", parse_question(QUESTION), Readings(given=[given]))
+    assert seen.readings[0].reader == "model"
+    assert (seen.item.direction, seen.sentence) == (Direction.contradicts, "Stopped for futility")
 
 
 def test_a_trial_stopped_for_want_of_money_can_still_have_a_result() -> None:

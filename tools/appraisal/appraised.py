@@ -232,6 +232,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
         found = readings.beside(reading, record, document)
+        found = found[::-1] if reading.kind == "efficacy" else found  # posted results before a model's reading
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
@@ -243,13 +244,14 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
     is_other_use = asked.is_acute or (asked.intent == "prevention")
-    by_words = len(found) == 1  # a model's reading is not changed
+    by_words = found[0].reader != "model"  # whose reading is not changed
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
     rests_on = " ".join(passage.text for passage in found[0].passages)
     decides = found[0].reader == "posted" or item.direction in _TOLD
     stopped = record.metadata.get("why_stopped")
-    is_quoted = found[0].reader == "model" and found[0].passages
+    is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
+    is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
