@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from test_screening_many import CONDITIONS, results, rows
 
 from willowbark.agents.asking import batches
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
+from willowbark.teams.faces.scale import screen_file
+from willowbark.teams.run.options import RunOptions
 from willowbark.teams.screening import Screening, screen
-from willowbark.teams.screening.engines import engine_of, read_here
+from willowbark.teams.screening.engines import Results, Row, TrainedReader, engine_of, read_here
 from willowbark.teams.screening.models import ModelReader
 from willowbark.teams.screening.tables import Table
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.library import open_library
 
 pytestmark = [needs("openai"), pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
@@ -112,6 +115,49 @@ def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
         pytest.raises(UsageError, match="the budget is used up"),
     ):
         screened(tmp_path, settings(url, max_tokens=100))
+
+
+def test_with_no_call_left_to_make_a_used_up_budget_stops_nothing(tmp_path: Path) -> None:
+    with OpenAIServer(none_tested, takes_bounds=True).running() as url:
+        screened(tmp_path, settings(url))
+        done, model = screened(tmp_path, settings(url, max_tokens=100))
+    assert model.tokens > 100
+    assert done.by_model.held == done.by_model.due > 0
+
+
+def test_the_settings_name_the_model_and_exit_code_4_says_that_it_read_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c.csv").write_text("condition\nmigraine\n")
+    refuses = [True]
+    server = OpenAIServer(
+        lambda body: refusal(400, "no") if refuses and lines(body) else none_tested(body), takes_bounds=True
+    )
+    options = RunOptions(settings=tmp_path / "own.toml")
+    asked = tmp_path / "c.csv", None, "bundled", "local", tmp_path / "out", 30
+    with pytest.raises(UsageError, match=r"own\.toml"):
+        screen_file(*asked, options)
+    with server.running() as url:
+        (tmp_path / "own.toml").write_text(f'[llm]\nmodel = "{MODEL}"\nbase_url = "{url}"\n')
+        first = screen_file(*asked, options)
+        said = capsys.readouterr().out
+        refuses.clear()
+        second = screen_file(*asked, options)
+    assert (first, second) == (4, 0)
+    assert re.search(r"^0 of \d+ records read by a model", said, re.MULTILINE)
+
+
+@pytest.mark.whole
+def test_an_error_in_a_worker_of_ray_is_its_own_line(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+
+    class Refusing(TrainedReader):
+        async def read(self, rows: Sequence[Row]) -> Results:
+            raise MissingExtra("the model", "openai")
+
+    with pytest.raises(UsageError) as refused:
+        list(engine_of("ray")([("one", [{}])], Refusing()))
+    assert str(refused.value) == str(MissingExtra("the model", "openai"))
 
 
 def test_a_model_without_batches_gets_one_line(tmp_path: Path) -> None:

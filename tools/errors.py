@@ -34,6 +34,10 @@ class MissingExtra(UsageError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install '.[{extra}]' in the folder of Willowbark's source")
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[Any, ...]]:
+        return type(self), (self.what, self.extra)
 
 
 class ReadingStopped(WillowbarkError):

@@ -405,13 +405,15 @@ def screen(
     most_records: int,
     quiet: bool,
     **given: Any,
-) -> None:
+) -> int:
     """Screen many conditions for drugs.
 
     Searches a library or the public sources. If interrupted, run it again to continue. With --model, a language
-    model reads each record once, and the trained reader stays the second reader.
+    model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
-    faces.scale.screen_file(file, drugs, library, engine, screen_out, most_records, given, quiet=quiet)
+    return faces.scale.screen_file(
+        file, drugs, library, engine, screen_out, most_records, _run_options(given), quiet=quiet
+    )
 
 
 @command("library", "model", "settings", "depth", "offline", group=watch, name="add")
@@ -426,7 +428,7 @@ def watch_add(
 def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
     """Repeat the questions and print what changed. Exit code 10: something changed; 4: a question failed."""
     folder = faces.watch.watch_folder(workspace)
-    moved, code = faces.watch.run_watches(folder, (lambda _: None) if quiet else _print_err)
+    moved, code = faces.watch.run_watches(folder, (lambda _: None) if quiet else _print_err, _print_err)
     told = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.watch.as_markdown(moved)
     if as_json or moved or not code:
         faces.terminal.write_out(told)

@@ -1,9 +1,7 @@
 """`willowbark library` and `willowbark screen`: all of PubMed on this machine, and many conditions at once."""
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.library import open_library
@@ -18,7 +16,7 @@ from ..screening.tables import Table, has_parquet
 from .terminal import complain, write_lines
 
 LEFT_OUT = 4
-"""Exit code for a library that lacks files or is damaged."""
+"""Exit code for a library that lacks files or is damaged, and for a screening whose model could read no record."""
 
 
 def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet: bool = False) -> int:
@@ -79,11 +77,11 @@ def screen_file(
     engine: str,
     out: Path,
     most: int,
-    chosen: Mapping[str, Any],
+    options: RunOptions,
     *,
     quiet: bool = False,
-) -> None:
-    """Screen the conditions of a file.
+) -> int:
+    """Screen the conditions of a file; return the exit code: 4 if the model could read none of the records.
 
     Args:
         file: of conditions.
@@ -92,24 +90,25 @@ def screen_file(
         engine: by name.
         out: folder of the results.
         most: records per condition and source.
-        chosen: `model`, `settings` and `batch` as in `RunOptions`; without a model, the trained reader reads alone.
+        options: model, settings and batch; without a model, the trained reader reads alone.
         quiet: whether progress is hidden.
 
     Raises:
-        UsageError: invalid file, library, engine or model.
+        UsageError: invalid file, library, engine, settings or model.
     """
+    settings = options.chosen()
     names = read_names(file, CONDITION_COLUMNS)
     wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
     tell = (lambda _: None) if quiet else complain
     opened, reads = open_library(library) if library else None, engine_of(engine)
     limiter = None if engine == "local" else ClusterLimiter()
     model = None
-    if chosen.get("model") not in (None, BASELINE):
+    if settings.llm.model != BASELINE:
         from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
 
-        model = ModelReader(RunOptions.of(RunOptions(), chosen).chosen(), Table(out / "batches"))
+        model = ModelReader(settings, Table(out / "batches"))
         asyncio.run(model.check())
-    elif chosen.get("batch"):
+    elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
     done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter, model=model)
     for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
@@ -118,7 +117,9 @@ def screen_file(
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
-    by_model = [f"{done.by_model.due:,} records read by a model: {model.account}"] if model else []
+    by_model = (
+        [f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}"] if model else []
+    )
     write_lines(
         [
             f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
@@ -127,3 +128,4 @@ def screen_file(
             *map(str, done.files),
         ]
     )
+    return LEFT_OUT if done.by_model.due and not done.by_model.held else 0

@@ -51,6 +51,8 @@ class Read:
     """All readings by hash, as JSON, those of earlier calls among them."""
     due: int = 0
     """Distinct readings needed."""
+    held: int = 0
+    """Of them, those made by this or earlier calls."""
     made: int = 0
     """By this call."""
     seconds: float = 0.0
@@ -265,6 +267,7 @@ def _read(
             seen.update(new)
             unread = [row for name, row in new.items() if name not in done.kept]
             for start in range(0, len(unread), reader.unit):
+                reader.check_budget()
                 unit = unread[start : start + reader.unit]
                 yield _hash(*(row["hash"] for row in unit)), unit
 
@@ -279,7 +282,7 @@ def _read(
         if done.seconds - shown > _TELLS_EVERY_S:
             shown = done.seconds
             tell(f"read {done.made:,} ({done.made / done.seconds:,.1f}/s)")
-    done.due, done.seconds = len(seen), time.monotonic() - began
+    done.due, done.held, done.seconds = len(seen), len(seen & done.kept.keys()), time.monotonic() - began
     return done
 
 

@@ -32,6 +32,9 @@ class UnitReader(Protocol):
     def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
         """Count results, where the screening runs."""
 
+    def check_budget(self) -> None:
+        """Raise UsageError if nothing more may be read."""
+
 
 Engine = Callable[[Iterable[Unit], UnitReader], Iterator[tuple[str, Results]]]
 """Has units read, in any order; yields their names and results."""
@@ -53,6 +56,9 @@ class TrainedReader:
 
     def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
         """Count nothing."""
+
+    def check_budget(self) -> None:
+        """Set no limit."""
 
 
 def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
@@ -142,4 +148,10 @@ def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str
             return
         done, _ = ray.wait(list(names), num_returns=1)
         for each in done:
-            yield names.pop(each), ray.get(each)
+            try:
+                found = ray.get(each)
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, UsageError):
+                    raise error.cause from None  # its text is one line, Ray's has the worker's traceback
+                raise
+            yield names.pop(each), found

@@ -104,15 +104,22 @@ class ModelReader:
         """Count what was read.
 
         Raises:
-            UsageError: what the settings allow is used up, or the model has answered nothing for several units.
+            UsageError: the model has answered nothing for several units.
         """
-        limits = self.settings.research.limits
         self.tokens += sum(row["tokens"] for row in rows)
         if self.cost_usd is not None:
             self.cost_usd += sum(row["cost_usd"] or 0.0 for row in rows)
         self._failed = self._failed + 1 if unread and not rows else 0
         if self._failed >= _MOST_FAILED:
             raise UsageError(f"{self.name}: {unread[-1]}; the same command goes on from there")
+
+    def check_budget(self) -> None:
+        """Check that another unit may be read.
+
+        Raises:
+            UsageError: what the settings allow is used up.
+        """
+        limits = self.settings.research.limits
         if self.tokens >= (limits.max_tokens or math.inf) or (self.cost_usd or 0) >= (limits.max_cost_usd or math.inf):
             raise UsageError(f"the budget is used up: {self.account}; with more the same command goes on from there")
 
