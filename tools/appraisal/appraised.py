@@ -244,7 +244,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
     is_other_use = asked.is_acute or (asked.intent == "prevention")
-    by_words = found[0].reader != "model"  # whose reading is not changed
+    by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)
     rests_on = " ".join(passage.text for passage in found[0].passages)

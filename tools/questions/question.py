@@ -330,7 +330,8 @@ def stand_alone(question: str, earlier: str) -> str:
     has_own = asked.conditions and not is_background
     if not (names or asked.people) and (asked.kind == "other" or not asked.is_sure):
         return question  # "thanks" asks nothing
-    if says_nothing(text, names):
+    may_ask_the_same = not asked.is_sure and {asked.kind, asked.or_kind} & {"treat", before.kind}
+    if may_ask_the_same or says_nothing(text, names):
         return _restate(before, asked, people if is_background else [])
     names_them = not set(question_words("drugs named before")).isdisjoint(each.key for each in tokens(question))
     if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
