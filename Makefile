@@ -145,6 +145,7 @@ train: dev ## Learn the reader's heads and thresholds, and print what they are w
 
 .PHONY: train-questions
 train-questions: dev ## Learn to read questions, and print what that is worth on voices kept apart (ARGS="--write")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-learn==1.9.1
 	$(BIN)/python -m benchmarks.train_questions $(ARGS)
 
 .PHONY: bench-injection

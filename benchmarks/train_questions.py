@@ -18,7 +18,6 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from willowbark.tools.questions.kinds import (
-    FROM,
     KINDS,
     Kind,
     Name,
@@ -126,7 +125,8 @@ def as_text(name: str, learned: Learned) -> str:
     width = -len(learned.classes) % 3  # so that each line is whole in base64
     lines = [base64.b64encode(np.pad(row, (0, width)).tobytes()).decode() for row in small]
     head = "\t".join([name, f"{scale:.6g}", *learned.classes])
-    return "\n".join([head, *(f"{row}\t{line}" for row, line in zip(["", *learned.rows], lines, strict=True))])
+    told = zip(["", *learned.rows], lines, small.any(axis=1), strict=True)
+    return "\n".join([head, *(f"{row}\t{line}" for row, line, tells in told if tells or not row)])
 
 
 def main() -> None:
@@ -140,8 +140,7 @@ def main() -> None:
             learned = learn([case for case in all_cases if case.voice not in fold], classes)
             for case in (case for case in all_cases if case.voice in fold):
                 likely = learned.read(case.features)
-                best = int(likely.argmax()) if name == "kind" else int(likely[1] > FROM[name])
-                told.append((case, classes[best], float(likely[best])))
+                told.append((case, classes[int(likely.argmax())], float(likely.max())))
         if name == "kind":
             sure = [said in case.right for case, said, how in told if how >= SURE]
             right = sum(said in case.right for case, said, _ in told)

@@ -44,8 +44,6 @@ PLACES: Mapping[str, str] = {
 
 MASKS: Mapping[str, str] = {"drug": "DRUG", "class": "CLASS", "condition": "COND", "route": "ROUTE"}
 """The word that stands for a name, by its kind."""
-FROM: Mapping[str, float] = {"left out": 0.5, "of people": 0.5}
-"""The probability from which a name has a role."""
 _DRUGS = frozenset(("DRUG", "CLASS", "ROUTE"))
 _MARKS = frozenset(",;:.?!()-/")
 _LISTING = re.compile(r"\s*(?:[,/]\s*(?:(?:and|or|nor)\s+)?|\b(?:and|or|nor|and/or)\s+)", re.IGNORECASE)
@@ -102,8 +100,8 @@ def has_role(role: Literal["left out", "of people"], text: str, names: Sequence[
     if role == "left out" and set(question_words("excludes")).isdisjoint(words):
         return found
     for name, place in places.items():
-        there = softmax(head.scores(surroundings(words, place, kind)))[1]
-        if there > FROM[role] and (name.kind == "condition" or role == "left out"):
+        apart, there = head.scores(surroundings(words, place, kind))
+        if there > apart and (name.kind == "condition" or role == "left out"):
             found += lists[name]
     return found
 
