@@ -58,7 +58,7 @@ from .progress import STANDARD, Search, progress, verdicts
 from .report.forms.links import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
-NO_REASON = "no reason given"
+NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"
 BUDGET_RESERVE = 0.1  # share of a budget reserved for the synthesis; by contract
 
 
@@ -226,11 +226,12 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         """
         dossier, limits, reading, iteration = self._memory.dossier, self.limits, request.progress, request.iteration
         known = {candidate.drug for candidate in request.candidates}
+        without_reason = NO_REASON if known else NO_CANDIDATE
         details = AssessmentDetails(
             mechanism_score=draft.mechanism_score,
-            mechanism_reasoning="; ".join(_worded(draft.mechanism_reasons, request)) or NO_REASON,
+            mechanism_reasoning="; ".join(_worded(draft.mechanism_reasons, request)) or without_reason,
             clinical_evidence_score=draft.clinical_evidence_score if known else 0,
-            clinical_reasoning="; ".join(_worded(draft.clinical_reasons, request)) or NO_REASON,
+            clinical_reasoning="; ".join(_worded(draft.clinical_reasons, request)) or without_reason,
             candidates_score=draft.candidates_score if known else 0,
             sources_score=min(10, len(dossier.answered) * 2),
             sources_breakdown=breakdown,

@@ -189,10 +189,8 @@ async def ask(  # noqa: PLR0915
                 lookups -= 1
                 offered = offered if lookups else {**offered, "tool_choice": "none"}
                 continue
-            attempts, answer.was_too_long = (
-                attempts + 1,
-                False,
-            )  # an attempt that was cut before this one no longer counts
+            attempts += 1
+            answer.was_too_long = False  # an attempt that was cut before this one no longer counts
             if refusal := refusal_in(result):
                 return refusal
             said = result.content if isinstance(result.content, str) else ""

@@ -21,6 +21,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
+from willowbark.tools.reading.design import RANDOMISED
 from willowbark.tools.reading.document import Document
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
@@ -79,9 +80,10 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     mechanism = round(10 * len(known) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
-    several = [c for c in leading if len(c.appraisal.supporting) + len(c.appraisal.contradicting) > 1]
-    disputed = [c.drug for c in several if c.appraisal.supporting and c.appraisal.contradicting]
-    agreed = [c.drug for c in several if c.drug not in disputed]
+    directions = {c.drug: [r.item.direction for r in c.records if r.item.design in RANDOMISED] for c in leading}
+    sides = {drug: {Direction.supports, Direction.contradicts} & {*each} for drug, each in directions.items()}
+    disputed = [drug for drug, each in sides.items() if len(each) > 1]
+    agreed = [d for d, each in sides.items() if len(each) == 1 and sum(said in each for said in directions[d]) > 1]
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
     plan = _plan(asked, candidates, untried, request)
@@ -155,7 +157,7 @@ def _plan(
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
         if reading.goes_on:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
-            pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others\' hits
+            pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
             plan.ask(Gap(missing="hits that were not read", drugs=[]), why, reading.unread, "queries")
     entries = [search for search in request.searches if gives(search.source) in ENTRIES]

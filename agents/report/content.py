@@ -41,8 +41,7 @@ STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
-_AGAINST = {"better": "better than", "no difference": "no difference from", "worse": "worse than"}
-_AGAINST |= {"as effective": "as effective as"}
+_AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
 _LABELLED = {"contraindicated": "contraindication on the label"}
 
 

@@ -170,7 +170,7 @@ def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     if trial and reading.comparator == "none":
         comparator = _PLACEBO_OR_NOTHING
     result = None if reading.effect == "not_reported" else reading.effect.replace("_", " ")
-    result = "as effective" if reading.non_inferior and reading.effect != "better" else result
+    result = "no worse" if reading.non_inferior and reading.effect != "better" else result
     asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
     population = ", ".join(trial.conditions) if trial else asked
     return Pico(
