@@ -300,17 +300,6 @@ def _csv_line(cells: Iterable[Any]) -> bytes:
     return text.getvalue().encode()
 
 
-def _line_of(row: dict[str, Any], to: str) -> bytes:
-    if to == "jsonl":
-        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
-    quotes = {
-        "quote": " … ".join(passage["text"] for passage in row["passages"]),
-        "in_figures": row["in_figures"] and row["in_figures"]["text"],
-        "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
-    }
-    return _csv_line({**row, **quotes}[name] for name in COLUMNS)
-
-
 class _Output:
     """Readings as lines, appended to an existing file or to standard output.
 
@@ -354,7 +343,17 @@ class _Output:
         Raises:
             UsageError: the output contains other lines for this record.
         """
-        lines, there = [_line_of(row, self._to) for row in rows], self._there if record == self.last else []
+        lines, there = [], self._there if record == self.last else []
+        for row in rows:
+            if self._to == "jsonl":
+                lines.append(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+                continue
+            quotes = {
+                "quote": " … ".join(passage["text"] for passage in row["passages"]),
+                "in_figures": row["in_figures"] and row["in_figures"]["text"],
+                "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
+            }
+            lines.append(_csv_line({**row, **quotes}[name] for name in COLUMNS))
         if lines[: len(there)] != there:
             raise UsageError(f"{self._path} holds readings of other input, options or reader; name another file")
         self._file.write(b"".join(lines[len(there) :]))
