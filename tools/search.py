@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -147,6 +147,17 @@ class SearchTool(Protocol):
 class Library(Protocol):
     """A local library that answers instead of the sources."""
 
+    path: str
+    """`bundled`, or its folder."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of its files."""
+
+    @property
+    def summary(self) -> str:
+        """Describe the library and its contents in one line, for reports."""
+
     def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Answer a search; raises `SourceRefused` for unknown filters or an empty query."""
 
@@ -165,10 +176,17 @@ class Library(Protocol):
     def trial(self, source: "Source", nct_id: str) -> SourceReply:
         """Return one trial by its NCT number."""
 
+    def full_text(self, pmcid: str) -> str:
+        """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
+
+    def work(self, source: str, doi: str) -> dict[str, Any] | None:
+        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
+
 
 def local_library(transport: Transport) -> Library | None:
     """Return the library that answers instead of the sources; None if there is none."""
-    return cast("Library | None", transport.endpoints.library)
+    library: Library | None = transport.endpoints.library
+    return library
 
 
 class Source:
