@@ -67,8 +67,7 @@ def test_every_format_is_written_beside_the_report_and_gives_the_same_bytes_agai
     assert [path.read_bytes() for path in first] == [(folders / "a/b" / path.name).read_bytes() for path in first]
 
 
-@pytest.mark.usefixtures("folders")
-def test_runs_are_listed_newest_first() -> None:
+def test_runs_are_listed_newest_first_and_control_no_terminal(folders: Path) -> None:
     head, first, second = invoke("runs").stdout.splitlines()
     assert head.split("\t") == [*RunRow._fields]
     assert first.split("\t")[:4] == [NEWER, NEWER[:15], "", "no report"]
@@ -77,6 +76,10 @@ def test_runs_are_listed_newest_first() -> None:
     listed = json.loads(invoke("runs", "--json").stdout)
     assert [(each["run_id"], each["status"]) for each in listed] == [(NEWER, None), (OLDER, None)]
     assert invoke("runs", "--runs", "nowhere").stdout.split("\t")[0] == "run_id"
+    report = sample(research_question="\x1b[31mred\n\x07")
+    (folders / "runs" / NEWER / "report.json").write_text(report.to_json(), encoding="utf-8")
+    assert "\x1b" not in invoke("runs").stdout
+    assert len(invoke("runs").stdout.splitlines()) == 3
 
 
 def test_a_table_of_runs_that_share_a_second_keeps_all_columns_and_names_each_by_what_finds_it(
@@ -111,31 +114,20 @@ def test_a_report_that_might_never_end_is_refused_and_the_list_goes_on(kind: str
 
 
 @pytest.mark.usefixtures("folders")
-@pytest.mark.parametrize("run", [OLDER, OLDER[:15], "20250601", "last"])
-def test_a_run_is_meant_by_its_id_its_beginning_or_last(run: str) -> None:
-    assert invoke("show", run).stdout == sample().to_markdown()
+def test_a_run_is_meant_by_its_id_its_beginning_or_last_and_one_of_several_is_refused() -> None:
+    for run in (OLDER, OLDER[:15], "20250601", "last"):
+        assert invoke("show", run).stdout == sample().to_markdown()
     assert json.loads(invoke("show", run, "--json").stdout)["title"] == sample().title
-
-
-@pytest.mark.usefixtures("folders")
-def test_a_beginning_of_several_runs_is_refused_with_their_ids() -> None:
     refused = complaint(invoke("show", "2025060"))
     assert OLDER in refused
     assert NEWER in refused
 
 
-def test_a_list_shows_no_control_characters(folders: Path) -> None:
-    report = sample().model_copy(update={"research_question": "\x1b[31mred\n\x07"})
-    (folders / "runs" / NEWER / "report.json").write_text(report.to_json(), encoding="utf-8")
-    assert "\x1b" not in invoke("runs").stdout
-    assert len(invoke("runs").stdout.splitlines()) == 3
-
-
 @pytest.mark.usefixtures("folders")
 @pytest.mark.parametrize("run", ["../../etc", "/etc", "..", "UPPER", "a" * 65, "none-such"])
 def test_a_run_that_is_none_is_refused_in_a_line(run: str) -> None:
-    assert "run" in complaint(invoke("export", run))
-    assert "run" in complaint(invoke("show", run))
+    for command in ("export", "show"):
+        assert "run" in complaint(invoke(command, run))
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"not json", b'{"title": 1}', b"\xff\xfe"])
@@ -167,22 +159,18 @@ def test_a_missing_extra_is_one_line_with_the_command(monkeypatch: pytest.Monkey
 
 def test_a_folder_that_cannot_be_written_to_is_refused(folders: Path) -> None:
     (folders / "file").write_text("x")
-    (folders / "shut").mkdir(mode=0o500)
-    for out in ("file", "shut") if os.geteuid() else ("file",):
-        assert "cannot be written" in complaint(invoke("export", OLDER, "--to", "csv", "--out", out))
+    assert "cannot be written" in complaint(invoke("export", OLDER, "--to", "csv", "--out", "file"))
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = write_file(tmp_path / "x.csv", b"old")
-
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    target = write_file(tmp_path / "x.csv", b"old")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match="No space left"):
         write_file(target, b"new")
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".x")] == []
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x.csv", b"old")]
 
 
 # --- runs in the ledger ---
@@ -354,32 +342,21 @@ def test_a_resumed_run_keeps_to_the_fallback_it_was_allowed(
     assert invoke("resume", run_id, "-q").exit_code == code
 
 
-def test_costs_are_shown_by_turn_and_agent_and_add_up(run_id: str) -> None:
+def test_costs_and_rounds_are_shown_by_agent_and_add_up(run_id: str) -> None:
     shown = invoke("show", "last", "--costs")
     assert shown.exit_code == 0, shown.stderr
     rows = [line.replace(",", "").split() for line in shown.stdout.splitlines() if line.endswith("$0.0000")]
     turns, total = [row for row in rows if row[1].isdigit()], rows[-1]
     assert {row[0] for row in turns} == {"literature", "trials", "mechanism", "judge", "report"}
+    shown = invoke("show", run_id, "--iteration", "1")
+    assert all(f"## {row[0]} (" in shown.stdout for row in turns)
+    assert "$0.0000" in shown.stdout
+    assert "has no round 7; its last one is 1" in complaint(invoke("show", run_id, "--iteration", "7"))
     with Ledger() as ledger:
         assert int(total[2]) + int(total[3]) == ledger.run(run_id).tokens
         ledger._database.connection.execute("UPDATE run SET model = 'openai/something-new'")
     assert sum(int(row[2]) for row in turns) == int(total[2])
     assert "price not known" in invoke("show", run_id, "--costs").stdout.splitlines()[-1]
-
-
-def test_a_round_is_shown_with_its_cost(run_id: str) -> None:
-    shown = invoke("show", run_id, "--iteration", "1")
-    assert shown.exit_code == 0
-    for speaker in ("literature", "trials", "mechanism", "judge", "report"):
-        assert f"## {speaker} (" in shown.stdout
-    assert "$0.0000" in shown.stdout
-    assert "has no round 7; its last one is 1" in complaint(invoke("show", run_id, "--iteration", "7"))
-
-
-def test_forgetting_leaves_the_run_folder(run_id: str) -> None:
-    assert invoke("forget", run_id).exit_code == 0
-    assert (Path("runs") / run_id / "report.md").exists()
-    assert "there is no run" in complaint(invoke("forget", run_id))
 
 
 def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one(run_id: str) -> None:
@@ -392,6 +369,8 @@ def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one
     interrupt(run_id)
     assert invoke("resume", "last", "-q").exit_code == 0
     assert invoke("forget", "last").exit_code == 0
+    assert (Path("runs") / later / "report.md").exists()
+    assert "there is no run" in complaint(invoke("forget", later))
     with Ledger.existing() as ledger:
         assert [(run.run_id, run.status) for run in ledger.runs()] == [(run_id, "complete")]
 
