@@ -28,8 +28,7 @@ class Reply:
 
     source: str
     status: int
-    headers: Mapping[str, str]
-    """Names in lower case."""
+    content_type: str
     body: bytes = field(repr=False)
     url: str = ""
     """URL of the request, without any key."""

@@ -1,22 +1,10 @@
-"""Finds drugs in text, and maps their names to generic names.
+"""Finds drugs in text, and maps their names to generic names; `drugs.tsv` holds them, and says where it is from."""
 
-Drug names come from an open dictionary, cleaned and pruned. It is part of the package drug-named-entity-recognition
-(MIT), compiled by its authors from DrugBank's open vocabulary, MeSH, MedlinePlus and the NHS:
-https://fastdatascience.com/drug-named-entity-recognition-python-library/. Its file is read without importing the
-package, whose import builds tables that are not needed here.
-"""
-
-import bz2
-import pickle
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
+from functools import cache
 
-from ..whole_file import Table, cached_table
 from .matching import (
     Mention,
     PhraseIndex,
@@ -29,164 +17,36 @@ from .matching import (
     split_names,
 )
 
-PACKAGE = "drug_named_entity_recognition"
-DICTIONARY = "drug_ner_dictionary.pkl.bz2"
-_HERE = Path(__file__).parent
-_RULES = [
-    _HERE / name for name in ("drugs.py", "matching.py", "cues.tsv", "drugs.tsv", "not_drugs.tsv", "drug_classes.tsv")
-]
-SHORTEST_NAME = 4  # letters; shorter ones ("he", "2, 3", "at 10") are mostly not drugs
-
-# MeSH trees (https://meshb.nlm.nih.gov/treeView): amino acids, hormones, enzymes, nucleotides, lipids, inorganic
-# chemicals, proteins and biological factors are kept as drugs only under a drug's name.
-_OF_THE_BODY = ("D01", "D06", "D08", "D10", "D12.125", "D12.776", "D13", "D23")
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
 _BIOLOGIC_SUFFIX = re.compile(r"-[a-z]{4}$")  # "ibalizumab-uiyk"
-_NO_NAME = frozenset("alpha beta gamma delta epsilon kappa lambda omega type acid factor".split())
 _JOINED, _LISTED = "/", re.compile(r",? and |, ?")  # between the drugs of a combination: in its name, in a list
-_CUT_OUT = ("and ", "with ")  # parts of combination names
 _SALT_AFTER = re.compile(
     r"[ -](?:mono|di|bi|hemi)?(?:hydrochloride|hydrobromide|maleate|malate|mesylate|mesilate|besylate|besilate|"
     r"tartrate|fumarate|succinate|citrate|sulph?ate|phosphate|nitrate|tosylate|carbonate|HCl|hcl)\b"
 )
-_BIOLOGICAL = r"(?:{biological}|insulin \w+|\w+ vaccine)( (alfa|alpha|beta|gamma|delta|pegol|vedotin)\b.*)?$"
-"""Stems of international nonproprietary names for biologicals.
-
-https://www.who.int/teams/health-product-and-policy-standards/inn/stembook
-"""
 _UNCHECKED = "not yet checked, ask the regulator"
 
 
 @dataclass(frozen=True)
 class DrugNames:
-    """Searchable drug names, and the names of each drug by generic name."""
+    """The drugs and their names, without foods, analytes and substances made by the body."""
 
-    phrases: Mapping[str, str]
-    """Generic name by each name in the form of `phrase_key`."""
+    index: PhraseIndex
+    """Finds the names in text."""
     synonyms: Mapping[str, str]
-    """By generic name, all names, that one first, one per line: lists would take twice the memory."""
+    """By generic name all others, those in wide use first, with a bar after each: lists would take twice the memory."""
     common: Mapping[str, Sequence[str]]
-    """The synonyms from our own table: few and in wide use."""
-
-    @cached_property
-    def index(self) -> PhraseIndex:
-        """Return the index that finds the names in text."""
-        return PhraseIndex(self.phrases)
+    """By generic name those in wide use, where there are any."""
 
 
 @cache
 def drug_names() -> DrugNames:
-    """Return the names of drugs, without foods, analytes and substances made by the body.
-
-    Pruning takes most of a second, so the result is cached for the user until the dictionary or the rules change.
-
-    Raises:
-        ModuleNotFoundError: the package with the dictionary is not installed.
-    """
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"No module named {PACKAGE!r}; install drug-named-entity-recognition", name=PACKAGE)
-    dictionary = Path(spec.origin).with_name(DICTIONARY)
-    table = cached_table("drug-names", [dictionary, *_RULES], lambda: prune_dictionary(dictionary))
-    phrases = {phrase: name for name, spelled in table["phrases"].items() for phrase in spelled.split("\n")}
-    return DrugNames(phrases, table["synonyms"], table["common"])
-
-
-def prune_dictionary(dictionary: Path) -> Table:
-    """Build the fields of `DrugNames`, as stored in JSON, from the package's dictionary and our own tables.
-
-    Each drug is filed under its name without the salt if that is listed too; names in our tables take precedence over
-    the dictionary's.
-    """
-    with bz2.open(dictionary) as packed:
-        loaded = pickle.load(packed)  # noqa: S301  # an installed dependency's own file, trusted like its code
-    records: dict[str, dict[str, Any]] = loaded["drug_canonical_to_data"]
-    variants = {variant: canonicals[0] for variant, canonicals in loaded["drug_variant_to_canonical"].items()}
-    classes = {name for row in read_table("drug_classes.tsv") for name in (row["name"], *split_names(row["synonyms"]))}
-    struck = {row["name"] for row in read_table("not_drugs.tsv")} | classes
-    ours = {row["name"]: split_names(row["synonyms"]) for row in read_table("drugs.tsv")}
-    curated = {alias for name, aliases in ours.items() for alias in (name, *aliases)}
-    kept = {
-        name
-        for name, record in records.items()
-        if name in curated
-        or (name not in struck and strip_salt(name) not in classes and _is_drug(name, record, name in variants))
-    }
-
-    generic = {name: _generic(name, kept, variants) for name in sorted(kept)}
-    for name in sorted(kept - curated):  # in a text "enalapril and timolol" are two drugs, "enalapril-timolol" is one
-        parts = [generic.get(part, "") for part in _LISTED.split(name)]
-        if len(parts) > 1 and all(parts):
-            generic[name] = _JOINED.join(parts)
-    found: dict[str, str] = {}
-    spelled: dict[str, dict[str, None]] = {}
-    for name in generic.values():
-        found.setdefault(phrase_key(name), name)
-        spelled.setdefault(name, {})
-    struck_keys = {phrase_key(name) for name in struck}
-    named = [*((name, name) for name in sorted(kept)), *((name, of) for of, name in generic.items() if _JOINED in name)]
-    for variant, canonical in [*named, *variants.items()]:
-        is_name = canonical in kept and not (_JOINED in generic[canonical] and _LISTED.search(variant))
-        if is_name and (key := phrase_key(variant)) not in struck_keys and _is_long_enough(key):
-            name = found.setdefault(key, generic[canonical])
-            spelled.setdefault(name, {})[variant] = None
-    for name, aliases in ours.items():
-        own = spelled.setdefault(name, {})
-        for alias in (name, *aliases):
-            own[alias] = None
-            former = found.get(phrase_key(alias), name)
-            found[phrase_key(alias)] = name
-            if former != name and phrase_key(former) == phrase_key(alias):  # the dictionary's drug is the same as ours
-                for other in spelled.pop(former, {}):
-                    own[other] = None
-                    found[phrase_key(other)] = name
-            elif former != name:
-                spelled[former].pop(alias, None)
-    phrases: dict[str, list[str]] = {}
-    for phrase, name in found.items():
-        phrases.setdefault(name, []).append(phrase)
-    return {
-        "phrases": {name: "\n".join(keys) for name, keys in phrases.items()},
-        "synonyms": {name: "\n".join(dict.fromkeys((name, *others))) for name, others in spelled.items()},
-        "common": ours,
-    }
-
-
-def _is_drug(name: str, record: Mapping[str, Any], under_own_name: bool) -> bool:
-    """Whether a dictionary record is a drug, judged by where it was listed.
-
-    The dictionary's authors removed common words ("water", "oat") from the names but left their records: a record not
-    found under its own name counts as a drug only if there is patient information on it. So does one whose name begins
-    with a digit: a chemical's, as drugs have names of their own.
-    """
-    if "medline_plus_id" in record or "nhs_url" in record:
-        return True
-    trees: list[str] = record.get("mesh_tree", [])
-    if "drugbank_id" not in record:
-        return not trees and "/" in name and not name.startswith("template:")  # template pages of the source wiki
-    if not under_own_name or name[0].isdigit():
-        return False
-    is_biological = cue_form(_BIOLOGICAL, __package__, 0).search(name) is not None
-    return is_biological or not any(tree.startswith(_OF_THE_BODY) for tree in trees)
-
-
-def _generic(name: str, kept: set[str], variants: Mapping[str, str]) -> str:
-    """Return the drug's name without the salt if the dictionary lists it too, else the name without brackets."""
-    bare = strip_salt(name).lower()
-    if bare in kept:
-        return bare
-    itself = variants.get(bare, name)
-    if itself != name and itself in kept:  # "salbutamol inhalers", where the drug is listed as albuterol
-        return _generic(itself, kept, {})
-    return _IN_PARENTHESES.sub("", name).strip() or name
-
-
-def _is_long_enough(key: str) -> bool:
-    """Whether a name contains a word long enough: "2 3", "he", "at 10" and "beta 2" do not."""
-    return any(
-        (len(word) if word.isalpha() else sum(map(str.isalpha, word))) >= SHORTEST_NAME and word not in _NO_NAME
-        for word in key.split(" ")
-    ) and not key.startswith(_CUT_OUT)
+    """Return the table of drugs."""
+    rows = read_table("drugs.tsv")
+    synonyms = {row["name"]: f"{row['common']}|{row['others']}" for row in rows}
+    spelled = {phrase_key(each): name for name, others in synonyms.items() for each in (name, *split_names(others))}
+    common = {row["name"]: split_names(row["common"]) for row in rows if row["common"]}
+    return DrugNames(PhraseIndex(spelled), synonyms, common)
 
 
 def strip_salt(name: str) -> str:
@@ -243,7 +103,7 @@ def canonical_drug(name: str) -> str | None:
 def drug_synonyms(name: str) -> tuple[str, ...]:
     """Return all known names of a drug, the generic one first; only the given name if unknown."""
     generic = canonical_drug(name)
-    return (name,) if generic is None else tuple(drug_names().synonyms[generic].split("\n"))
+    return (generic, *split_names(drug_names().synonyms[generic])) if generic else (name,)
 
 
 def common_drug_names(name: str) -> tuple[str, ...]:
