@@ -32,8 +32,8 @@ LABELS = Path(__file__).parent / "labels"
 WITHOUT_RECORDS = ("work", "kept")
 
 
-def rows(name: str = "questions.tsv") -> Iterator[dict[str, str]]:
-    """The rows of a table."""
+def rows(name: str | Path = "questions.tsv") -> Iterator[dict[str, str]]:
+    """The rows of a table, among the labels if it is no path."""
     lines = (line for line in (LABELS / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
     yield from csv.DictReader(lines, delimiter="\t")
 
@@ -41,10 +41,11 @@ def rows(name: str = "questions.tsv") -> Iterator[dict[str, str]]:
 def reading_of(question: str, after: str) -> str:
     """How a question is read, as the table writes it."""
     asked = parse_question(stand_alone(question, after) if after else question)
-    return "asks back" if asked.objection else _written(asked)
+    return "asks back" if asked.objection else write_reading(asked)
 
 
-def _written(asked: Question) -> str:
+def write_reading(asked: Question) -> str:
+    """How a question is read, asked back or not."""
     parts = {
         "c": asked.conditions,
         "w": asked.background,

@@ -144,7 +144,7 @@ async def main() -> None:
     asked, articles = questions(entries), pool(entries)
     right = sum(len(question.right) for question in asked) / len(asked)
     print(f"{len(articles):,} articles by their snippets; {len(asked):,} questions, {right:.1f} right ones each")
-    with CollectedEvidence(max_records=len(articles)) as collected:
+    with CollectedEvidence() as collected:
         collected.ingest(articles)
 
         async def find(question: str) -> list[str]:

@@ -36,6 +36,20 @@ def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:
     return {**told, "generated_at": None, "search_log": log}
 
 
+def evidence(
+    content: str = "Text.",
+    *,
+    source: Any = "pubmed",
+    title: str = "T",
+    url: str = "",
+    relevance: float = 0,
+    **more: Any,
+) -> Evidence:
+    """A record of any source; `more` are its fields."""
+    citation = Citation(source=source, title=title, url=url)
+    return Evidence(content=content, citation=citation, relevance=relevance, metadata=more)
+
+
 def record(pmid: str, title: str, abstract: str = "", **metadata: Any) -> Evidence:
     """A publication."""
     return Evidence(
@@ -169,11 +183,10 @@ class ScriptedReader:
         self.asked.append(text)
         last = sentences(document.whole)[-1]
         fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
-        effects = [effect for known, effect in self.effects.items() if known in text]
-        fields.update({"effect": effects[0]} if effects else {})
+        told = [effect for known, effect in self.effects.items() if known in text]
+        fields.update({"effect": told[0]} if told else {})
         facts = facts_of(document)
-        told = {"condition": condition, "design": facts.design, "participants": facts.participants}
-        return reading(key, drug, **{**told, **fields})
+        return reading(key, drug, **{"design": facts.design, "participants": facts.participants, **fields})
 
 
 def material(

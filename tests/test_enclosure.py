@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from builders import evidence as record
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from willowbark.tools.enclosure import blocks, embed, enclose, extract, visible, without_embedded
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
 
@@ -21,12 +21,6 @@ NASTY = st.sampled_from(
     ]
 )
 TEXT = st.lists(st.text(max_size=20) | NASTY, min_size=1, max_size=6).map("".join)
-
-
-def record(content: str, **metadata: object) -> Evidence:
-    return Evidence(
-        content=content, citation=Citation(source="web", title="T", url="https://a.example"), metadata=metadata
-    )
 
 
 def contents_of(text: str) -> list[str]:
@@ -101,7 +95,7 @@ def test_no_text_closes_its_block_or_opens_another(contents: list[str]) -> None:
 
 
 def test_a_record_of_nothing_visible_does_not_take_the_others_with_it() -> None:
-    hidden = Evidence(content="\u200b", citation=Citation(source="web", title="\u2060", url=""))
+    hidden = record("\u200b", title="\u2060")
 
     assert contents_of(enclose([hidden, record("Seen.")], MARKER)) == ["(no visible text)", "Seen."]
 
@@ -134,12 +128,6 @@ def test_each_of_several_blocks_is_read_even_under_one_mark() -> None:
 )
 def test_what_is_not_one_of_ours_is_passed_over(text: str) -> None:
     assert list(blocks(text)) == []
-
-
-def test_an_opening_that_is_never_closed_hides_no_block() -> None:
-    text = f"<records {'f' * 16}>\n{{}}\n{enclose([record('Seen.')], MARKER)}"
-
-    assert contents_of(text) == ["Seen."]
 
 
 def test_many_openings_hide_nothing_and_hold_nothing_up() -> None:

@@ -2,9 +2,9 @@
 
 import pickle
 import random
-from typing import Any
 
 import pytest
+from builders import evidence as record
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -24,19 +24,6 @@ ODD = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=5,
 )
-
-
-def record(
-    *,
-    source: Any = "pubmed",
-    title: str = "T",
-    url: str = "",
-    content: str = "Text.",
-    relevance: float = 0,
-    **metadata: Any,
-) -> Evidence:
-    citation = Citation(source=source, title=title, url=url)
-    return Evidence(content=content, citation=citation, relevance=relevance, metadata=metadata)
 
 
 @st.composite
@@ -64,33 +51,19 @@ def records(draw: st.DrawFn) -> Evidence:
     )
 
 
-@given(st.lists(records(), max_size=8))
-def test_merging_twice_changes_nothing(found: list[Evidence]) -> None:
+@given(st.lists(records(), max_size=8), st.randoms(use_true_random=False))
+def test_merging_again_or_in_another_order_changes_nothing_and_no_identifier_is_lost(
+    found: list[Evidence], chance: random.Random
+) -> None:
     once = merge(found)
+    names = [name for one in once for name in one.identifiers]
+    kept = {*names, *(str(n) for one in once for n in (one.metadata.get("same_as") or []))}
 
     assert merge(once) == once
-
-
-@given(st.lists(records(), max_size=8), st.randoms(use_true_random=False))
-def test_the_order_of_records_changes_nothing(found: list[Evidence], chance: random.Random) -> None:
-    shuffled = chance.sample(found, len(found))
-
-    assert repr(merge(shuffled)) == repr(merge(found))
-
-
-@given(st.lists(records(), max_size=8))
-def test_merged_records_share_no_identifier_and_lose_none(found: list[Evidence]) -> None:
-    merged = merge(found)
-
-    names = [name for one in merged for name in one.identifiers]
+    assert repr(merge(chance.sample(found, len(found)))) == repr(once)
     assert len(names) == len(set(names))
-    kept = set(names) | {str(n) for one in merged for n in (one.metadata.get("same_as") or [])}
-    assert {name for one in found for name in one.identifiers} <= kept or len(found) == len(merged)
-
-
-@given(st.lists(records(), max_size=8))
-def test_the_highest_relevance_stays(found: list[Evidence]) -> None:
-    assert max((r.relevance for r in merge(found)), default=0) == max((r.relevance for r in found), default=0)
+    assert {name for one in found for name in one.identifiers} <= kept or len(found) == len(once)
+    assert max((r.relevance for r in once), default=0) == max((r.relevance for r in found), default=0)
 
 
 def test_a_third_record_unites_two_that_share_nothing() -> None:
@@ -117,24 +90,25 @@ def test_metadata_of_all_records_are_united() -> None:
     assert united.metadata["journal"] == "J"
 
 
-def test_the_published_version_speaks_before_its_preprint() -> None:
-    preprint = record(source="europepmc", is_preprint=True, pmid="11", title="Preprint", content="A much longer text")
-    published = record(source="duckduckgo", pmid="11", title="Published")
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        (
+            record("A much longer text", source="europepmc", title="Preprint", is_preprint=True),
+            record("Published", source="duckduckgo", title="Published"),
+        ),
+        (record("T", has_abstract=False), record("T. Text.", source="europepmc", title="U")),
+        (record(source="europepmc"), record("Else.", title="U")),
+        (record("T."), record("A longer text", title="U")),
+    ],
+    ids=["a preprint", "a bare title", "a source with less authority", "a shorter text"],
+)
+def test_of_two_records_that_are_one_the_better_speaks(less: Evidence, more: Evidence) -> None:
+    (united,) = merge(each.noting(pmid="11") for each in (less, more))
 
-    (united,) = merge([preprint, published])
-
-    assert united.citation.title == "Published"
-    assert not united.is_preprint
-
-
-def test_an_abstract_speaks_before_a_bare_title() -> None:
-    bare = record(pmid="11", content="T", has_abstract=False)
-    whole = record(source="europepmc", pmid="11", content="T. Text.")
-
-    (united,) = merge([bare, whole])
-
-    assert united.content == "T. Text."
+    assert (united.citation, united.content) == (more.citation, more.content)
     assert united.has_abstract
+    assert not united.is_preprint
 
 
 @pytest.mark.parametrize("values", [("a", "b"), (1, True), (None, "b"), ([1], "b"), ({"a": 1}, {"b": 1})], ids=str)
@@ -150,38 +124,27 @@ def test_records_that_have_nothing_but_a_title_are_told_apart_by_it() -> None:
     assert [one.citation.title for one in merge(found)] == ["T", "U"]
 
 
-def test_two_pmids_of_one_record_are_both_remembered() -> None:
+def test_all_identifiers_of_a_record_are_remembered_and_an_unusable_one_gives_way() -> None:
     (united,) = merge([record(pmid="11", doi="10.1000/x"), record(pmid="12", doi="10.1000/x", source="europepmc")])
-
     (again,) = merge([united, record(pmid="12", source="duckduckgo")])
+    (usable,) = merge([record(pmid="none", doi="10.1000/x"), record(source="web", pmid="11", doi="10.1000/x")])
 
-    assert again.key == "pmid:11"
+    assert (again.key, usable.key) == ("pmid:11", "pmid:11")
     assert "pmid:12" in again.metadata["same_as"]
 
 
-def test_an_unusable_identifier_gives_way_to_a_usable_one() -> None:
-    (united,) = merge([record(pmid="none", doi="10.1000/x"), record(source="web", pmid="11", doi="10.1000/x")])
-
-    assert united.key == "pmid:11"
-
-
 @pytest.mark.parametrize(
-    "url", ["http://X.org/a/", "HTTPS://www.x.ORG/a#part", " https://x.org/a ", "//x.org/a", "x.org/a"]
+    ("url", "other", "count"),
+    [
+        *(("https://x.org/a", url, 1) for url in ("http://X.org/a/", "HTTPS://www.x.ORG/a#part", " https://x.org/a ")),
+        *(("https://x.org/a", url, 1) for url in ("//x.org/a", "x.org/a")),
+        *(("https://x.org/a", url, 2) for url in ("https://x.org/A", "https://x.org/a?b", "https://y.org/a")),
+        *(("https://x.org/a", url, 2) for url in ("https://x.org", "http://[x")),
+        *((url, url, 2) for url in ("", "/", "https://", "#")),
+    ],
 )
-def test_spellings_of_one_address_are_the_same(url: str) -> None:
-    assert len(merge([record(title="T", url="https://x.org/a"), record(title="U", url=url)])) == 1
-
-
-@pytest.mark.parametrize(
-    "url", ["https://x.org/A", "https://x.org/a?b", "https://y.org/a", "https://x.org", "http://[x"]
-)
-def test_other_addresses_are_others(url: str) -> None:
-    assert len(merge([record(title="T", url="https://x.org/a"), record(title="U", url=url)])) == 2
-
-
-@pytest.mark.parametrize("url", ["", "/", "https://", "#"])
-def test_an_empty_address_makes_nothing_the_same(url: str) -> None:
-    assert len(merge([record(title="T", url=url), record(title="U", url=url)])) == 2
+def test_spellings_of_one_address_are_one_record_and_an_empty_address_is_none(url: str, other: str, count: int) -> None:
+    assert len(merge([record(title="T", url=url), record(title="U", url=other)])) == count
 
 
 @pytest.mark.parametrize(
@@ -222,8 +185,10 @@ def test_a_checked_identifier_checks_again(kind: str, written: object) -> None:
 
 
 @given(st.text(min_size=1).filter(str.strip))
-def test_titles_of_any_length_fit(title: str) -> None:
+def test_a_title_of_any_length_fits_and_one_that_is_too_long_is_cut_with_a_mark(title: str) -> None:
     assert 1 <= len(Citation(source="web", title=title * 9, url="").title) <= 500
+    assert Citation(source="pubmed", title="x" * 501, url="").title == "x" * 499 + "…"
+    assert Citation(source="pubmed", title="x" * 500, url="").title == "x" * 500
 
 
 @pytest.mark.parametrize("date", ["2024-13", "2024-1-5", "24", "May 2024", "", "２０２４"])
@@ -258,6 +223,8 @@ def test_a_record_is_of_the_kind_it_names_and_keeps_what_is_not_declared() -> No
     assert isinstance(found.record, Notice)
     assert found.record.extra == {"mine": [1]}
     assert dict(found.metadata) == {"pmid": "11", "retracted": True, "mine": [1]}
+    with pytest.raises(TypeError):
+        found.metadata["pmid"] = "12"  # type: ignore[index]
 
 
 @given(records())
@@ -268,24 +235,14 @@ def test_a_record_survives_json_that_holds_its_fields_as_metadata(found: Evidenc
     assert Evidence.model_validate(dumped) == found
 
 
-def test_the_fields_of_a_record_are_read_only() -> None:
-    with pytest.raises(TypeError):
-        record(pmid="11").metadata["pmid"] = "12"  # type: ignore[index]
-
-
-def test_of_a_record_and_its_notice_in_another_source_the_notice_says_what_it_is() -> None:
-    (united,) = merge([record(pmid="11"), record(source="europepmc", pmid="11", kind="notice")])
-
-    assert united.record.kind == "notice"
-
-
-def test_what_another_kind_reports_is_kept_beside_the_declared_fields() -> None:
-    (united,) = merge(
-        [record(source="clinicaltrials", nct_id="NCT00000001"), record(nct_id="NCT00000001", journal="J")]
-    )
+def test_what_another_kind_reports_is_kept_beside_the_declared_fields_and_a_notice_stays_one() -> None:
+    trial = record(source="clinicaltrials", nct_id="NCT00000001")
+    (united,) = merge([trial, record(nct_id="NCT00000001", journal="J")])
+    (notice,) = merge([record(pmid="11"), record(source="europepmc", pmid="11", kind="notice")])
 
     assert united.trial is not None
     assert united.metadata["journal"] == "J"
+    assert notice.record.kind == "notice"
 
 
 def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
@@ -297,12 +254,6 @@ def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
         store.merged()
 
     assert store.merged() == merge(some)
-
-
-def test_a_title_that_is_too_long_is_cut_with_a_mark() -> None:
-    url = "https://pubmed.ncbi.nlm.nih.gov/1/"
-    assert Citation(source="pubmed", title="x" * 501, url=url).title == "x" * 499 + "…"
-    assert Citation(source="pubmed", title="x" * 500, url=url).title == "x" * 500
 
 
 @pytest.mark.parametrize(("author", "name"), [("WHO", "WHO"), ("Smith ab", "Smith ab"), ("Smith ABCDE", "Smith ABCDE")])

@@ -1,7 +1,6 @@
 """What a question asks, and what it becomes before it is searched for."""
 
 import asyncio
-import csv
 import json
 from operator import itemgetter
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from benchmarks import questions
+from benchmarks.questions import rows
 from builders import record, scripted
 from faults.answering import Answer, AnsweringClient, Asked
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.agents.asking.questions import understand
@@ -27,9 +27,9 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
 from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, stand_alone, validate_question
-from willowbark.tools.questions.question import LONGEST_QUESTION, read_query, wider_queries
+from willowbark.tools.questions.question import LONGEST_QUESTION, wider_queries
 
-TABLE = Path(__file__).parent / "cases" / "questions.tsv"
+CASES = Path(__file__).parent / "cases"
 SMALLEST_SHARE = {"made on": 0.95, "apart": 0.85}
 ABBREVIATIONS_THAT_ARE_WORDS = 10
 NOT_SEARCHED_FOR = 25  # of a thousand: further spellings of conditions with more than eight names
@@ -65,12 +65,9 @@ WHOLE = [
         ("  “Erdheim\u2013Chester”\u00a0\u200b ", '"Erdheim-Chester"'),
         ("What might help?", "What might help"),
         ("hepatitis A treatments", '"hepatitis A"'),
+        ("finerenone (BAY 94-8862)", '(finerenone OR "BAY 94-8862" OR bay94-8862 OR kerendia)'),
         (
             "Compare etanercept and adalimumab in rheumatoid arthritis",
-            '(etanercept OR adalimumab) AND "rheumatoid arthritis"',
-        ),
-        (
-            "Is etanercept for rheumatoid arthritis better than adalimumab?",
             '(etanercept OR adalimumab) AND "rheumatoid arthritis"',
         ),
         (
@@ -94,7 +91,6 @@ def test_a_question_becomes_a_query(question: str, query: str) -> None:
         ("insulin resistance", ['"insulin resistance"']),
         ("migraine attacks", ['"migraine attacks"']),
         ("Compare (etanercept AND adalimumab) gout", ["(etanercept AND adalimumab) AND"]),
-        ("finerenone (BAY 94-8862)", ["finerenone OR "]),
         ("Do antidepressants help smokers quit?", ['AND ("smokers quit" OR "smoking cessation" OR "quit smoking"']),
         ("Can varenicline increase the risk of falls in smokers?", ["(varenicline OR ", ") AND falls"]),
     ],
@@ -105,11 +101,6 @@ def test_names_gain_synonyms_and_words_of_asking_vanish(question: str, parts: li
     assert not {"help", "treat", "drugs", "increase", "risk"} & set(query.split())
 
 
-def test_another_name_in_brackets_is_no_further_condition() -> None:
-    assert " AND " not in preprocess_query("finerenone (BAY 94-8862)")
-
-
-@settings(deadline=None)
 @given(
     st.one_of(
         st.text(max_size=80), st.lists(PIECES, max_size=12).map(" ".join), st.lists(PIECES, max_size=8).map("".join)
@@ -144,79 +135,36 @@ def test_words_that_say_what_is_asked_are_not_searched_for_unless_nothing_else_i
 @pytest.mark.parametrize(
     ("question", "fields"),
     [
-        (
-            "Which diabetes drugs show promise for cancer?",
-            {
-                "conditions": ("cancer",),
-                "drug_classes": ("antidiabetic drugs",),
-                "drugs": (),
-                "terms": ("diabetes drugs", "cancer"),
-                "intent": "treatment",
-            },
-        ),
-        ("Which gout drugs might treat psoriasis?", {"conditions": ("psoriasis",), "drug_classes": ("gout drugs",)}),
-        ("Which gout drugs work best?", {"conditions": ("gout",), "drug_classes": ()}),
-        ("Which blood pressure drugs prevent migraine?", {"conditions": ("migraine",), "intent": "prevention"}),
-        ("What might help treat long COVID fatigue?", {"conditions": ("long covid", "fatigue"), "intent": "treatment"}),
-        ("diabetic kidney disease", {"conditions": ("diabetic nephropathy",), "intent": "unknown"}),
-        ("Do antidepressants help smokers quit?", {"conditions": ("smoking cessation",)}),
-        ("Which medicines help smokers?", {"conditions": ("smoking cessation",)}),
-        ("What helps smokers with COPD?", {"conditions": ("chronic obstructive pulmonary disease",)}),
-        ("Which drugs help me lose weight?", {"conditions": ("obesity",)}),
-        ("Drugs for cocaine-related disorders?", {"conditions": ("cocaine dependence",), "drugs": ()}),
-        ("Does Premarin help?", {"drugs": ("conjugated estrogens",), "drug_classes": ()}),
-        ("What treats Erdheim-Chester?", {"conditions": ("erdheim-chester",)}),
-        ("It works against hypersomnolence of unknown cause", {"conditions": ("hypersomnolence of unknown cause",)}),
+        ("Which diabetes drugs might help in cancer?", {"terms": ("diabetes drugs", "cancer"), "intent": "treatment"}),
+        ("Which blood pressure drugs prevent migraine?", {"intent": "prevention"}),
+        ("diabetic kidney disease", {"intent": "unknown"}),
         ("Which drugs treat osteoporosis in men?", {"sex": "men", "people": ("men",)}),
         ("Does it help women with migraine?", {"sex": "women"}),
         ("Does it help men and women?", {"sex": None}),
-        ("Can pregnant women take it?", {"sex": None, "population": "pregnancy", "people": ("pregnancy",)}),
-        ("Does gabapentin not help in migraine?", {"drugs": ("gabapentin",), "excluded_drugs": ()}),
-        ("Should people with asthma avoid propranolol?", {"drugs": ("propranolol",)}),
-        ("Is sumatriptan better than aspirin rather than placebo in gout?", {"drugs": ("sumatriptan", "aspirin")}),
-        ("fever NOT ibuprofen OR paracetamol", {"drugs": ("acetaminophen",), "excluded_drugs": ("ibuprofen",)}),
+        ("Can pregnant women take it?", {"sex": None, "people": ("pregnancy",)}),
+        ("What treats depression except SSRIs or lithium?", {"excluded_drugs": ("lithium",)}),
     ],
 )
-def test_a_question_is_read_for_what_it_names_and_wants(question: str, fields: dict[str, Any]) -> None:
+def test_a_question_is_read_for_whom_it_asks_and_what_it_wants(question: str, fields: dict[str, Any]) -> None:
     asked = parse_question(question)
     assert {name: getattr(asked, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize("part", SMALLEST_SHARE)
 def test_the_kind_of_a_question_is_told_in_many_wordings(part: str) -> None:
-    lines = (line for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    asked = [row for row in csv.DictReader(lines, delimiter="\t") if row["part"] == part]
+    asked = [row for row in rows(CASES / "questions.tsv") if row["part"] == part]
     right = sum(parse_question(row["question"]).kind == row["kind"] for row in asked)
 
     assert right / len(asked) >= SMALLEST_SHARE[part]
 
 
-@pytest.mark.parametrize(
-    ("question", "drugs", "classes"),
-    [
-        ("Which drugs treat acute migraine without triptans?", (), ("triptans",)),
-        ("pain relief after surgery, not opioids", (), ("opioids",)),
-        ("Which drugs that are not beta blockers prevent migraine?", (), ("beta-blockers",)),
-        ("Treatments for ulcerative colitis excluding steroids", (), ("corticosteroids",)),
-        ("gout drugs other than allopurinol", ("allopurinol",), ()),
-        (
-            "What treats depression except SSRIs, lithium or tricyclic antidepressants?",
-            ("lithium",),
-            ("ssris", "tricyclic antidepressants"),
-        ),
-        ("asthma treatment avoiding steroids", (), ("corticosteroids",)),
-        ("What helps migraine if I can't tolerate propranolol or topiramate?", ("propranolol", "topiramate"), ()),
-        ("steroid-free maintenance of ulcerative colitis", (), ("corticosteroids",)),
-        ("What can be taken instead of opioids for back pain?", (), ("opioids",)),
-        ("migraine NOT (valproate OR topiramate)", ("valproic acid", "topiramate"), ()),
-    ],
-)
-def test_drugs_and_classes_can_be_left_out(question: str, drugs: tuple[str, ...], classes: tuple[str, ...]) -> None:
-    asked = parse_question(question)
+@pytest.mark.parametrize("row", list(rows(CASES / "readings.tsv")), ids=itemgetter("question"))
+def test_names_what_is_left_out_and_the_kind_are_read_in_a_question(row: dict[str, str]) -> None:
+    asked = parse_question(stand_alone(row["question"], row["after"]) if row["after"] else row["question"])
 
-    assert (asked.excluded_drugs, asked.excluded_classes) == (drugs, classes)
-    assert (asked.drugs, asked.drug_classes) == ((), ())
-    assert " NOT " in f" {asked.query}"
+    assert questions.write_reading(asked) == row["reading"]
+    if asked.left_out:  # a route is named in few records
+        assert (" NOT " in f" {asked.query}") is bool(asked.excluded_drugs or asked.excluded_classes)
 
 
 def test_what_is_left_out_is_no_candidate() -> None:
@@ -399,111 +347,26 @@ async def test_what_a_question_took_to_understand_stands_in_the_account_of_every
 
 
 @pytest.mark.parametrize(
-    ("question", "routes"),
+    ("question", "said"),
     [
-        ("Which drugs help in psoriasis without injections?", ("injection",)),
-        ("non-oral treatments for osteoporosis", ("oral",)),
-        ("needle-free options for migraine prevention", ("injection",)),
-        ("Which oral drugs treat multiple sclerosis?", ()),
-        ("Which drugs treat oral mucositis?", ()),
+        ("non-sedating drugs for allergic rhinitis", "is not a known drug class"),
+        ("heart pills for hypertension", "is not a known drug class"),
+        ("Is ketamine better than ECT in depression?", "“ECT” is not known"),
     ],
 )
-def test_a_way_to_give_drugs_is_left_out_as_a_drug_is_and_hides_no_record(
-    question: str, routes: tuple[str, ...]
-) -> None:
-    asked = parse_question(question)
-
-    assert asked.excluded_routes == routes
-    assert "NOT" not in asked.query
-
-
-@pytest.mark.parametrize("question", ["non-sedating drugs for allergic rhinitis", "heart pills for hypertension"])
-def test_a_property_of_drugs_that_is_not_known_is_asked_back(question: str) -> None:
-    assert "is not a known drug class" in (parse_question(question).objection or "")
-
-
-def test_a_follow_up_to_a_question_without_a_drug_asks_of_any() -> None:
-    assert stand_alone("and weight gain?", "Which drugs cause hair loss?") == "Can any drug cause weight gain?"
-
-
-def test_it_in_a_follow_up_is_the_drug_of_the_question_before_whatever_condition_is_named() -> None:
-    asked = parse_question(stand_alone("Is it safe with kidney disease?", "Does spironolactone help in acne?"))
-    open_one = parse_question(stand_alone("What treats psoriasis?", "Does spironolactone help in acne?"))
-
-    assert (asked.kind, asked.drugs) == ("safety", ("spironolactone",))
-    assert open_one.drugs == ()
-
-
-def test_what_a_further_part_fears_is_no_condition_to_be_treated() -> None:
-    asked = parse_question("Which drugs help against acne, and do they cause birth defects?")
-
-    assert (asked.conditions, asked.also) == (("acne",), ("harm",))
-
-
-def test_a_comparison_with_what_is_no_drug_is_asked_back_and_one_with_placebo_is_none() -> None:
-    assert "“ECT” is not known" in str(parse_question("Is ketamine better than ECT in depression?").objection)
-    assert parse_question("Is propranolol better than placebo in migraine?").kind == "treat"
-
-
-@pytest.mark.parametrize(
-    ("before", "question", "asked"),
-    [
-        ("Is metformin safe in renal failure?", "What about liver failure?", "Is metformin safe in liver failure?"),
-        ("Is naproxen safe in pregnancy?", "And ibuprofen?", "Is ibuprofen safe in pregnancy?"),
-        ("side effects of propranolol", "and topiramate?", "Can topiramate cause side effects?"),
-        ("Which drugs prevent migraine?", "thanks", "thanks"),
-        ("Is metformin safe in renal failure?", "What treats psoriasis?", "What treats psoriasis?"),
-    ],
-)
-def test_a_follow_up_that_names_another_drug_or_condition_alone_asks_the_same_of_it(
-    before: str, question: str, asked: str
-) -> None:
-    assert stand_alone(question, before) == asked
-
-
-def test_reasons_not_to_give_a_drug_leave_it_not_out() -> None:
-    asked = parse_question("Are there reasons not to give clozapine to someone with seizures?")
-
-    assert (asked.kind, asked.drugs, asked.left_out) == ("safety", ("clozapine",), ())
-    assert parse_question("What is there for gout without allopurinol?").left_out == ("allopurinol",)
-
-
-def test_whether_a_drug_does_something_without_a_condition_s_name_is_a_question_on_harm() -> None:
-    assert parse_question("Does donepezil slow the heart?").kind == "harm"
-    assert parse_question("Does donepezil help in dementia?").kind == "treat"
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "severe migraine topiramate",
-        "stroke prevention atrial fibrillation apixaban",
-        "hypertension in pregnancy labetalol",
-        "treatment of psoriasis with statins",
-        "Can you treat psoriasis with statins?",
-        "Which patients with migraine benefit from topiramate?",
-        "I haven't tried topiramate yet for migraine, would it work?",
-        "Not a doctor, but do statins help multiple sclerosis?",
-        "Something for weight gain caused by olanzapine?",
-    ],
-)
-def test_a_drug_that_is_asked_about_is_not_left_out(question: str) -> None:
-    asked = parse_question(question)
-
-    assert asked.left_out == ()
-    assert asked.drugs or asked.drug_classes
-
-
-def test_words_in_capitals_in_a_question_are_no_operators_and_groups_after_not_end_where_they_close() -> None:
-    assert parse_question("Which drugs do NOT help in migraine?").kind == "negative"
-    assert parse_question("Is propranolol safe in asthma OR COPD?").kind == "safety"
-    asked = read_query("pubmed", "gout NOT (allopurinol OR (febuxostat AND probenecid))")
-    assert (asked.drugs, asked.left_out) == ((), ("allopurinol", "febuxostat", "probenecid"))
+def test_a_property_of_drugs_or_a_comparator_that_is_not_known_is_asked_back(question: str, said: str) -> None:
+    assert said in (parse_question(question).objection or "")
 
 
 @pytest.mark.parametrize(
     ("before", "question", "whole"),
     [
+        ("Which drugs cause hair loss?", "and weight gain?", "Can any drug cause weight gain?"),
+        ("Is metformin safe in renal failure?", "What about liver failure?", "Is metformin safe in liver failure?"),
+        ("Is naproxen safe in pregnancy?", "And ibuprofen?", "Is ibuprofen safe in pregnancy?"),
+        ("side effects of propranolol", "and topiramate?", "Can topiramate cause side effects?"),
+        ("Which drugs prevent migraine?", "thanks", "thanks"),
+        ("Is metformin safe in renal failure?", "What treats psoriasis?", "What treats psoriasis?"),
         ("What are the symptoms of migraine?", "what about topiramate?", "Does topiramate help in migraine?"),
         (
             "Is propranolol better than timolol for migraine?",
@@ -519,5 +382,5 @@ def test_words_in_capitals_in_a_question_are_no_operators_and_groups_after_not_e
         ),
     ],
 )
-def test_a_follow_up_on_another_name_keeps_what_was_asked_of_the_first(before: str, question: str, whole: str) -> None:
+def test_a_follow_up_keeps_what_was_asked_of_the_name_before(before: str, question: str, whole: str) -> None:
     assert stand_alone(question, before) == whole

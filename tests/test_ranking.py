@@ -1,18 +1,12 @@
 """Relevance follows the words and the source's own order, and nothing else."""
 
 import pytest
+from builders import evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon.stemming import stems
 from willowbark.tools.ranking import rank
-
-
-def record(content: str, pmid: str) -> Evidence:
-    citation = Citation(source="pubmed", title="T", url=f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/")
-    return Evidence(content=content, citation=citation, metadata={"pmid": pmid})
-
 
 TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
     ["migraine", "Migraine prevention", "naltrexone fatigue", "—", "β"]
@@ -21,7 +15,7 @@ TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
 
 @given(st.text(max_size=60), st.lists(TEXTS, max_size=6))
 def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: list[str]) -> None:
-    records = [record(text, str(at + 1)) for at, text in enumerate(contents)]
+    records = [evidence(text, pmid=at + 1) for at, text in enumerate(contents)]
 
     ranked = rank(question, records)
 
@@ -32,7 +26,11 @@ def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: lis
 
 
 def test_a_better_fit_is_more_relevant() -> None:
-    fits = [record("Soil bacteria.", "1"), record("Drugs to prevent migraine.", "2"), record("Migraine.", "3")]
+    fits = [
+        evidence("Soil bacteria.", pmid="1"),
+        evidence("Drugs to prevent migraine.", pmid="2"),
+        evidence("Migraine.", pmid="3"),
+    ]
 
     ranked = rank("Which drugs prevent migraine?", fits)
 
@@ -42,7 +40,7 @@ def test_a_better_fit_is_more_relevant() -> None:
 
 @pytest.mark.parametrize("question", ["", "?!", "which drugs might help", "zzz"])
 def test_without_a_matching_word_the_sources_order_decides(question: str) -> None:
-    ranked = rank(question, [record("A", "9"), record("B", "5")])
+    ranked = rank(question, [evidence("A", pmid="9"), evidence("B", pmid="5")])
 
     assert [r.key for r in ranked] == ["pmid:9", "pmid:5"]
     assert ranked[0].relevance > ranked[1].relevance
@@ -59,7 +57,7 @@ def test_without_a_matching_word_the_sources_order_decides(question: str) -> Non
     ],
 )
 def test_a_word_is_found_however_it_is_written(asked: str, written: str) -> None:
-    assert rank(asked, [record("soil", "1"), record(written, "2")])[0].key == "pmid:2"
+    assert rank(asked, [evidence("soil", pmid="1"), evidence(written, pmid="2")])[0].key == "pmid:2"
 
 
 def test_stems_leave_out_what_every_question_says() -> None:

@@ -30,7 +30,6 @@ from .records import Kind
 from .registry import kind_of
 from .works.sections import TITLE, own_part, places
 
-MAX_RECORDS = 5000  # stored; beyond it, the oldest are deleted
 MAX_WINDOWS = 400  # per record; the parts read of full texts have fewer sentences
 MAX_PASSAGE = 700  # characters
 MAX_PASSAGES = 50  # per answer
@@ -94,7 +93,6 @@ class CollectedEvidence:
 
     Args:
         path: file to store it in; None keeps everything in memory.
-        max_records: number stored; beyond it, the oldest are deleted.
 
     Attributes:
         path: the file, or None.
@@ -105,8 +103,8 @@ class CollectedEvidence:
 
     name = "collected"
 
-    def __init__(self, path: Path | None = None, *, max_records: int = MAX_RECORDS) -> None:
-        self.path, self._max_records = path, max_records
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
         self._lock = threading.RLock()
         with self._lock_database():
             self._database = sqlite3.connect(
@@ -143,10 +141,6 @@ class CollectedEvidence:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 news = sum([self._take(record) for record in records])
-                above = max(0, len(self) - self._max_records)
-                oldest = self._database.execute("SELECT id FROM collected ORDER BY id LIMIT ?", (above,)).fetchall()
-                for (number,) in oldest:
-                    self._delete(number)
                 self._database.execute("COMMIT")
             except BaseException:
                 self._database.execute("ROLLBACK")

@@ -140,7 +140,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
     retracted = {row["key"] for row in (ledger.report(run_id) or {}).get("evidence_table", []) if row.get("retracted")}
     pool = [record.noting(retracted=True) if record.key in retracted else record for record in pool]
-    with CollectedEvidence(max_records=len(pool)) as collected:
+    with CollectedEvidence() as collected:
         await asyncio.to_thread(collected.ingest, pool)
         best = await collected.passages(asked, most)
 
