@@ -7,6 +7,7 @@ Searches that are not made are returned to the model with the reason, and noted.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -37,7 +38,6 @@ from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask
-from .asking.claims import may_be_shown
 from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -162,7 +162,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         reading = reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)})
 
         not_run = [
-            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): no tool takes this, or there is nothing further"
+            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
             for each in memory.wanted
             if not any(_answers(reply, each) for reply in dossier.replies_of(each.specialist, iteration))
         ]
@@ -196,11 +196,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         draft = answer.given or _UNASSESSED
         draft, memory.refused = _sort_searches(draft, request)
         memory.wanted = draft.next_searches
-        left = [*not_run, *memory.refused]
-        plain = [line for line in left if may_be_shown(line)]
-        notes += [f"{self.name}: not searched: {line}" for line in plain]
-        if len(left) > len(plain):  # no report shows a model's addresses and markup
-            notes.append(f"{self.name}: not searched, and not shown: {counted(len(left) - len(plain), 'query')}")
+        unmade = Counter(line.rpartition(": ")[2] for line in (*not_run, *memory.refused))  # a report shows no query
+        notes += [f"{counted(n, 'search')} proposed by the {self.name}, not made: {why}" for why, n in unmade.items()]
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")

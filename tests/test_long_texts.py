@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from willowbark.agents.asking.claims import may_be_shown
 from willowbark.tools.questions import parse_question, preprocess_query
 
 SHORT, LONG = 200, 800  # words
@@ -48,10 +47,3 @@ def test_words_of_asking_that_come_again_and_again_are_not_tried_with_each_other
 
 def test_brackets_in_brackets_have_an_end() -> None:
     assert "migraine" in preprocess_query("(" * 1999 + "migraine")
-
-
-@pytest.mark.parametrize("unit", ["aaa-", "a", "< ", "](", "\u0440", "\uff11", "(A", "one ", "10.1234/x", ". "])
-def test_no_repetition_makes_the_check_of_a_query_go_back(unit: str) -> None:
-    """A text of 60,000 characters: the square of that would be hours."""
-    text = (unit * 60_000)[:60_000]
-    assert may_be_shown(text) in (True, False)

@@ -195,7 +195,7 @@ def test_a_wide_table_is_a_list_in_markdown_with_what_stands_below_each_line() -
     rows = (Row((flow("1"), flow("2")), flow("more")), Row((flow("3"), flow("4"))))
     wide = Table("Caption", ("a", "b"), (Group(rows, flow("both")),), "records")
 
-    assert markdown.table(wide) == "*Caption*\n\nboth\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
+    assert markdown.table(wide) == "both\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
 
 
 def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
@@ -262,10 +262,14 @@ def test_what_looks_like_a_mark_stays_as_it_was_written(value: str) -> None:
     assert len(pairs.pairs) == 4
 
 
-def test_shares_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> None:
-    def shown(*figures: str) -> list[str]:
-        return study("pmid:1", "A trial", figures=list(figures)).tested_figures
+def test_figures_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> None:
+    def shown(*figures: str, result: str = "better") -> list[str]:
+        return study("pmid:1", "A trial", figures=list(figures), pico={"result": result}).tested_figures
 
-    assert shown("31%", "23%", "P < .025") == []
+    assert shown("31%", "23%", "P < .025") == ["P < .025"]
+    assert shown("3.1 ± 0.4", "-0.70%", "p = 0.01") == ["p = 0.01"]
+    assert shown("31%", "23%") == []
     assert shown("25%", "95% CI 12-36", "p=0.0004", "3%") == ["25%", "95% CI 12-36", "p=0.0004"]
     assert shown("46 vs. -12%", "p = 0.004") == ["46 vs. -12%", "p = 0.004"]
+    assert shown("31%", "p = 0.002", result="no difference") == [], "on another outcome"
+    assert shown("31%", "p = 0.2", result="no difference") == ["31%", "p = 0.2"]

@@ -143,15 +143,15 @@ def test_a_caution_is_marked_wherever_its_drug_is_said_to_help() -> None:
 
 def test_what_is_against_is_counted_and_its_absence_said() -> None:
     told = summary(candidate("propranolol", against=2))
-    assert "No benefit or harm: propranolol (2 contradicting, 1 supporting)." in told
-    assert "No benefit or harm: no study found contradicts these drugs." in summary(candidate("propranolol"))
+    assert "Failed or harmful: propranolol (2 contradicting, 1 supporting)." in told
+    assert "Failed or harmful: no study found contradicts these drugs." in summary(candidate("propranolol"))
 
 
 def test_a_refuted_drug_is_never_said_to_help() -> None:
     told = summary(candidate("cyclandelate", "very low", 1, 5, "refuted"))
 
     assert told.startswith("No existing drug has supporting evidence to prevent migraine.")
-    assert "No benefit or harm: cyclandelate (refuted, 5 contradicting, 1 supporting)." in told
+    assert "Failed or harmful: cyclandelate (refuted, 5 contradicting, 1 supporting)." in told
     assert "helps" not in told
     assert "may help" not in told
 
@@ -218,7 +218,7 @@ def test_its_parts_stand_in_their_order() -> None:
     found = asked_of(QUESTION, TRIAL)
     told = first_screen(found, [candidate("propranolol")])
 
-    assert [part.label for part in told] == ["", "Propranolol", "No benefit or harm", "Missing", "Read", ""]
+    assert [part.label for part in told] == ["", "Propranolol", "Failed or harmful", "Missing", "Read", ""]
 
 
 def test_a_title_without_a_known_condition_is_the_question() -> None:

@@ -6,14 +6,12 @@ model's wording is kept if it consists of whole sentences of the quote; otherwis
 report counts it. No other text of a model reaches a report.
 """
 
-import html
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, Protocol
-from urllib.parse import unquote
 
 from pydantic import BaseModel
 
@@ -23,7 +21,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
-from willowbark.tools.reading.screening import addressed_to_machines, folded, set_aside, tells_what_to_do
+from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
 from willowbark.tools.reading.text import heading_role, sentences
 from willowbark.tools.works.sections import TITLE, places, section_of
 
@@ -40,7 +38,6 @@ Topic = Literal["clinical", "mechanism"]
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
 _UNSPLIT = re.compile(r"(?:\d|[\s/\d][a-z])\.(\s+)(?=[A-Z])")
-_ADDRESS = re.compile(r"\w\s?:\s?//|\bwww\.|\S@\w|\]\s?[(\[]|<\s?/?\s?[a-z]|[^\W\d_]\.[^\W\d_]{2}", re.IGNORECASE)
 
 
 class Claim(ClaimDraft, extra="forbid"):
@@ -211,13 +208,6 @@ def _without_heading(text: str) -> str:
     heading, _, rest = text.partition(":")
     is_heading = " " not in heading.strip() and heading_role(text, 0) not in (None, "method")
     return rest.strip() if is_heading or (heading.isupper() and len(heading) <= MAX_HEADING_CHARACTERS) else text
-
-
-def may_be_shown(line: str) -> bool:
-    """Whether a report may list a model's query: it holds no figure, address or invisible letter, and no order."""
-    plainly = folded(html.unescape(unquote(line)))
-    is_dressed = visible(line) != line or any(map(str.isnumeric, plainly)) or _ADDRESS.search(plainly)
-    return not (is_dressed or addressed_to_machines(line))
 
 
 @lru_cache(maxsize=512)

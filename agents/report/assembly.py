@@ -141,6 +141,7 @@ def _drug_candidate(
         certainty=found.certainty.level.said,
         certainty_reasons=list(found.certainty.steps),
         held_down_by=list(found.certainty.lowered),
+        remarks=list(found.notes),
         clinical_status=_status(candidate, material),
         group=candidate.group,
         cautions=[
@@ -150,7 +151,7 @@ def _drug_candidate(
         combination=list(candidate.combination),
         for_prevention=bool(found.supporting)
         and material.asked.intent != "prevention"
-        and all(says("prevention", material.records[key].citation.title) for key in found.supporting),
+        and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),

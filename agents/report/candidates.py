@@ -18,7 +18,16 @@ from ..pictures.figures import (
     forest_plots,
     label,
 )
-from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, ReportContent, Stance
+from .content import (
+    EFFICACY,
+    NONE_PROPOSED,
+    NOT_REPORTED,
+    REPURPOSING,
+    DrugCandidate,
+    EvidenceRow,
+    ReportContent,
+    Stance,
+)
 from .forms.blocks import (
     Block,
     Cite,
@@ -56,22 +65,21 @@ def candidate_tables(report: ReportContent) -> Iterator[Block]:
     """Yield tables of repurposing candidates and of drugs approved or standard for the condition; refuted ones last."""
     new = [c for c in report.candidates if c.group != "established"]
     known = [c for c in report.candidates if c.group == "established"]
-    unchecked = [c.name for c in new if c.group == "not_checked"]
-    columns = ("drug", "outcome", "participants (studies)", "effect", "certainty", "comments")
+    unchecked = sum(c.group == "not_checked" for c in new)
+    columns = ("drug", "participants (studies)", "effect", "certainty", "comments")
     for caption, group in (
-        ("Repurposing candidates" if len(unchecked) < len(new) else "Candidates", new),
+        ("Repurposing candidates" if unchecked < len(new) else "Candidates", new),
         ("Approved or standard of care for this condition", known),
     ):
         if group:
-            rows = tuple(_overview_row(report, candidate) for candidate in group)
+            rows = tuple(_overview_row(report, candidate, unchecked < len(report.candidates)) for candidate in group)
             yield Table(caption, columns, (Group(rows),), "overview")
     note = (
         "Summary of findings. Participants and studies are those that support or contradict; the effect is that of the "
         "most telling one. Certainty is that the drug helps, by GRADE; see the steps below each drug."
     )
-    if unchecked:
-        which = "" if len(unchecked) == len(report.candidates) else f" of {listed(unchecked, most=6)}"
-        note = f"{note} Approval{which} not checked: no approval data were found."
+    if unchecked == len(report.candidates):
+        note = f"{note} Approval not checked: no approval data were found."
     yield paragraph(note, look="small")
 
 
@@ -87,8 +95,14 @@ def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
 
 
-def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
-    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables."""
+def _overview_row(report: ReportContent, candidate: DrugCandidate, has_groups: bool) -> Row:
+    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables.
+
+    Args:
+        report: the report.
+        candidate: the drug.
+        has_groups: whether approval data tell some candidates from others.
+    """
     best, numbers = candidate.best_estimate, {str(each["key"]): int(each["number"]) for each in report.references}
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     counted_rows = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
@@ -105,9 +119,10 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
     }
     lowered = listed(list(dict.fromkeys(reason.partition(":")[0].lower() for reason in candidate.held_down_by)))
     comments = (
-        ", ".join(f"{len(keys)} {name}" for name, keys in directions.items()),
+        ", ".join(f"{len(keys)} {name}" for name, keys in directions.items() if keys),
         f"certainty lowered for {lowered}" if lowered else "",
-        status or elsewhere or _APPROVAL[candidate.group],
+        status or elsewhere or (_APPROVAL[candidate.group] if has_groups else ""),
+        f"outcome of the effect: {outcome}" if outcome not in (None, EFFICACY) else "",
         "studied for prevention" if candidate.for_prevention else "",
         "not in the class asked about" if candidate.in_asked_class is False else "",
         f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else "",
@@ -116,7 +131,6 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate) -> Row:
     return Row(
         (
             flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
-            flow(outcome or NOT_REPORTED),
             flow(f"{sum(sizes):,} ({studies}{unsized})" if sizes else f"{NOT_REPORTED} ({studies})"),
             flow(best.line, Cite((numbers[best.key],)) if best.key in numbers else "") if best else flow("none"),
             flow(Text(_level(candidate), "level")),
@@ -160,12 +174,12 @@ def candidate_block(
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     cautions = zip(candidate.marks, candidate.cautions, strict=False)
     blocks: list[Block] = [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
-    blocks += _studies(report, candidate, shown, f"Studies of {candidate.name}", is_whole=False)
-    counts = Counter(_STANCES[candidate.stance_of(row)] for row in rows if row not in shown)
-    if left := [f"{number} {name}" for name in _STANCES.values() if (number := counts[name])]:
-        blocks.append(paragraph(f"In the appendix alone: {listed(left)}.", look="small"))
+    blocks += _studies(report, candidate, shown, rows)
+    in_groups, counts = set(map(candidate.stance_of, shown)), Counter(map(candidate.stance_of, rows))
+    if left := [f"{counts[each]} {name}" for each, name in _STANCES.items() if counts[each] and each not in in_groups]:
+        blocks.append(paragraph(f"In the appendix: {listed(left)}.", look="small"))
     blocks += _forest_plots(report, candidate.name, place, rows)
-    if candidate.certainty_reasons:
+    if candidate.supporting_citations:
         blocks.append(paragraph(Text("Certainty: ", "strong"), " ".join(candidate.certainty_reasons)))
     note = f"{candidate.certainty} certainty" if _level(candidate) == candidate.certainty else _level(candidate)
     return Section(candidate.name, f"candidate-{place}", tuple(blocks), note, "card")
@@ -175,11 +189,9 @@ def candidate_details(report: ReportContent, candidate: DrugCandidate, place: in
     """Build a drug's section of the appendix: status, all studies with their passages, mechanism."""
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     blocks: list[Block] = [Pairs(tuple(_standing(candidate)))]
-    blocks += _studies(report, candidate, rows, f"All studies of {candidate.name}", is_whole=True)
-    papers = [row for row in rows if not row.key.startswith("nct:")]  # registered trials can't be retracted
-    if unchecked := sum(row.retracted is None for row in papers):
-        of = f"{unchecked} of {len(papers)} publications"
-        blocks.append(paragraph(f"Retraction could not be checked for {of}.", look="small"))
+    blocks += _studies(report, candidate, rows, rows, is_whole=True)
+    if candidate.remarks:
+        blocks.append(points(candidate.remarks))
     if candidate.study_limits:
         limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
         blocks.append(Section("Limitations stated by its studies", f"limits-{place}", tuple(limits)))
@@ -208,16 +220,24 @@ def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
 
 
 def _studies(
-    report: ReportContent, candidate: DrugCandidate, rows: Sequence[EvidenceRow], caption: str, *, is_whole: bool
+    report: ReportContent,
+    candidate: DrugCandidate,
+    shown: Sequence[EvidenceRow],
+    rows: Sequence[EvidenceRow],
+    *,
+    is_whole: bool = False,
 ) -> Iterator[Table]:
-    """Yield one table of a drug's studies by stance; nothing without studies."""
+    """Yield one table of those of a drug's studies that are shown, by stance; nothing without studies."""
     groups = []
     for stance, name in _STANCES.items():
-        if found := [_study(report, candidate, r, is_whole=is_whole) for r in rows if candidate.stance_of(r) == stance]:
-            groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {counted(len(found), 'study')}")))
+        own = [row for row in shown if candidate.stance_of(row) == stance]
+        if found := [_study(report, candidate, row, is_whole=is_whole) for row in own]:
+            every = sum(candidate.stance_of(row) == stance for row in rows)
+            of = f"{len(found)} of " if len(found) < every else ""
+            groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     if groups:
         columns = ("study", "design", "participants", "comparator", "result")
-        yield Table(caption, columns, tuple(groups), "records")
+        yield Table(f"Studies of {candidate.name}", columns, tuple(groups), "records")
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Row:
@@ -228,6 +248,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
         "expression of concern": row.concern,
         "preprint, not peer-reviewed": row.is_preprint,
         "combination: the drug's own effect cannot be isolated": not row.alone,
+        "not the drug under test": not row.tested and candidate.stance_of(row) in ("supports", "contradicts"),
         f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction),
     }
     marks["counted with another report of its trial"] = (

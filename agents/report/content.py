@@ -3,6 +3,7 @@
 Counts, grades and references are computed by code (`assembly`); the report agent is in `reporter`.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self
@@ -12,7 +13,7 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal import Level, Quality, SeriousEvents
 from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.mechanism.steps import Chain
-from willowbark.tools.reading.numbers import EffectSize
+from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Comparator, Indication, Primary
 from willowbark.tools.wording import counted
 
@@ -27,6 +28,8 @@ DISCLAIMER = (
     "change a treatment because of it."
 )
 NOT_REPORTED: Final = "not reported"
+EFFICACY = "efficacy"
+"""The kind of outcome of most studies, which goes without saying."""
 REPURPOSING = "Repurposing candidate"
 NONE_PROPOSED = "none beyond the mechanism listed"
 CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our convention
@@ -41,6 +44,8 @@ STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
+_NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
+_UP_TO, _LEVEL = frozenset("< <= ≤ =".split()), 0.05
 _AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
 _LABELLED = {"contraindicated": "contraindication on the label"}
 
@@ -152,6 +157,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Each step that led to the level."""
     held_down_by: list[str] = []
     """Why certainty was lowered, one reason per step."""
+    remarks: list[str] = []
+    """Trials that several records report, retracted and stopped ones, records not checked for retraction."""
     clinical_status: str = NOT_REPORTED
     group: Group = "not_checked"
     """Whether it is new for the condition or already approved or standard for it; `not_checked` without approval
@@ -275,10 +282,17 @@ class EvidenceRow(BaseModel, extra="forbid"):
 
     @property
     def tested_figures(self) -> list[str]:
-        """The figures up to the first p value; empty without one, or if several shares do not tell whose they are."""
-        place = next((at for at, figure in enumerate(self.figures, 1) if figure[:1] in "pP"), 0)
-        shares = [figure for figure in self.figures[:place] if figure.rstrip("%").replace(".", "").isdigit()]
-        return self.figures[:place] if len(shares) < 2 else []
+        """The figures up to the first p value; that alone if several values do not tell whose they are.
+
+        Empty without a p value, and if it is significant though no difference was found: then it is on something else.
+        """
+        places = ((at, found) for at, figure in enumerate(self.figures) if (found := P_VALUE.match(figure)))
+        place, p = next(places, (0, None))
+        no_difference = self.pico is not None and self.pico.result == "no difference"
+        if p is None or (p["sign"] in _UP_TO and float(p["value"]) <= _LEVEL and no_difference):
+            return []
+        bare = [each for each in self.figures[:place] if len(_NUMBERS.findall(each)) == 1]
+        return self.figures[place if len(bare) > 1 else 0 : place + 1]
 
 
 class PostedResult(BaseModel, extra="forbid"):

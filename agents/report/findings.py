@@ -14,7 +14,8 @@ from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from ..asking import PROMPTS_VERSION
 from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
-from .forms.blocks import flow, table
+from .forms.blocks import Link, flow, table
+from .forms.links import url_of
 from .material import Material, References
 from .texts import write_blocks, write_flow
 
@@ -63,7 +64,7 @@ def clinical_section(material: Material, references: References) -> ReportSectio
         complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
         decided=tallies[:MAX_OTHERS],
         more=max(0, len(tallies) - MAX_OTHERS),
-        unclear=[(short(c.drug), c.appraisal.inconclusive[:1]) for c in unclear[:MAX_OTHERS]],
+        unclear=[flow(Link(short(c.drug), url_of(c.appraisal.inconclusive[0]))) for c in unclear[:MAX_OTHERS]],
         silent=listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
     )
     return ReportSection.of("Further drugs", blocks, references.keys[start:])

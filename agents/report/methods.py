@@ -31,7 +31,7 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, safe_url, url_of
 
-_MAX_AUTHORS = 6  # of a reference; further ones are `et al.`
+_MAX_AUTHORS = 3  # of a reference; further ones are `et al.`
 
 
 def methods(report: ReportContent) -> Section:

@@ -23,7 +23,7 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
-_KEPT = ("No benefit or harm", "Cautions", "Read", "Missing")
+_KEPT = ("Failed or harmful", "Cautions", "Read", "Missing")
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
@@ -185,9 +185,9 @@ def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> 
     ]
     if failed:
         cited = [c.contradicting_citations[0] for c in failed[:4]]
-        yield SummaryPart(label="No benefit or harm", text=f"{listed(tallies, most=4)}.", citations=cited)
+        yield SummaryPart(label="Failed or harmful", text=f"{listed(tallies, most=4)}.", citations=cited)
     elif any(map(_is_supported, candidates)):
-        yield SummaryPart(label="No benefit or harm", text="no study found contradicts these drugs.")
+        yield SummaryPart(label="Failed or harmful", text="no study found contradicts these drugs.")
 
 
 def _harms(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
+from willowbark.tools.appraisal.certainty import FAR_TOO_FEW
 from willowbark.tools.appraisal.trials_once import UNREPORTED_SIZE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
@@ -29,7 +30,7 @@ from willowbark.tools.works.sections import places, section_of
 from ..asking.claims import plain
 from ..findings import Dossier
 from ..pictures.figures import estimate
-from .content import BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
+from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 
 MAX_EFFECTS = 4  # of a full text's many results: the first are on the primary outcome
@@ -78,7 +79,7 @@ _PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_pre
 _PLACEBO_OR_NOTHING = "placebo or no treatment"
 _NOTHING = frozenset((_COMPARATORS["placebo"], _COMPARATORS["none"], _PLACEBO_OR_NOTHING))
 _OUTCOMES: Mapping[OutcomeKind, str] = {
-    "efficacy": "efficacy",
+    "efficacy": EFFICACY,
     "surrogate": "a marker of the condition",
     "harm": "harm",
     "process": "pharmacokinetics, cost or use",
@@ -129,9 +130,9 @@ def _figures(passage: str, drug: str) -> list[str]:
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """Return the result of a drug's most informative study; None without any.
 
-    Preferred are randomised trials or reviews, of the drug alone, against placebo or no treatment, with an effect
-    estimate that excludes no effect, and then the largest, with sizes weighted as for certainty. Without an effect
-    estimate it has the passage's figures up to the p value.
+    Preferred are randomised trials or reviews, of the drug alone, of 100 participants or more, against placebo or no
+    treatment, with an effect estimate that excludes no effect, and then the largest, with sizes weighted as for
+    certainty. Without an effect estimate it has the passage's figures up to the p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -155,8 +156,8 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             not row.alone,
             row.is_preprint or bool(row.concern),
         )
-        weak = asked.comparator not in _NOTHING
-        found.append(((*doubts, weak, size is None, -(row.sample_size or UNREPORTED_SIZE), row.key), best))
+        weak, people = asked.comparator not in _NOTHING, row.sample_size or UNREPORTED_SIZE
+        found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 

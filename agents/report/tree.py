@@ -226,7 +226,7 @@ def document(report: ReportContent) -> Document:
         report.research_question,
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
         (*main, references(report, 0, cited)),
-        (paragraph(report.disclaimer), paragraph(generated, look="small")),
+        (paragraph(generated, look="small"),),
         Section("Appendix", "appendix", tuple(replace(each, look="folded") for each in appended)),
     )
 

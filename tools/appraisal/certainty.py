@@ -88,7 +88,7 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     same_trial: list[str] = []
     """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
-    """Remarks that did not change the level: stopped trials and why, records not checked for retraction."""
+    """Remarks beside the steps: trials counted once, retracted and stopped ones, records not checked for retraction."""
 
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
@@ -97,9 +97,8 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     retracted = sorted(i.key for i in items if i.retracted)
     counted, folded, same = one_per_trial(kept)
     certainty = rate_certainty(counted)
-    counted_once = [f"Counted once: {note}" for note in same]
-    left_out = [f"Left out: {key} is retracted." for key in retracted]
-    notes = [
+    notes = [*same, *(f"Left out: {key} is retracted." for key in retracted)]
+    notes += [
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
         f"{i.why_stopped_kind or 'reason not reported'}."
         for i in kept
@@ -113,7 +112,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         return [i.key for i in counted if i.direction is direction]
 
     return CandidateAppraisal(
-        certainty=certainty.model_copy(update={"steps": [*certainty.steps, *counted_once, *left_out]}),
+        certainty=certainty,
         quality="refuted" if is_refuted(counted) else _QUALITIES[certainty.level],
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
@@ -121,7 +120,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         not_assessed=keys(Direction.not_assessed),
         excluded=retracted,
         same_trial=folded,
-        notes=[*notes, *same],
+        notes=notes,
     )
 
 

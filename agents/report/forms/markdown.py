@@ -93,8 +93,11 @@ def _list_lines(block: Items, indent: str) -> Iterator[str]:
 
 
 def table(block: Table) -> str:
-    """Render a table with its caption above it; a wide one as a list, one point per row."""
-    parts = [f"*{escape(block.caption)}*"] if block.caption else []
+    """Render a table with its caption above it; a wide one as a list, one point per row.
+
+    Studies of a drug need no caption: their heading is the drug.
+    """
+    parts = [f"*{escape(block.caption)}*"] if block.caption and block.look != "records" else []
     if not block.is_wide:
         head = f"| {' | '.join(map(escape, block.columns))} |\n{'|---' * len(block.columns)}|"
         rows = [f"| {' | '.join(map(inline, row.cells))} |" for row in block.rows]
