@@ -131,7 +131,7 @@ def test_dates_keep_the_precision_of_the_record(
     [
         (
             {"journal_abbreviation": "Thorax.", "volume": "58", "issue": "3", "pages": "851-860", "date": "2003-02-28"},
-            "Doe J. In a journal. Thorax. 2003 Feb 28;58(3):851-60. PubMed, PMID 1.",
+            "Doe J. In a journal. Thorax. 2003 Feb 28;58(3):851-860. PubMed, PMID 1.",
         ),
         ({"date": "2003"}, "Doe J. In a journal. Thorax. 2003. PubMed, PMID 1."),
         ({"journal": None, "date": "Unknown"}, r"Doe J. In a journal. \[date unknown\]. PubMed, PMID 1."),

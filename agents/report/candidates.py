@@ -1,7 +1,7 @@
 """The report's sections on drugs: two tables, one block for each drug with failures first, and the appendix."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from willowbark.tools.evidence import surname
 from willowbark.tools.wording import counted, listed, short
@@ -58,6 +58,11 @@ _STANCES: dict[Stance, str] = {
     "inconclusive": "inconclusive",
     "excluded": "excluded",
 }
+_APPROVAL = {
+    "repurposing": REPURPOSING,
+    "established": "Approved for the condition (label)",
+    "not_checked": "approval not checked",
+}
 _PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 
 
@@ -81,13 +86,6 @@ def candidate_tables(report: ReportContent) -> Iterator[Block]:
     if unchecked == len(report.candidates):
         note = f"{note} Approval not checked: no approval data were found."
     yield paragraph(note, look="small")
-
-
-_APPROVAL: Mapping[str, str] = {
-    "repurposing": REPURPOSING,
-    "established": "Approved for the condition (label)",
-    "not_checked": "approval not checked",
-}
 
 
 def in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
@@ -274,12 +272,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
     elsewhere = row.effects and row.effects_section not in (None, "Abstract")
     return Row(
         (
-            flow(
-                link,
-                number,
-                *by,
-                *flags,
-            ),
+            flow(link, number, *by, *flags),
             flow(row.design, follow_up),
             flow(NOT_REPORTED if row.sample_size is None else f"{row.sample_size:,}"),
             flow((row.pico.comparator if row.pico else None) or NOT_REPORTED),

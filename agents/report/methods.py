@@ -1,6 +1,5 @@
 """The methods: flow of records, searches, decisions, use of the language model; and the references."""
 
-import re
 from calendar import month_abbr
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -202,10 +201,10 @@ def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
 
 
 def _where_published(reference: Mapping[str, Any]) -> str:
-    """Format journal and date as far as known: `N Engl J Med. 2001 Sep 20;345(12):851-60`."""
+    """Format journal and date as far as known: `N Engl J Med. 2001 Sep 20;345(12):851-860`."""
     journal, volume, issue, pages = (str(reference.get(name) or "") for name in ("journal", "volume", "issue", "pages"))
     journal = str(reference.get("journal_abbreviation") or journal).rstrip(".")
-    place = f"{volume}{f'({issue})' if issue else ''}" + (f":{_shorten_pages(pages)}" if pages else "")
+    place = f"{volume}{f'({issue})' if issue else ''}" + (f":{pages}" if pages else "")
     return f"{f'{journal}. ' if journal else ''}{_day(str(reference.get('date')))}{f';{place}' if place else ''}"
 
 
@@ -220,16 +219,6 @@ def _day(date: str) -> str:
         return "[date unknown]"
     name = month_abbr[int(month)] if month.isdigit() and int(month) <= 12 else ""
     return " ".join(filter(None, (year, name, day.lstrip("0") if name else "")))
-
-
-def _shorten_pages(pages: str) -> str:
-    """Drop the digits that the last page number shares with the first.
-
-    >>> _shorten_pages("851-860"), _shorten_pages("e157-e161"), _shorten_pages("99-101"), _shorten_pages("e5807")
-    ('851-60', 'e157-61', '99-101', 'e5807')
-    """
-    found = re.fullmatch(r"([A-Za-z]*\d*)(\d+)-\1(\d+)", pages)
-    return f"{found[1]}{found[2]}-{found[3]}" if found and len(found[2]) == len(found[3]) else pages
 
 
 def _origin(reference: Mapping[str, Any]) -> Flow:
