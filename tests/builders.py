@@ -183,10 +183,11 @@ class ScriptedReader:
         self.asked.append(text)
         last = sentences(document.whole)[-1]
         fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
-        told = [effect for known, effect in self.effects.items() if known in text]
-        fields.update({"effect": told[0]} if told else {})
+        effects = [effect for known, effect in self.effects.items() if known in text]
+        fields.update({"effect": effects[0]} if effects else {})
         facts = facts_of(document)
-        return reading(key, drug, **{"design": facts.design, "participants": facts.participants, **fields})
+        told = {"condition": condition, "design": facts.design, "participants": facts.participants}
+        return reading(key, drug, **{**told, **fields})
 
 
 def material(

@@ -12,8 +12,8 @@ from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
-from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it
-from willowbark.tools.sources.drugs.chembl_record import parse_drug, parse_indications, parse_mechanisms, parse_phase
+from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it, parse_drug, parse_mechanisms
+from willowbark.tools.sources.drugs.drug_record import parse_phase
 
 Rows = list[dict[str, Any]]
 
@@ -139,7 +139,7 @@ async def test_a_drug_is_told_in_sentences() -> None:
         "",
         "Propranolol: small molecule, highest phase 4 (marketed), first approved 1967.",
         "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1).",
-        "Highest phase for Migraine Disorders: 4.",
+        "Propranolol was developed for: Migraine Disorders (phase 4).",
     ]
 
 
@@ -289,7 +289,9 @@ def test_a_phase_is_read_in_every_form(value: object, phase: float | None) -> No
 
 def test_an_indication_keeps_its_highest_phase() -> None:
     rows = [indication("CHEMBL27", "Migraine Disorders", phase) for phase in ("2.0", "4.0", None)]
-    assert parse_indications(rows) == [{"name": "Migraine Disorders", "max_phase": 4}]
+    assert parse_drug(PARENT, indications=rows).metadata["indications"] == [
+        {"name": "Migraine Disorders", "max_phase": 4}
+    ]
 
 
 def test_mechanisms_without_any_word_are_left_out() -> None:

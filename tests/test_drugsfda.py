@@ -51,13 +51,13 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
         application("NDA000004", "19800101", "LOSARTAN POTASSIUM", state="TA"),
         {"products": [{"active_ingredients": [{"name": "LOSARTAN"}]}]},
     ]
-    found = parse_approval("losartan", given)
+    found = parse_approval("losartan", given).record
 
-    assert not isinstance(found, str)
+    assert found is not None
     assert (found.metadata["first_approved"], found.metadata["is_sold"]) == ("1995-04-14", True)
     assert "NDA000001" in found.content
-    assert parse_approval("losartan", [given[2]]) == "no reference product holds 'losartan'"
-    alone = parse_approval("losartan", [given[1]])
+    assert parse_approval("losartan", [given[2]]) == (None, (), "no reference product holds 'losartan'")
+    alone = parse_approval("losartan", [given[1]]).record
     assert alone is not None
     assert "0 not discontinued" in alone.content
 

@@ -8,11 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from autogen_core import CancellationToken
-from faults.replies import answer, asked_by
+from faults.replies import Reply, answer, asked_by
 from recorded import Answer, recorded
 
 from willowbark.tools.errors import SearchError
-from willowbark.tools.http.wire import WireReply
 from willowbark.tools.registry import cards, searchable
 from willowbark.tools.search import SearchHandler, Status, source_class
 from willowbark.tools.sources.card import source_modules
@@ -20,12 +19,12 @@ from willowbark.tools.toolbox import SourceTool
 
 DRUG = "propranolol"
 LOOKUPS = [card.name for card in cards().values() if card.use == "looked_up"]
-Breaking = Callable[[WireReply], WireReply]
+Breaking = Callable[[Reply], Reply]
 
 
 def answering(status: int, body: object, kind: str = "application/json") -> Breaking:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return lambda _: WireReply(status, {"content-type": kind}, content)
+    return lambda _: Reply(status, kind, content)
 
 
 def renamed(whole: bool) -> Breaking:
@@ -36,7 +35,7 @@ def renamed(whole: bool) -> Breaking:
             return {f"{name}_2" if inside else name: change(each, inside) for name, each in data.items()}
         return [change(each, True) for each in data] if isinstance(data, list) else data
 
-    def broken(reply: WireReply) -> WireReply:
+    def broken(reply: Reply) -> Reply:
         body = reply.body
         if body.lstrip()[:1] in (b"{", b"["):
             data = json.loads(body)
@@ -44,7 +43,7 @@ def renamed(whole: bool) -> Breaking:
             body = json.dumps(changed).encode() if changed != data else body
         else:
             body = re.sub(rb"(</?)(?!html|\?xml|!)([A-Za-z])", rb"\1x\2", body).replace(b"class=", b"data-x=")
-        return WireReply(reply.status, reply.headers, body)
+        return Reply(reply.status, reply.kind, body)
 
     return broken
 
@@ -78,9 +77,9 @@ def breaks(name: str, breaking: Breaking, broke: list[bool]) -> dict[str, Answer
     def answered(request: httpx.Request) -> httpx.Response:
         kind = request.headers.get("content-type", "")
         found = answer(asked_by(request.method, request.url.path, request.url.query.decode(), request.content, kind))
-        broken = breaking(WireReply(found.status, {"content-type": found.kind}, found.body))
+        broken = breaking(found)
         broke.append((broken.status, broken.body) != (found.status, found.body))
-        return httpx.Response(broken.status, headers=dict(broken.headers), content=broken.body)
+        return httpx.Response(broken.status, headers={"content-type": broken.kind}, content=broken.body)
 
     return {f"{name}/*": answered}
 

@@ -194,7 +194,7 @@ async def test_a_page_without_results_is_a_true_zero() -> None:
 
 
 def read(body: bytes) -> list[Lead]:
-    return list(duckduckgo.parse(Reply("duckduckgo", 200, "text/html", body)))
+    return list(duckduckgo.parse(Reply("duckduckgo", 200, {}, body)))
 
 
 def test_addresses_are_read_as_they_stand_and_behind_the_forwarder_but_those_of_advertisements() -> None:

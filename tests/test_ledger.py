@@ -31,8 +31,8 @@ from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange
-from willowbark.tools.http.wire import WireReply
 
 CANARY = "canary0123456789abcdef"
 MODEL = Model("baseline", "baseline", {})
@@ -96,7 +96,7 @@ def test_replies_come_back_and_failures_do_not_until_the_run_is_lived_again(path
             first, second = again.recall("pubmed", "r1"), again.recall("pubmed", "r1")
 
     assert isinstance(first, SourceRefused)
-    assert isinstance(second, WireReply)
+    assert isinstance(second, Reply)
     assert (second.status, second.body, second.headers["content-type"]) == (200, b"[1]", "application/json")
 
 
@@ -163,7 +163,7 @@ def test_a_reply_taken_over_keeps_its_age_and_outlives_the_run_that_asked(path: 
         reply = ledger.journal("two").recall("pubmed", "r1")
         ages = ledger._database.connection.execute("SELECT attempt FROM exchange").fetchall()
 
-    assert isinstance(reply, WireReply)
+    assert isinstance(reply, Reply)
     assert (reply.body, ages) == (b"[1]", [(0,)])
 
 
@@ -184,7 +184,7 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
             ledger.verify(name)
         assert ledger.report("oldest") == {"title": "x"}
         assert len(ledger.journal("oldest").earlier_turns) == 1
-        assert isinstance(ledger.journal("older").recall("pubmed", "r1"), WireReply)
+        assert isinstance(ledger.journal("older").recall("pubmed", "r1"), Reply)
         assert isinstance(ledger.journal("oldest").recall("pubmed", "r1"), SourceUnavailable)
 
 
@@ -211,7 +211,7 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
         tables = [name for (name,) in ledger._database.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
         ledger.forget("one")
         ledger.verify("two")
-        assert isinstance(ledger.journal("two").recall("pubmed", "r1"), WireReply)
+        assert isinstance(ledger.journal("two").recall("pubmed", "r1"), Reply)
         assert {
             ledger._database.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
         } == {1}

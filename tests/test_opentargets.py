@@ -12,8 +12,7 @@ from willowbark.tools.errors import SourceRefused, SourceUnavailable, Unreadable
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Disease
 from willowbark.tools.search import Status
-from willowbark.tools.sources.drugs.opentargets import OpenTargets
-from willowbark.tools.sources.drugs.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.sources.drugs.opentargets import OpenTargets, parse_disease, parse_drug
 
 MIGRAINE = {
     "id": "EFO_0003821",
@@ -27,12 +26,6 @@ MIGRAINE = {
         ],
     },
     "associatedTargets": {"count": 1, "rows": [{"score": 0.612, "target": {"id": "x", "approvedSymbol": "CALCA"}}]},
-}
-OLD_MIGRAINE = {
-    "id": "EFO_0003821",
-    "name": "migraine disorder",
-    "knownDrugs": {"rows": [{"phase": 4, "drug": {"id": "CHEMBL27", "name": "PROPRANOLOL"}}]},
-    "associatedTargets": None,
 }
 PROPRANOLOL = {
     "id": "CHEMBL27",
@@ -175,16 +168,7 @@ async def test_another_disease_is_never_given_for_the_one_asked_about() -> None:
     assert (reply.status, reply.records) == (Status.EMPTY, [])
 
 
-async def test_the_older_schema_is_asked_where_the_newer_is_not_known_and_remembered() -> None:
-    server = Server(unknown="drugAndClinicalCandidates", Disease=OLD_MIGRAINE)
-    source = server.source()
-    first, second = await source.find("migraine"), await source.find("migraine")
-    assert first.records[0].metadata["drugs"] == [{"name": "propranolol", "chembl_id": "CHEMBL27", "max_phase": 4}]
-    assert second.records == first.records
-    assert [name for name, _ in server.asked] == ["Search", "Disease", "Disease", "Search", "Disease"]
-
-
-async def test_a_schema_that_is_neither_is_a_refusal() -> None:
+async def test_a_schema_that_has_changed_is_a_refusal() -> None:
     with pytest.raises(SourceRefused, match="Cannot query field"):
         await Server(unknown="drugType").source().look_up("CHEMBL27")
 
@@ -332,13 +316,6 @@ async def test_the_pathways_of_a_drugs_targets_are_given_those_of_most_targets_f
         {"id": "R-HSA-416476", "name": "G alpha (q) signalling events"},
     ]
     assert "Pathways of its targets (Reactome): Adrenoceptors, G alpha (q) signalling events." in record.content
-
-
-async def test_a_server_that_knows_no_pathways_still_gives_the_drug() -> None:
-    (record,) = (await Server(unknown="pathways").source().look_up("propranolol")).records
-
-    assert record.metadata["drug"] == "propranolol"
-    assert "pathways" not in record.metadata
 
 
 def test_evidence_on_a_target_is_kept_by_its_kind_where_it_is_of_genes_or_pathways() -> None:

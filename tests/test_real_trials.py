@@ -12,9 +12,9 @@ from willowbark.tools.appraisal import posted_finding
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.reply import read_each
 from willowbark.tools.lexicon import drug_synonyms, find_drugs
-from willowbark.tools.sources.drugs.chembl_record import parse_drug as parse_chembl_drug
-from willowbark.tools.sources.drugs.chembl_record import parse_mechanisms
-from willowbark.tools.sources.drugs.opentargets_record import parse_disease, parse_drug
+from willowbark.tools.sources.drugs.chembl import parse_drug as parse_chembl_drug
+from willowbark.tools.sources.drugs.chembl import parse_mechanisms
+from willowbark.tools.sources.drugs.opentargets import parse_disease, parse_drug
 from willowbark.tools.sources.studies.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"

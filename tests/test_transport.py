@@ -15,11 +15,12 @@ from pydantic import SecretStr
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http import limiter as limiter_module
+from willowbark.tools.http import transport as transport_module
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
-from willowbark.tools.http.wire import HttpxWire, TooSlow, WireError, WireReply, WireRequest
+from willowbark.tools.http.wire import Request, TooSlow
 
 KEY = "canary-3f9a"
 GOOD = {"answer": 42}
@@ -27,7 +28,7 @@ QUICK = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.01)
 
 Step = httpx.Response | Exception | Callable[[httpx.Request], Any]
 DOWN = httpx.ConnectError("no way to http://127.0.0.1:1")
-SLOW = TooSlow("no answer in time")
+SLOW = TooSlow("pubmed", "no answer in time")
 
 
 def reply(status: int = 200, body: object = GOOD, **headers: str) -> httpx.Response:
@@ -80,7 +81,7 @@ async def test_a_refusal_is_not_retried(status: int) -> None:
     assert len(script.requests) == 1
 
 
-@pytest.mark.parametrize("broken", [DOWN, WireError("the answer's gzip stream was cut")], ids=str)
+@pytest.mark.parametrize("broken", [DOWN, SourceUnavailable("pubmed", "the answer's gzip stream was cut")], ids=str)
 async def test_a_broken_exchange_is_worth_retrying(broken: Exception) -> None:
     transport, script = asking(broken, reply())
 
@@ -262,13 +263,13 @@ async def test_one_request_that_always_fails_does_not_close_a_source_that_replie
 
 async def test_a_source_that_was_too_slow_gets_more_time_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-    send = HttpxWire.send
+    send = transport_module.send
 
-    async def noted(wire: HttpxWire, request: WireRequest, timeout_s: float) -> WireReply:
+    async def noted(client: httpx.AsyncClient, request: Request, timeout_s: float) -> Reply:
         given.append(timeout_s)
-        return await send(wire, request, timeout_s)
+        return await send(client, request, timeout_s)
 
-    monkeypatch.setattr(HttpxWire, "send", noted)
+    monkeypatch.setattr(transport_module, "send", noted)
     policy = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, first_timeout_s=4, attempt_timeout_s=8)
     transport, _ = asking(SLOW, reply(500), SLOW, SLOW, reply(), policy=policy)
 
@@ -518,5 +519,5 @@ async def test_a_spent_day_is_told_at_once_and_not_asked(monkeypatch: pytest.Mon
 
 
 def test_half_a_character_is_replaced_so_that_it_can_be_written() -> None:
-    found = Reply("x", 200, "", b'{"a": "\\ud83d\\ude00 \\ud83d"}').json()
+    found = Reply("x", 200, {}, b'{"a": "\\ud83d\\ude00 \\ud83d"}').json()
     assert found == {"a": "\U0001f600 ?"}

@@ -12,17 +12,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 
-from willowbark.tools.http.wire import (
-    MAX_BODY_BYTES,
-    HttpxWire,
-    TooSlow,
-    WireError,
-    WireReply,
-    WireRequest,
-)
+from willowbark.tools.errors import SourceUnavailable
+from willowbark.tools.http import wire
+from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.wire import MAX_BODY_BYTES, Request, TooSlow, open_client
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
-Send = Callable[[WireRequest, float], Awaitable[WireReply]]
+Send = Callable[..., Awaitable[Reply]]
 
 TIMEOUT_S = 60.0  # for what ends by itself; a busy machine may take its time
 TEXT = b'{"answer": "a body that is long enough to be cut somewhere"}' * 20
@@ -160,9 +156,13 @@ class Server:
 
 @pytest.fixture
 async def send() -> AsyncIterator[Send]:
-    wire = HttpxWire()
-    yield wire.send
-    await wire.close()
+    """Sends a request to an address, by GET and with much time unless it is told otherwise."""
+    async with open_client() as client:
+
+        def sending(url: str, timeout_s: float = TIMEOUT_S, content: bytes | None = None) -> Awaitable[Reply]:
+            return wire.send(client, Request("pubmed", "POST" if content else "GET", url, content), timeout_s)
+
+        yield sending
 
 
 def extensions_of(hello: bytes) -> list[int]:
@@ -186,10 +186,10 @@ async def test_a_firewall_that_looks_for_requests_sees_its_greeting() -> None:
 
     server = await asyncio.start_server(note, "127.0.0.1", 0)
     url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/".replace("127.0.0.1", "localhost")
-    for wire in (HttpxWire(greeting="requests"), HttpxWire()):
-        with pytest.raises(WireError):
-            await wire.send(WireRequest("GET", url), TIMEOUT_S)
-        await wire.close()
+    for client in (open_client(greeting="requests"), open_client()):
+        with pytest.raises(SourceUnavailable):
+            await wire.send(client, Request("clinicaltrials", "GET", url), TIMEOUT_S)
+        await client.aclose()
     server.close()
 
     its_own, out = create_urllib3_context(), ssl.MemoryBIO()
@@ -216,7 +216,7 @@ async def test_a_firewall_that_looks_for_requests_sees_its_greeting() -> None:
 )
 async def test_a_whole_reply_arrives_as_it_was_meant(send: Send, answer: Answer) -> None:
     async with Server(answer) as server:
-        reply = await send(WireRequest("GET", f"{server.url}?term=a%26b"), TIMEOUT_S)
+        reply = await send(f"{server.url}?term=a%26b")
 
     assert (reply.status, reply.body) == (200, TEXT)
     assert server.requests[0].startswith(b"GET /?term=a%26b HTTP/1.1\r\n")
@@ -246,8 +246,8 @@ async def test_a_whole_reply_arrives_as_it_was_meant(send: Send, answer: Answer)
 )
 async def test_a_body_that_is_cut_or_strangely_encoded_is_refused(send: Send, answer: Answer, reason: str) -> None:
     async with Server(answer) as server:
-        with pytest.raises(WireError, match=reason):
-            await send(WireRequest("GET", server.url), TIMEOUT_S)
+        with pytest.raises(SourceUnavailable, match=reason):
+            await send(server.url)
 
 
 @pytest.mark.parametrize(
@@ -277,8 +277,8 @@ async def test_a_body_that_is_cut_or_strangely_encoded_is_refused(send: Send, an
 )
 async def test_a_broken_exchange_is_an_error_that_names_no_address(send: Send, answer: Answer) -> None:
     async with Server(answer) as server:
-        with pytest.raises(WireError) as caught:
-            await send(WireRequest("POST", server.url, b"api_key=canary-3f9a"), TIMEOUT_S)
+        with pytest.raises(SourceUnavailable) as caught:
+            await send(server.url, content=b"api_key=canary-3f9a")
 
     assert "127.0.0.1" not in str(caught.value)
     assert "canary" not in repr(caught.value) + repr(caught.value.__cause__) + repr(caught.value.__context__)
@@ -299,8 +299,8 @@ async def test_a_broken_exchange_is_an_error_that_names_no_address(send: Send, a
 )
 async def test_a_slow_server_is_left_at_the_deadline(send: Send, answer: Answer) -> None:
     async with Server(answer) as server:
-        with pytest.raises(WireError, match=r"no whole answer within 0\.3 s|no answer in time|malformed|no connection"):
-            await send(WireRequest("GET", server.url), 0.3)
+        with pytest.raises(SourceUnavailable, match=r"no whole answer within 0\.3 s|malformed|no connection"):
+            await send(server.url, 0.3)
 
         if server.connected:
             await asyncio.wait_for(server.left.wait(), 15)  # before the server itself would end
@@ -308,7 +308,7 @@ async def test_a_slow_server_is_left_at_the_deadline(send: Send, answer: Answer)
 
 async def test_a_cancelled_request_ends_at_once_and_leaves_its_server(send: Send) -> None:
     async with Server(dripped(b"HTTP/1.1 200 OK\r\n", b"X-Drip: x\r\n")) as server:
-        task = asyncio.create_task(send(WireRequest("GET", server.url), 20))
+        task = asyncio.create_task(send(server.url, 20))
         await server.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -331,8 +331,8 @@ async def test_a_body_that_is_too_large_is_refused_in_bounded_room(send: Send, a
     async with Server(answer) as server:
         tracemalloc.start()
         try:
-            with pytest.raises(WireError, match="larger than 32 MB"):
-                await send(WireRequest("GET", server.url), TIMEOUT_S)
+            with pytest.raises(SourceUnavailable, match="larger than 32 MB"):
+                await send(server.url)
             assert tracemalloc.get_traced_memory()[1] < 16 * 1024**2  # beside the body's own, which is mapped
         finally:
             tracemalloc.stop()
@@ -340,7 +340,7 @@ async def test_a_body_that_is_too_large_is_refused_in_bounded_room(send: Send, a
 
 async def test_the_largest_body_that_is_taken_arrives_whole(send: Send) -> None:
     async with Server(sent(gzip.compress(bytes(MAX_BODY_BYTES)), "Content-Encoding: gzip")) as server:
-        reply = await send(WireRequest("GET", server.url), TIMEOUT_S)
+        reply = await send(server.url)
 
     assert len(reply.body) == MAX_BODY_BYTES
 
@@ -350,8 +350,8 @@ async def test_an_exchange_that_failed_gives_its_room_back_at_once(send: Send, a
     async with Server(answer) as server:
         gc.disable()
         try:
-            with pytest.raises(TooSlow if answer is stalled else WireError) as caught:
-                await send(WireRequest("GET", server.url), 0.5 if answer is stalled else TIMEOUT_S)
+            with pytest.raises(TooSlow if answer is stalled else SourceUnavailable) as caught:
+                await send(server.url, 0.5 if answer is stalled else TIMEOUT_S)
             assert open_maps() == 0
         finally:
             gc.enable()
@@ -363,20 +363,20 @@ async def test_a_redirect_is_not_followed(send: Send) -> None:
         writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
 
     async with Server(moved) as server:
-        reply = await send(WireRequest("GET", server.url), TIMEOUT_S)
+        reply = await send(server.url)
 
     assert (reply.status, reply.headers["location"]) == (302, "http://127.0.0.1:1/")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/", "http://", "ftp://127.0.0.1/"])
 async def test_nobody_there_is_an_error(send: Send, url: str) -> None:
-    with pytest.raises(WireError):
-        await send(WireRequest("GET", url), TIMEOUT_S)
+    with pytest.raises(SourceUnavailable):
+        await send(url)
 
 
 async def test_many_exchanges_share_one_wire(send: Send) -> None:
     async with Server(sent(TEXT)) as server:
-        replies = await asyncio.gather(*(send(WireRequest("GET", server.url), TIMEOUT_S) for _ in range(30)))
+        replies = await asyncio.gather(*(send(server.url) for _ in range(30)))
 
     assert {reply.body for reply in replies} == {TEXT}
 
@@ -385,4 +385,4 @@ async def test_a_deadline_of_the_callers_stays_the_callers(send: Send) -> None:
     async with Server(hang) as server:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
-                await send(WireRequest("GET", server.url), 20)
+                await send(server.url, 20)

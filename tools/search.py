@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -19,8 +19,7 @@ from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
-from .questions import Question
-from .questions.question import read_query, wider_queries
+from .questions.question import wider_queries
 from .ranking import rank
 from .registry import searchable
 from .sources.card import SourceCard, source_modules
@@ -148,6 +147,17 @@ class SearchTool(Protocol):
 class Library(Protocol):
     """A local library that answers instead of the sources."""
 
+    path: str
+    """`bundled`, or its folder."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of its files."""
+
+    @property
+    def summary(self) -> str:
+        """Describe the library and its contents in one line, for reports."""
+
     def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Answer a search; raises `SourceRefused` for unknown filters or an empty query."""
 
@@ -166,10 +176,17 @@ class Library(Protocol):
     def trial(self, source: "Source", nct_id: str) -> SourceReply:
         """Return one trial by its NCT number."""
 
+    def full_text(self, pmcid: str) -> str:
+        """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
+
+    def work(self, source: str, doi: str) -> dict[str, Any] | None:
+        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
+
 
 def local_library(transport: Transport) -> Library | None:
     """Return the library that answers instead of the sources; None if there is none."""
-    return cast("Library | None", transport.endpoints.library)
+    library: Library | None = transport.endpoints.library
+    return library
 
 
 class Source:
@@ -299,35 +316,6 @@ class Source:
             understood=understood,
         )
 
-    async def shelved(
-        self,
-        path: str,
-        names: Sequence[str],
-        ask: Callable[[Sequence[str]], Awaitable[Mapping[str, "Evidence | str"]]],
-    ) -> SourceReply:
-        """Build a reply on single items, each requested at most once per run.
-
-        Args:
-            path: path below the source's base URL.
-            names: names of the items.
-            ask: returns for each new name its record, or a line that says why there is none.
-
-        Raises:
-            SearchError: what `ask` raised.
-        """
-        found = (await self.transport.shelf.take(self.name, names, ask)).values()
-        return self.reply(
-            ", ".join(names),
-            [each for each in found if isinstance(each, Evidence)],
-            notes=dict.fromkeys(each for each in found if isinstance(each, str)),
-            url=f"{self.transport.endpoints[self.name].base_url}/{path}",
-        )
-
-    async def by_names(self, query: str, names: Sequence[str], most: int) -> SourceReply:
-        """Answer a query by looking up the names in it; at most `most` records. Raises as `look_up`."""
-        found = await self.look_up(*names)
-        return found.model_copy(update={"query": query, "records": found.records[:most]})
-
     async def look_up(self, *names: str) -> SourceReply:
         """Look up single items by name; raises as `find`."""
         if (library := local_library(self.transport)) is not None:
@@ -359,32 +347,6 @@ def source_class(name: str) -> type[Source]:
     module = source_modules()[name]
     classes = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Source))
     return next(each for each in classes if each.card is module.CARD)
-
-
-class LookUps(Source):
-    """A source searched by name: by the drugs in a query, else by its words."""
-
-    MOST_NAMES: ClassVar[int | None] = 8
-    """Maximum names per query, one request each; None if one request takes all."""
-
-    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Look up each name; a query without words is refused."""
-        page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        if not asked.drugs and (others := await self.without_drugs(asked)):
-            records, problems, url = others
-            shown = records[(page - 1) * max_results : page * max_results]
-            return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=url)
-        names = asked.drugs or (asked.words,)
-        asked_for_now = names[: min(max_results, self.MOST_NAMES)] if self.MOST_NAMES else names
-        return await self.by_names(query, asked_for_now, max_results)
-
-    async def without_drugs(self, asked: Question) -> tuple[Sequence[Evidence], Sequence[str], str] | None:
-        """Answer a query without drugs: records, problems, URL; None to look up its words as a name.
-
-        Raises as `find`.
-        """
-        return None
 
 
 def request_size(size: int, most: int) -> int:

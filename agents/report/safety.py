@@ -20,8 +20,7 @@ from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label
 from willowbark.tools.registry import kind_of, title_of
-from willowbark.tools.sources.drugs.chembl_record import warned
-from willowbark.tools.sources.drugs.opentargets_record import signalled
+from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import listed, short
 
 from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection

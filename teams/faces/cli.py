@@ -53,8 +53,7 @@ app.add_typer(watch, name="watch")
 def _run_ids() -> list[str]:
     """List run ids for shell completion; none if folder or settings are invalid."""
     with suppress(Exception):  # completion must not print errors while the user types
-        kept = [run.run_id for run in faces.runs.runs_in_ledger()]
-        return [faces.runs.LATEST, *faces.runs.run_ids(_runs_folder(None, None), kept)]
+        return [faces.runs.LATEST, *faces.runs.all_runs(_runs_folder(None, None))]
     return []
 
 
@@ -122,11 +121,9 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "costs": _option(bool, "Print the costs of each turn and agent instead.", "--costs"),
     "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
-    "form": _option(
-        str, "jsonl, xml, nbib, ris or csv; by default from the file extension.", "--format", metavar="FORM"
-    ),
+    "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
-    "read_to": _option(str, "jsonl or csv.", "--to", default="jsonl", metavar="FORM"),
+    "read_to": _option(Literal["jsonl", "csv"], "Output format.", "--to", default="jsonl"),
     "read_out": _option(Path, "Output file; an interrupted call continues where it stopped.", "--out", **_FILE),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
     "public": _option(bool, "Search the public sources, not the library.", "--live"),
@@ -382,9 +379,9 @@ def read(
         Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
     ],
     *,
-    form: str | None,
+    form: Any,
     condition: str | None,
-    read_to: str,
+    read_to: Any,
     read_out: Path | None,
     quiet: bool,
 ) -> None:

@@ -11,10 +11,10 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from string import Formatter
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any
 
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
@@ -58,20 +58,21 @@ from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
-from ..ledger import Ledger, LedgerError
+from ..ledger import Ledger, LedgerError, Run
 from ..page.guard import Guarded, Tokened, listening_at, serve_bounded, tell_token, token_from
 from ..research_team import participants_of
 from ..run.options import RunOptions
 from ..run.research import research_stream
 from ..run.resume import resume_stream
 from ..run.workspace import new_run_id
-from .runs import parse_report, runs_in_ledger
+from .runs import runs_in_ledger, stored_report
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
 MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens; not counting the structured list
 RESEARCH_BYTES = 8_000  # of text and data of `research` together
-TEXT_LENGTHS = (4_000, 2_000, 1_000, 500)  # characters of each record's text: the first that fits all records
+CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (500, 6), (500, 3), (500, 1)
+"""Characters of each record's text and records of a reply: the first that fits."""
 PAGE_BYTES = 8_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
 MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` lists all
@@ -101,7 +102,7 @@ Answer with the tool `research`, asked this question. Begin with the answer in a
 their certainty and the records that support and contradict each, by their identifiers. Say what lowered certainty, and
 what could not be found. Add nothing that the report does not hold."""
 _Context = Context[Any, Any, Any]
-_Answer = Callable[[Any, _Context], Awaitable[tuple[str, BaseModel]]]
+_Answer = Awaitable[tuple[str, BaseModel]]
 
 
 class Paged(BaseModel, extra="forbid"):
@@ -114,41 +115,35 @@ class Paged(BaseModel, extra="forbid"):
 class FindArgs(Paged):
     """What to search for in all sources of studies."""
 
-    query: Annotated[str, Field(min_length=1, max_length=2000, description="A question, words, or a boolean query")]
+    query: str = Field(min_length=1, max_length=2000, description="A question, words, or a boolean query")
 
 
 class FetchArgs(BaseModel, extra="forbid"):
     """A record by its id."""
 
-    id: Annotated[
-        str,
-        Field(
-            pattern=r"^((pmid:)?[1-9][0-9]{0,8}|(nct:)?NCT[0-9]{8}|doi:10\.[^\s\"]+|pmcid:PMC[0-9]+)$",
-            description="As `search` gives it: pmid:…, nct:NCT…, doi:…, pmcid:PMC…",
-        ),
-    ]
+    id: str = Field(
+        pattern=r"^((pmid:)?[1-9][0-9]{0,8}|(nct:)?NCT[0-9]{8}|doi:10\.[^\s\"]+|pmcid:PMC[0-9]+)$",
+        description="As `search` gives it: pmid:…, nct:NCT…, doi:…, pmcid:PMC…",
+    )
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="Of a long text, such as a trial's posted results")
 
 
 class AppraiseArgs(BaseModel, extra="forbid"):
     """Records to appraise for a question."""
 
-    question: Annotated[str, Field(min_length=1, max_length=2000, description="Names the condition, perhaps a drug")]
-    records: Annotated[
-        list[Annotated[str, Field(pattern=r"^([1-9][0-9]{0,8}|NCT[0-9]{8})$")]],
-        Field(min_length=1, max_length=MOST_APPRAISED, description="PMIDs and NCT numbers"),
-    ]
+    question: str = Field(min_length=1, max_length=2000, description="Names the condition, perhaps a drug")
+    records: list[Annotated[str, Field(pattern=r"^([1-9][0-9]{0,8}|NCT[0-9]{8})$")]] = Field(
+        min_length=1, max_length=MOST_APPRAISED, description="PMIDs and NCT numbers"
+    )
 
 
 class ResearchArgs(BaseModel, extra="forbid"):
     """A run to begin or to resume."""
 
-    question: Annotated[
-        str | None, Field(max_length=2000, description="Such as: Which existing drugs could prevent migraine?")
-    ] = None
-    run_id: Annotated[str | None, Field(description="Resume this run, or give its report, instead")] = None
-    depth: Annotated[Depth | None, Field(description=f"About so many records: {DEPTHS}")] = None
-    max_iterations: Annotated[int | None, Field(ge=1, le=20, description="Rounds of search")] = None
+    question: str | None = Field(None, max_length=2000, description="Such as: Which drugs could prevent migraine?")
+    run_id: str | None = Field(None, description="Resume this run, or give its report, instead")
+    depth: Depth | None = Field(None, description=f"About so many records: {DEPTHS}")
+    max_iterations: int | None = Field(None, ge=1, le=20, description="Rounds of search")
 
 
 class Hit(BaseModel):
@@ -204,45 +199,14 @@ class ResearchAnswer(EvidenceDigest, frozen=True):
     report: str
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool of the server."""
-
-    name: str
-    description: str
-    args: type[BaseModel]
-    gives: type[BaseModel]
-    answer: _Answer
-    """Takes validated arguments and the request's context; returns text, and all or part of it as data."""
-    example: Mapping[str, Any]
-    most: int = MOST_BYTES
-    """Largest size of the text in bytes."""
-
-    @property
-    def listed(self) -> ListedTool:
-        """The tool's listing for clients."""
-        example, runs = json.dumps(self.example), self.args is ResearchArgs
-        return ListedTool(
-            name=self.name,
-            description=f"{self.description} Example: {example}. At most {self.most // 1000} kB.",
-            inputSchema=_schema_of(self.args),
-            outputSchema=_schema_of(self.gives, ("title", "description")),
-            annotations=ToolAnnotations(readOnlyHint=not runs, destructiveHint=False, openWorldHint=True),
-        )
-
-
-def _schema_of(model: type[BaseModel], left_out: tuple[str, ...] = ("title",)) -> dict[str, Any]:
-    """Return a model's schema without titles, which repeat its fields' names: clients pay for each byte."""
-
-    def bare(schema: Any) -> Any:
-        if isinstance(schema, list):
-            return [bare(each) for each in schema]
-        if not isinstance(schema, dict):
-            return schema
-        return {name: bare(each) for name, each in schema.items() if name not in left_out or not isinstance(each, str)}
-
-    found: dict[str, Any] = bare(model.model_json_schema())
-    return found
+def without_keys(schema: Any, *left_out: str) -> Any:
+    """Leave texts such as titles, which repeat names, out of a schema: clients pay for each byte."""
+    if isinstance(schema, list):
+        return [without_keys(each, *left_out) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: each for name, each in schema.items() if name not in left_out or not isinstance(each, str)}
+    return {name: without_keys(each, *left_out) for name, each in kept.items()}
 
 
 class Server(FastMCP[Any]):
@@ -257,17 +221,19 @@ class Server(FastMCP[Any]):
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._active: dict[str, asyncio.Task[ResearchAnswer]] = {}
-        members = participants_of(settings, BaselineChatCompletionClient())
-        tools = [tool for each in members if isinstance(each, SpecialistAgent) for tool in tools_of(each)]
-        offers = [self._offer(tool) for tool in tools if isinstance(tool, EvidenceTool)]
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
-        example = {"question": "Which existing drugs could prevent migraine attacks?"}
+        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
+        for member in participants_of(settings, BaselineChatCompletionClient()):
+            for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
+                if isinstance(tool, EvidenceTool):
+                    self._offer_tool(tool)
+        question = "Which existing drugs could prevent migraine attacks?"
         if self._sources:
-            offers.append(self._own_offer(self.search, {"query": example["question"]}))
-            offers.append(self._own_offer(self.fetch, {"id": "pmid:14570749"}))
-        offers.append(self._own_offer(self.appraise, {**example, "records": ["14570749"]}, RESEARCH_BYTES // 2))
-        offers.append(self._own_offer(self.research, example, RESEARCH_BYTES))
-        self._offers = {offer.name: offer for offer in offers}
+            self._offer(self.search, FindArgs, Hits, {"query": question})
+            self._offer(self.fetch, FetchArgs, FetchedRecord, {"id": "pmid:14570749"})
+        asked = {"question": question, "records": ["14570749"]}
+        self._offer(self.appraise, AppraiseArgs, Appraisal, asked, RESEARCH_BYTES // 2)
+        self._offer(self.research, ResearchArgs, ResearchAnswer, {"question": question}, RESEARCH_BYTES)
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
 
@@ -275,8 +241,7 @@ class Server(FastMCP[Any]):
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             shown = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            runs = [run.model_dump(mode="json", include=shown) for run in runs_in_ledger(self._ledger)]
-            return json.dumps(runs, ensure_ascii=False)
+            return json.dumps([run.model_dump(mode="json", include=shown) for run in self._runs()], ensure_ascii=False)
 
         @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type=_MARKDOWN)
         def read_markdown(run_id: str) -> str:
@@ -302,7 +267,7 @@ class Server(FastMCP[Any]):
 
     async def list_tools(self) -> list[ListedTool]:
         """List all tools, with the schemas of their arguments and results."""
-        return [offer.listed for offer in self._offers.values()]
+        return [listed for listed, *_ in self._offers.values()]
 
     async def call_tool(  # type: ignore[override]  # the SDK takes both forms of an answer
         self, name: str, arguments: dict[str, Any]
@@ -314,15 +279,15 @@ class Server(FastMCP[Any]):
         """
         if name not in self._offers:
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
-        offer = self._offers[name]
+        _, args, answer = self._offers[name]
         try:
-            given = offer.args.model_validate(arguments)
+            given = args.model_validate(arguments)
         except ValidationError as error:
             wrong = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {wording_of(e)}" for e in error.errors()]
-            known = [f"{field} ({info.description})" for field, info in offer.args.model_fields.items()]
+            known = [f"{field} ({info.description})" for field, info in args.model_fields.items()]
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(known)}.") from None
         try:
-            text, data = await offer.answer(given, self.get_context())
+            text, data = await answer(given, self.get_context())
         except ToolError:
             raise
         except WillowbarkError as error:
@@ -333,26 +298,50 @@ class Server(FastMCP[Any]):
 
     async def list_resources(self) -> list[ListedResource]:
         """List the resources: the list of runs, and the latest reports."""
-        reports = [
-            ListedResource(
-                uri=AnyUrl(f"{_RUNS}/{run.run_id}/report.md"),
-                name=run.run_id,
-                title=run.question,
-                mimeType=_MARKDOWN,
-            )
-            for run in runs_in_ledger(self._ledger)
-            if run.status == "complete"
-        ]
-        return [*await super().list_resources(), *reports[:MOST_LISTED]]
+        listed, complete = await super().list_resources(), [r for r in self._runs() if r.status == "complete"]
+        for run in complete[:MOST_LISTED]:
+            place = AnyUrl(f"{_RUNS}/{run.run_id}/report.md")
+            listed.append(ListedResource(uri=place, name=run.run_id, title=run.question, mimeType=_MARKDOWN))
+        return listed
+
+    def _runs(self) -> list[Run]:
+        return runs_in_ledger(self._ledger)
 
     def _report_of(self, run_id: str) -> ResearchReport:
-        with Ledger.existing(self._ledger) as ledger:
-            content = ledger.report(run_id)
-        if content is None:
+        if (report := stored_report(run_id, self._ledger)) is None:
             raise LedgerError(f"run {run_id} has no report yet; `research` with this run_id finishes it")
-        return parse_report(json.dumps(content).encode(), f"{self._ledger}: run {run_id}")
+        return report
 
-    def _offer(self, tool: EvidenceTool[Any]) -> Offer:
+    def _offer(
+        self,
+        answer: Callable[[Any, _Context], _Answer],
+        args: type[BaseModel],
+        gives: type[BaseModel],
+        example: Mapping[str, Any],
+        most: int = MOST_BYTES,
+    ) -> None:
+        """Offer a function as a tool, with its name and docstring.
+
+        Args:
+            answer: takes validated arguments and the request's context; returns text, and all or part of it as data.
+            args: model of the arguments.
+            gives: model of the data.
+            example: of arguments.
+            most: largest size of the text, in bytes.
+        """
+        told = f"{answer.__doc__} Example: {json.dumps(example)}. At most {most // 1000} kB."
+        listed = ListedTool(
+            name=answer.__name__,
+            description=told.replace("{sources}", ", ".join(self._sources)),
+            inputSchema=without_keys(args.model_json_schema(), "title"),
+            outputSchema=without_keys(gives.model_json_schema(), "title", "description"),
+            annotations=ToolAnnotations(
+                readOnlyHint=args is not ResearchArgs, destructiveHint=False, openWorldHint=True
+            ),
+        )
+        self._offers[listed.name] = listed, args, answer
+
+    def _offer_tool(self, tool: EvidenceTool[Any]) -> None:
         """Offer a specialist's tool, with sizes and pages if it can return more than one record."""
         own = tool.args_type()
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(Paged, own))
@@ -360,8 +349,7 @@ class Server(FastMCP[Any]):
 
         async def answer(given: BaseModel, _: _Context) -> tuple[str, BaseModel]:
             wanted = own(**given.model_dump(exclude_unset=True, include=set(own.model_fields)))
-            size = given.limit if isinstance(given, Paged) else 1
-            asking = tool
+            asking, size = tool, given.limit if isinstance(given, Paged) else 1
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
                 asking = SourceTool(tool.dump_component().config["source"], max_results=size)
             found = await self._ask(asking, wanted)
@@ -371,17 +359,12 @@ class Server(FastMCP[Any]):
                 found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
             return bounded(ToolReply(replies=found))
 
-        return Offer(tool.name, tool.description, args, Records, answer, {name: _EXAMPLES[name]})
+        answer.__name__, answer.__doc__ = tool.name, tool.description
+        self._offer(answer, args, Records, {name: _EXAMPLES[name]})
 
     async def _ask(self, tool: EvidenceTool[Any], args: BaseModel) -> list[SourceReply]:
         tool.bind(self._transport, new_marker())
         return (await tool.run(args, CancellationToken())).replies
-
-    def _own_offer(self, answer: _Answer, example: Mapping[str, Any], most: int = MOST_BYTES) -> Offer:
-        """Offer a method as a tool, described by its name, docstring, and types of arguments and data."""
-        hints = get_type_hints(answer)
-        told = str(answer.__doc__).format(sources=", ".join(self._sources))
-        return Offer(answer.__name__, told, hints["args"], get_args(hints["return"])[1], answer, example, most)
 
     async def search(self, args: FindArgs, _: _Context) -> tuple[str, Hits]:
         """Publications and trials of {sources}: id, title and address of each."""
@@ -414,15 +397,15 @@ class Server(FastMCP[Any]):
         pages.append(rest)
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
+        marks = [flag.replace("_", " ") for flag in flags_of(found)] + (["preprint"] if found.is_preprint else [])
         known = {
             "source": found.citation.source,
             "date": found.citation.date,
             "authors": ", ".join(found.citation.authors[:10]),
             "identifiers": ", ".join(sorted(found.identifiers)),
             "page": f"{args.page} of {len(pages)}",
+            **({"flags": ", ".join(marks)} if marks else {}),
         }
-        marks = [flag.replace("_", " ") for flag in flags_of(found)] + (["preprint"] if found.is_preprint else [])
-        known |= {"flags": ", ".join(marks)} if marks else {}
         fetched = FetchedRecord(**_hit(found).model_dump(), text=pages[args.page - 1], metadata=known)
         return fetched.model_dump_json(), fetched
 
@@ -442,10 +425,9 @@ class Server(FastMCP[Any]):
             return SourceReply(source="europepmc", query=name, status=status, records=records)
         is_trial = number.startswith("NCT")
         tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
-        asked = TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number)
-        reply = (await self._ask(tool, asked))[0]
-        _raise_failed([reply])
-        return reply
+        replies = await self._ask(tool, TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number))
+        _raise_failed(replies)
+        return replies[0]
 
     async def appraise(self, args: AppraiseArgs, _: _Context) -> tuple[str, Appraisal]:
         """What papers and trials say of drugs for a condition, with certainty and quotes."""
@@ -456,25 +438,18 @@ class Server(FastMCP[Any]):
             raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
         pool, candidates = await RunContext(self._transport).checked(parse_question(args.question), pool)
         lines = lines_of(candidates, {record.key: record.citation.date for record in pool})
-        told = {line.id for line in lines}
-        on: dict[str, list[str]] = {record.key: [] for record in pool if record.key not in told}
-        retracted = {each.key for drug in candidates for each in drug.records if each.item.retracted}
-        for drug in candidates:
-            for each in drug.records:
-                on.get(each.key, []).append(drug.drug)
-        not_counted = [
-            f"{key}: {'retracted' if key in retracted else 'no result could be read'}"
-            + (f", on {listed(drugs)}" if drugs else "; it names no drug for the condition")
-            for key, drugs in on.items()
-        ]
+        for key in (record.key for record in pool if all(record.key != line.id for line in lines)):
+            on = {drug.drug: each for drug in candidates for each in drug.records if each.key == key}
+            why = "retracted" if any(each.item.retracted for each in on.values()) else "no result could be read"
+            missing.append(f"{key}: {why}{f', on {listed([*on])}' if on else '; it names no drug for the condition'}")
         verdicts = "; ".join(each.line for each in candidates if each.has_verdict) or "No record decides on a drug."
         digest = make_digest(args.question, verdicts, lines, RESEARCH_BYTES // 4)
         shown = {line.drug for line in digest.lines}
         steps = {each.drug: each.appraisal.certainty.steps for each in candidates if each.drug in shown}
-        appraisal = Appraisal(**dict(digest), certainty_steps=steps, not_counted=[*missing, *not_counted])
-        counted_out = [f"Not counted: {line}." for line in appraisal.not_counted]
-        reasons_told = [f"Certainty of {drug}: {' '.join(steps[drug])}" for drug in steps]
-        return "\n".join([digest.as_text(), *reasons_told, *counted_out]), appraisal
+        told = [f"Certainty of {drug}: {' '.join(steps[drug])}" for drug in steps]
+        told += [f"Not counted: {line}." for line in missing]
+        appraisal = Appraisal(**dict(digest), certainty_steps=steps, not_counted=missing)
+        return "\n".join([digest.as_text(), *told]), appraisal
 
     async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
         """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""
@@ -484,8 +459,7 @@ class Server(FastMCP[Any]):
         while earlier := self._active.get(run_id):  # the first waiter to wake starts the next run
             await asyncio.wait({earlier})
         token = CancellationToken()
-        run = asyncio.create_task(self._follow(args, run_id, token, context))
-        self._active[run_id] = run
+        self._active[run_id] = run = asyncio.create_task(self._follow(args, run_id, token, context))
 
         def end(run: "asyncio.Task[ResearchAnswer]") -> None:
             del self._active[run_id]
@@ -545,39 +519,20 @@ def _hit(record: Evidence) -> Hit:
 
 def bounded(found: ToolReply) -> tuple[str, Records]:
     """Format replies as text of at most `MOST_BYTES`, with a list of its records; cut records are `truncated`."""
-    marker, replies = new_marker(), found.replies
-    for most in TEXT_LENGTHS:
-        replies = [
-            reply.model_copy(
-                update={
-                    "records": [
-                        each.model_copy(update={"content": f"{each.content[:most]}…"})
-                        if len(each.content) > most
-                        else each
-                        for each in reply.records
-                    ],
-                    "truncated": any(len(each.content) > most for each in reply.records),
-                }
-            )
-            for reply in found.replies
-        ]
-        if len(ToolReply(replies=replies).as_text(marker).encode()) <= MOST_BYTES:
+    marker, replies, text = new_marker(), list[SourceReply](), ""
+    for is_bare, (length, most) in product((False, True), CUTS):  # bare: without metadata, which may be long itself
+        replies = []
+        for reply in found.replies:
+            records = []
+            for record in reply.records[:most]:
+                cut = {"content": f"{record.content[:length]}…"} if len(record.content) > length else {}
+                records.append(record.model_copy(update={**cut, "metadata": {}} if is_bare else cut))
+            replies.append(reply.model_copy(update={"records": records, "truncated": records != reply.records}))
+        text = ToolReply(replies=replies).as_text(marker)
+        if len(text.encode()) <= MOST_BYTES:
             break
-    while len((text := ToolReply(replies=replies).as_text(marker)).encode()) > MOST_BYTES:
-        at = max(range(len(replies)), key=lambda at: len(replies[at].records))
-        records = replies[at].records
-        if len(records) > 1:
-            records = records[: min(len(records) - 1, max(1, len(records) * MOST_BYTES // len(text)))]
-        elif records and records != (bare := [records[0].model_copy(update={"metadata": {}})]):
-            records = bare
-        else:
-            break
-        replies[at] = replies[at].model_copy(update={"records": records, "truncated": True})
-    answered = [
-        AnsweredBy(source=r.source, status=r.status, total=r.total, warnings=r.warnings, truncated=r.truncated)
-        for r in replies
-    ]
-    return text, Records(replies=answered, records=[_hit(record) for r in replies for record in r.records])
+    answered = [AnsweredBy.model_validate(reply, from_attributes=True) for reply in replies]
+    return text, Records(replies=answered, records=[_hit(record) for reply in replies for record in reply.records])
 
 
 def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:

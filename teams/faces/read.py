@@ -12,34 +12,24 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, count, product
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Protocol, get_args
+from typing import Annotated, Any, BinaryIO, Literal
 from xml.etree.ElementTree import ParseError, tostring
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BeforeValidator,
-    Field,
-    Strict,
-    StrictInt,
-    StringConstraints,
-    TypeAdapter,
-)
-from pydantic import ValidationError as InvalidRecord
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import AliasChoices as Names
+from pydantic import BaseModel, Field, Strict, StrictInt, StringConstraints, ValidationError, field_validator
 
+from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import statistics_of
-from willowbark.tools.reading.reading import Reading
 from willowbark.tools.sources.studies.pubmed_record import parse_articles
 
 from ..config import wording_of
@@ -50,7 +40,7 @@ from .terminal import Progress, complain
 Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
 _ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".xml": "xml", ".nbib": "nbib", ".ris": "ris",
-    ".csv": "csv", ".tsv": "csv",
+    ".csv": "csv", ".tsv": "csv", "": "jsonl",
 }  # fmt: skip
 COLUMNS = (
     "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
@@ -64,33 +54,28 @@ _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 """A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
 _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
 _TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
+_TYPES = ("publication_types", "publication type", "publication types", "pt", "m3")
+_IDS = ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
 _Text = Annotated[str, Strict(), StringConstraints(max_length=_LONGEST)]  # a bound has half characters refused, too
 _Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
-def _of(*names: str, default: Any = "") -> Any:
-    """Declare a field by its columns, fields and tags, in lower case; the first with a value is used."""
-    return Field(default=default, validation_alias=AliasChoices(*names))
+class InputRecord(BaseModel, frozen=True):
+    """A record of an input file, by its columns, fields or tags in lower case; the first with a value is used."""
 
-
-@checked_dataclass(frozen=True, slots=True)
-class InputRecord:
-    """A record of an input file."""
-
-    id: _Text | StrictInt = _of("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
+    id: _Text | StrictInt = Field(validation_alias=Names(*_IDS))
     """From the file, otherwise the record's number in the file."""
-    title: _Line = _of(*_TITLES)
-    text: _Text = _of(*_TEXTS)
+    title: _Line = Field("", validation_alias=Names(*_TITLES))
+    text: _Text = Field("", validation_alias=Names(*_TEXTS))
     drug: _Line = ""
     condition: _Line = ""
-    publication_types: Annotated[
-        tuple[_Line, ...],
-        BeforeValidator(lambda given: re.split("[|;]", given) if isinstance(given, str) else given),
-        AfterValidator(lambda types: tuple(filter(None, types))),
-    ] = _of("publication_types", "publication type", "publication types", "pt", "m3", default=())
+    publication_types: tuple[_Line, ...] = Field((), validation_alias=Names(*_TYPES))
 
-
-_CHECKED = TypeAdapter(InputRecord)
+    @field_validator("publication_types", mode="before")
+    @classmethod
+    def split(cls, given: Any) -> Any:
+        """Split a cell of a table."""
+        return [each for each in re.split("[|;]", given) if each.strip()] if isinstance(given, str) else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +87,16 @@ class Unreadable:
     why: str
 
 
-class DocumentReader(Protocol):
-    """Reads a parsed record for one drug and one condition."""
-
-    def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
-        """Read a record."""
-
-
-@dataclass
-class Count:
-    """Numbers of records and readings."""
-
-    records: int = 0
-    readings: int = 0
-    unread: int = 0
-    silent: int = 0
-    """Records that name no known drug or condition."""
-
-
 def read_file(
     file: Path,
     reader: DocumentReader,
     *,
-    form: str | None = None,
+    form: Format | None = None,
     condition: str | None = None,
-    to: str = "jsonl",
+    to: Literal["jsonl", "csv"] = "jsonl",
     out: Path | None = None,
     quiet: bool = False,
-) -> Count:
+) -> None:
     """Read every record of a file and write the readings.
 
     Args:
@@ -137,7 +104,7 @@ def read_file(
         reader: reads each record.
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
-        to: `jsonl` or `csv`.
+        to: output format.
         out: output file; None is standard output.
         quiet: show no progress.
 
@@ -145,54 +112,37 @@ def read_file(
         UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output holds
             other readings.
     """
-    if to not in ("jsonl", "csv"):
-        raise UsageError(f"--to {to} is not known; it is jsonl or csv")
     if condition is not None and not condition.strip():
         raise UsageError("--condition is empty")
-    format_, count = format_of(file, form), Count()
     name = "standard input" if str(file) == "-" else str(file)
+    if (form := form or _ENDINGS.get(file.suffix.lower())) is None:
+        raise UsageError(f"the format of {file.name} is unknown from its extension; name it with --format")
+    order = readings = unread = silent = 0
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         output = _Output(stack.enter_context(_open(out, "a+b", "written")) if out else None, out, to)
         progress = stack.enter_context(Progress(quiet=quiet))
         began = shown_at = time.monotonic()
-        for record in records_in(source, format_):
-            count.records += 1
+        for order, record in enumerate(records_in(source, form), 1):
             if isinstance(record, Unreadable):
-                count.unread += 1
+                unread += 1
                 complain(f"{name}, {record.place}: {record.why}; skipped")
-            elif count.records >= output.last:
-                rows = list(_read(count.records, record, condition, reader))
-                count.silent += not rows
-                count.readings += output.write(count.records, rows)
+            elif order >= output.last:
+                rows = list(_read(order, record, condition, reader))
+                silent += not rows
+                readings += output.write(order, rows)
             if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
                 shown_at = now
-                progress.print_line(f"{count.records:,} records, {count.readings:,} readings, {now - began:.0f} s")
-        if count.records < output.last:
+                progress.print_line(f"{order:,} records, {readings:,} readings, {now - began:.0f} s")
+        if order < output.last:
             raise UsageError(f"{out} goes on beyond the end of {name}: it holds other readings")
-        if count.unread and count.unread == count.records:
-            raise UsageError(f"nothing in {name} can be read as {format_}")
-        parts = [f"{count.records:,} records, {count.readings:,} readings"]
+        if unread and unread == order:
+            raise UsageError(f"nothing in {name} can be read as {form}")
+        parts = [f"{order:,} records, {readings:,} readings"]
         parts += [f"{output.kept:,} were already there"] if output.kept else []
-        parts += [f"{count.unread:,} unreadable records skipped"] if count.unread else []
-        parts += [f"{count.silent:,} records name no known drug or condition"] if count.silent else []
+        parts += [f"{unread:,} unreadable records skipped"] if unread else []
+        parts += [f"{silent:,} records name no known drug or condition"] if silent else []
         progress.print_line("; ".join(parts))
-    return count
-
-
-def format_of(path: Path, form: str | None) -> Format:
-    """Return a file's format: as given, otherwise by its ending; standard input is JSON lines.
-
-    Raises:
-        UsageError: the format is unknown.
-    """
-    known = get_args(Format)
-    if form is not None and form not in known:
-        raise UsageError(f"--format {form} is not known; it is one of {', '.join(known)}")
-    found = form or ("jsonl" if str(path) == "-" else _ENDINGS.get(path.suffix.lower()))
-    if found is None:
-        raise UsageError(f"the format of {path.name} is unknown from its extension; use --format {'|'.join(known)}")
-    return found  # type: ignore[return-value]  # one of them, as checked above
 
 
 def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreadable]:
@@ -210,8 +160,8 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
             continue
         fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
         try:
-            record = _CHECKED.validate_python({**fields, "#": str(order)})
-        except InvalidRecord as error:
+            record = InputRecord.model_validate({**fields, "#": str(order)})
+        except ValidationError as error:
             first = error.errors(include_url=False)[0]
             yield Unreadable(place, f"{first['loc'][0]}: {wording_of(first)}")
         else:
@@ -221,9 +171,9 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines with their numbers; None for a line that is too long."""
-    number = 0
-    while line := stream.readline(_LONGEST):
-        number += 1
+    for number in count(1):
+        if not (line := stream.readline(_LONGEST)):
+            return
         whole = len(line) < _LONGEST
         yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"") if whole else None
         while not whole and line and not line.endswith(b"\n"):
@@ -296,17 +246,16 @@ def _xml_rows(stream: BinaryIO) -> _Rows:
                 continue
             order += 1
             try:
-                parsed = parse_articles(b"<PubmedArticleSet>" + tostring(element) + b"</PubmedArticleSet>")
+                parsed = parse_articles(tostring(element))
+                records, unread = parsed.records, parsed.unread
             except SearchError as error:
-                yield f"record {order}", error.reason
-            else:
-                if not parsed.records:
-                    yield f"record {order}", parsed.unread[0] if parsed.unread else "no article"
-                for record in parsed.records:
-                    types = record.paper.publication_types if record.paper else []
-                    text = record.content.partition("\n\n")[2]
-                    row = {"id": record.record.pmid, "title": record.citation.title, "text": text}
-                    yield f"record {order}", {**row, "publication_types": list(types)}
+                records, unread = [], [error.reason]
+            for record in records:
+                paper, text = record.paper, record.content.partition("\n\n")[2]
+                row = {"id": record.record.pmid, "title": record.citation.title, "text": text}
+                yield f"record {order}", {**row, "publication_types": list(paper.publication_types) if paper else []}
+            if not records:
+                yield f"record {order}", unread[0]
             element.clear()
     except (ParseError, DefusedXmlException) as error:
         if order:
@@ -345,14 +294,14 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
         }
 
 
-def _csv_line(cells: Sequence[Any]) -> bytes:
+def _csv_line(cells: Iterable[Any]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([safe_cell("" if value is None else value) for value in cells])
     return text.getvalue().encode()
 
 
 class _Output:
-    """Writes readings as lines, appended to an existing file or to standard output.
+    """Readings as lines, appended to an existing file or to standard output.
 
     Attributes:
         last: number of the last record with a reading in the file; 0 for none.
@@ -364,37 +313,37 @@ class _Output:
 
     def __init__(self, file: BinaryIO | None, path: Path | None, to: str) -> None:
         self._file, self._path, self._to = file or sys.stdout.buffer, path, to
-        self.last, self.kept = 0, 0
+        self.last = self.kept = end = 0
         self._there: list[bytes] = []  # lines of the last record
         head = _csv_line(COLUMNS) if to == "csv" else b""
-        end = 0
         if file is not None:
             file.seek(0)
-        for line in file or ():
-            if not line.endswith(b"\n"):
-                break
-            if end or line != head:
-                try:
-                    record = int(line.split(b",", 1)[0]) if head else json.loads(line)["record"]
-                except (ValueError, TypeError, KeyError):
-                    record = None
-                if not isinstance(record, int) or record < max(1, self.last) or (head and not end):
+            for line in file:
+                if not line.endswith(b"\n"):  # broken off
+                    break
+                if end or not head:
+                    try:
+                        record = int(line.split(b",", 1)[0]) if head else int(json.loads(line)["record"])
+                    except (ValueError, TypeError, KeyError):
+                        record = 0
+                    self._there = [*self._there, line] if record == self.last else [line]
+                    is_reading, self.last, self.kept = record >= max(1, self.last), record, self.kept + 1
+                else:
+                    is_reading = line == head
+                if not is_reading:
                     raise UsageError(f"{path} exists and holds no readings as {to}; name another file")
-                self._there = [*self._there, line] if record == self.last else [line]
-                self.last, self.kept = record, self.kept + 1
-            end += len(line)
-        if file is not None:
+                end += len(line)
             file.truncate(end)
         if not end:
             self._file.write(head)
 
-    def write(self, record: int, rows: Sequence[dict[str, Any]]) -> int:
+    def write(self, record: int, rows: Iterable[dict[str, Any]]) -> int:
         """Write those lines of a record that are missing; return their number.
 
         Raises:
             UsageError: the output contains other lines for this record.
         """
-        lines = []
+        lines, there = [], self._there if record == self.last else []
         for row in rows:
             if self._to == "jsonl":
                 lines.append(json.dumps(row, ensure_ascii=False).encode() + b"\n")
@@ -404,8 +353,7 @@ class _Output:
                 "in_figures": row["in_figures"] and row["in_figures"]["text"],
                 "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
             }
-            lines.append(_csv_line([{**row, **quotes}[name] for name in COLUMNS]))
-        there = self._there if record == self.last else []
+            lines.append(_csv_line({**row, **quotes}[name] for name in COLUMNS))
         if lines[: len(there)] != there:
             raise UsageError(f"{self._path} holds readings of other input, options or reader; name another file")
         self._file.write(b"".join(lines[len(there) :]))

@@ -4,7 +4,7 @@ import errno
 import json
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,23 +40,20 @@ def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
         return ledger.runs()
 
 
-def run_ids(root: Path, others: Iterable[str] = ()) -> list[str]:
-    """List the ids of all runs, newest first.
-
-    Args:
-        root: folder of run folders.
-        others: ids of runs that may lack a folder.
+def all_runs(root: Path) -> dict[str, Run | None]:
+    """Return the runs with a folder below `root` or in this folder's ledger, by id, newest first; None: folder only.
 
     Raises:
         UsageError: the folder cannot be read.
     """
+    kept = {run.run_id: run for run in runs_in_ledger()}
     try:
-        folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()]
+        folders = {path.name for path in root.iterdir() if path.is_dir() and not path.is_symlink()}
     except FileNotFoundError:
-        folders = []
+        folders = set()
     except OSError as error:
         raise UsageError(f"{root}: cannot be read ({error.strerror or error})") from None
-    return sorted({path.name for path in folders if RUN_ID.fullmatch(path.name)}.union(others), reverse=True)
+    return {run_id: kept.get(run_id) for run_id in sorted({*filter(RUN_ID.fullmatch, folders), *kept}, reverse=True)}
 
 
 def match_run(run: str, ids: Sequence[str]) -> str:
@@ -108,12 +105,11 @@ def find_report(root: Path, run: str) -> str:
     """
     if RUN_ID.fullmatch(run) and (root / run / _REPORT).is_file():
         return run
-    runs = {each.run_id: each for each in runs_in_ledger()}
-    ids = run_ids(root, runs)
-    if run != LATEST or LATEST in ids:
-        return match_run(run, ids)
-    for run_id in ids:
-        if (root / run_id / _REPORT).is_file() or (run_id in runs and runs[run_id].stop_reason is not None):
+    runs = all_runs(root)
+    if run != LATEST or LATEST in runs:
+        return match_run(run, [*runs])
+    for run_id, kept in runs.items():
+        if (root / run_id / _REPORT).is_file() or (kept and kept.stop_reason is not None):
             return run_id
     raise UsageError(f"{root}: no run there has a report")
 
@@ -124,18 +120,19 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     Raises:
         UsageError: neither has a readable report.
     """
+    path = root / run_id / _REPORT
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
-        try:
-            return parse_report(_read_report(path), str(path))
-        except FileNotFoundError:
-            raise UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats') from None
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except UsageError:
-        if not RUN_ID.fullmatch(run_id) or (report := restore_report(run_id, root)) is None:
-            raise
-        return report
+        return parse_report(_read_report(path), str(path))
+    except FileNotFoundError:
+        problem = UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats')
+    except OSError as error:
+        problem = UsageError(f"{path}: cannot be read ({error.strerror or error})")
+    except UsageError as error:
+        problem = error
+    if not RUN_ID.fullmatch(run_id) or (report := restore_report(run_id, root)) is None:
+        raise problem
+    return report
 
 
 def _read_report(path: Path) -> bytes:
@@ -159,17 +156,20 @@ def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
         LedgerError: the ledger or its content is damaged.
         UsageError: the report is not from this version.
     """
-    if all(run.run_id != run_id or run.stop_reason is None for run in runs_in_ledger()):
+    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
+    if run is None or run.stop_reason is None or (report := stored_report(run_id)) is None:
         return None
-    with Ledger.existing() as ledger:
-        content, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
-    if content is None:
-        return None
-    report = parse_report(json.dumps(content).encode(), f"{DEFAULT_PATH}: run {run_id}")
     with suppress(UsageError):  # an unwritable folder does not prevent reading
-        folder = RunFolder.at(root, run_id)
-        folder.write_report(report, [f for f in settings.output.formats if not (folder.path / f"report.{f}").exists()])
+        folder, formats = RunFolder.at(root, run_id), Settings.restored(run.settings).output.formats
+        folder.write_report(report, [each for each in formats if not (folder.path / f"report.{each}").exists()])
     return report
+
+
+def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
+    """Return a run's report from the ledger; None if it has none yet. Raises the same as `restore_report`."""
+    with Ledger.existing(path) as ledger:
+        content = ledger.report(run_id)
+    return None if content is None else parse_report(json.dumps(content).encode(), f"{path}: run {run_id}")
 
 
 def parse_report(content: bytes, place: str) -> "ResearchReport":
@@ -213,22 +213,19 @@ class RunRow(NamedTuple):
 
 def list_runs(root: Path) -> list[RunRow]:
     """List all runs of the ledger and of the folder of run folders, newest first."""
-    runs = {run.run_id: run for run in runs_in_ledger()}
-    ids = run_ids(root, runs)
-    rows = []
-    for run_id in ids:
-        run, short = runs.get(run_id), run_id[:_TIME_LENGTH]
-        is_alone = sum(other.startswith(short) for other in ids) == 1
+    rows, runs = [], all_runs(root)
+    for run_id, run in runs.items():
+        short, path = run_id[:_TIME_LENGTH], root / run_id / _REPORT
+        is_alone = sum(other.startswith(short) for other in runs) == 1
         name = short if is_alone else f"{short}-{run_id.rpartition('-')[2]}"
         cost, certainty, question = "", "", run.question if run else ""
         try:
-            path = root / run_id / _REPORT
             restored = None if path.is_file() or not (run and run.stop_reason) else restore_report(run_id, root)
             report = restored.model_dump(mode="json") if restored else json.loads(_read_report(path))
-            first, *others = report["candidates"] or [None]
-            drugs = f"{first['name']}{f', {len(others)} more' if others else ''}" if first else "none"
-            certainty = first["certainty"] if first else ""
-            question = report["research_question"]
+            drugs, question = "none", report["research_question"]
+            if report["candidates"]:
+                (first, *others) = report["candidates"]
+                drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
             cost = format_cost([turn["cost_usd"] for turn in report.get("usage", [])])
         except FileNotFoundError:
             drugs = run.status if run else "no report"
@@ -252,21 +249,19 @@ def format_cost(turns: Sequence[float | None], *, digits: int = 2, unknown: str 
 def print_runs(root: Path, *, as_json: bool = False) -> None:
     """Print the runs, newest first: as a table on a terminal, with tabs between columns into a pipe, or as JSON."""
     rows = list_runs(root)
-    if as_json:
-        write_out(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
+    if as_json or not sys.stdout.isatty():
+        lines = [RunRow._fields, *([each or "" for each in row] for row in rows)]
+        cells = "\n".join("\t".join(each.replace("\t", " ") for each in line) for line in lines)
+        write_out(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False) if as_json else cells)
         return
-    if not rows and sys.stdout.isatty():
+    if not rows:
         write_out(f"No runs in {root}.")
         return
-    if not sys.stdout.isatty():
-        shown = [RunRow._fields, *([each or "" for each in row] for row in rows)]
-        write_out("\n".join("\t".join(each.replace("\t", " ") for each in row) for row in shown))
-        return
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name in ("run", "question", "candidates", "certainty", "cost", "time"):
-        ratio = {"question": 3, "candidates": 2}.get(name)
+    for name, ratio in {"run": None, "question": 3, "candidates": 2, "certainty": None}.items():
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
-        table.columns[-1].justify = "right" if name in ("cost", "time") else "left"
+    for name in ("cost", "time"):
+        table.add_column(name, no_wrap=True, justify="right")
     for row in rows:
         table.add_row(*map(Text, row[1:-1]))
     console = Console(highlight=False, markup=False, emoji=False)
@@ -290,16 +285,12 @@ def compare_runs(earlier: str, later: str | None) -> list[str]:
     with Ledger.existing() as ledger:
         if later is None:
             question, runs = ledger.run(pair[0]).question, ledger.runs()
-            alike = [
-                run.run_id
-                for run in runs
-                if run.question == question and run.status == "complete" and run.run_id != pair[0]
-            ]
-            if not alike:
+            alike = [run.run_id for run in runs if run.question == question and run.status == "complete"]
+            if not (others := [run_id for run_id in alike if run_id != pair[0]]):
                 raise LedgerError(
                     f"no other run asked “{one_line(question)}”; ask it again with --fresh, or name a second run"
                 )
-            pair = [run.run_id for run in reversed(runs) if run.run_id in (pair[0], alike[0])]
+            pair = [run.run_id for run in reversed(runs) if run.run_id in (pair[0], others[0])]
         reports = []
         for run_id in pair:
             if (report := ledger.report(run_id)) is None:
@@ -316,34 +307,32 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
     before, after = ({each["name"]: each for each in report["candidates"]} for report in (earlier, later))
     for name in sorted(before.keys() | after.keys()):
         was, now = before.get(name), after.get(name)
-        if was is None or now is None:
-            gone, one = ("a new candidate", now) if was is None else ("no longer a candidate", was)
-            assert one is not None
-            lines.append(f"{name}: {gone} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
-            continue
-        for what, field in (("certainty", "certainty"), ("evidence", "evidence_quality")):
-            if was[field] != now[field]:
-                lines.append(f"{name}: {what} {was[field]} → {now[field]}")
+        if was and now:
+            for what, field in (("certainty", "certainty"), ("evidence", "evidence_quality")):
+                if was[field] != now[field]:
+                    lines.append(f"{name}: {what} {was[field]} → {now[field]}")
+        elif one := was or now:
+            moved = "no longer a candidate" if was else "a new candidate"
+            lines.append(f"{name}: {moved} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
     old, new = _evidence(earlier), _evidence(later)
     for key in sorted(old.keys() | new.keys()):
         (was_title, was_said), (title, said) = old.get(key, ("", {})), new.get(key, ("", {}))
         if key not in old:
             lines.append(f"New: {key}: {title}")
-        elif key not in new:
+            continue
+        if key not in new:
             lines.append(f"Gone: {key}: {was_title}")
-        else:
-            changed = []  # in words; figures and short texts with old and new value
-            for drug, field in sorted(was_said.keys() | said.keys()):
-                pair = was_said.get((drug, field)), said.get((drug, field))
-                if pair[0] != pair[1]:
-                    name = " ".join(filter(None, (drug, field.replace("_", " "))))
-                    is_short = all(
-                        isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair
-                    )
-                    was, now = (_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in pair)
-                    changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
-            if changed:
-                lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
+            continue
+        changed = []  # in words; figures and short texts with old and new value
+        for drug, field in sorted(was_said.keys() | said.keys()):
+            pair = was_said.get((drug, field)), said.get((drug, field))
+            if pair[0] != pair[1]:
+                name = " ".join(filter(None, (drug, field.replace("_", " "))))
+                is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair)
+                was, now = (_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in pair)
+                changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
+        if changed:
+            lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")
     return lines if len(lines) > 1 else [*lines, "Nothing changed: same evidence, same verdicts."]
 
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from willowbark.agents.autogen import BaseAgentEvent, BaseChatMessage, RequestUsage
 from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
+from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, Recorder
-from willowbark.tools.http.wire import WireReply
 from willowbark.tools.registry import fresh_days
 
 from .database import Database, LedgerError, Statement, digest, insert_into, pack, unpack, unpack_bytes
@@ -129,7 +129,7 @@ class Journal:
             ),
         )
 
-    def recall(self, source: str, request: str) -> WireReply | SearchError | None:
+    def recall(self, source: str, request: str) -> Reply | SearchError | None:
         """Return a request's final reply or failure, from this run or a fresh one from another."""
         try:
             if failure := self._next_failure(request):
@@ -143,7 +143,7 @@ class Journal:
                 for number, *_ in rows:  # stored for this run too, so that it outlives the other run
                     self._write((_COPY_REPLY, (self.run_id, number)))
             for _, status, content_type, data, expected in rows:
-                return WireReply(status, {"content-type": content_type}, unpack_bytes(data, expected))
+                return Reply(source, status, {"content-type": content_type}, unpack_bytes(data, expected))
         except LedgerError as error:
             self._fail(error)
         return SourceUnavailable(source, "its reply is not in the ledger") if self.replaying else None

@@ -7,7 +7,7 @@ or a contact address raises the limits as the card states.
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, SecretStr
@@ -19,28 +19,6 @@ from .wire import Greeting
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
-
-
-@runtime_checkable
-class LocalLibrary(Protocol):
-    """Records that answer in place of the sources; see `search.Library` for searches."""
-
-    path: str
-    """`bundled`, or its folder."""
-
-    @property
-    def digest(self) -> str:
-        """Hash of its files."""
-
-    @property
-    def summary(self) -> str:
-        """Describe the library and its contents in one line, for reports."""
-
-    def work(self, source: str, doi: str) -> dict[str, Any] | None:
-        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
-
-    def full_text(self, pmcid: str) -> str:
-        """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
@@ -60,8 +38,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """Where the key goes: `api_key` in the body, a query parameter added only when sending, or a header."""
     key_header: str = "x-api-key"
     """Name of that header."""
-    limited_as: str | None = None
-    """Endpoints with the same name here share one rate limit; None shares it by host."""
 
     @classmethod
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
@@ -85,7 +61,7 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
         return urlsplit(self.base_url).netloc.lower()
 
 
-class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
+class Endpoints(BaseModel, frozen=True, extra="forbid"):
     """The addresses of all sources; the tools contact no other hosts."""
 
     by_source: dict[str, Endpoint] = Field(default_factory=lambda: _list_public({}))
@@ -93,8 +69,8 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     """Contact address for NCBI and Crossref; None sends none."""
     is_public: bool = True
     """Whether these are the real sources; False where another server or a library replaces them."""
-    library: LocalLibrary | None = Field(default=None, repr=False)
-    """Library that answers in place of the sources, without network; None queries the sources."""
+    library: Any = Field(default=None, repr=False)
+    """A `search.Library` that answers in place of the sources, without network; None queries the sources."""
 
     def model_post_init(self, _: Any) -> None:
         """Clear `is_public` when a library is set."""
@@ -159,7 +135,6 @@ class Endpoints(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
                     base_url=f"{root}/{name}",
                     wire=card.wire,
                     per_second=card.per_second if live_like else None,
-                    limited_as=f"{root}/{name}",
                 )
                 for name, card in cards().items()
             },

@@ -28,7 +28,8 @@ class Reply:
 
     source: str
     status: int
-    content_type: str
+    headers: Mapping[str, str]
+    """Names in lower case."""
     body: bytes = field(repr=False)
     url: str = ""
     """URL of the request, without any key."""

@@ -21,7 +21,7 @@ from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
 from .reply import Reply
 from .shelf import Shelf
-from .wire import HttpxWire, TooSlow, WireError, WireReply, WireRequest
+from .wire import Greeting, Request, TooSlow, open_client, send
 
 if TYPE_CHECKING:
     import httpx
@@ -75,7 +75,7 @@ class Recorder(Protocol):
 class Memory(Recorder, Protocol):
     """A recorder that can replay earlier answers."""
 
-    def recall(self, source: str, request: str) -> WireReply | SearchError | None:
+    def recall(self, source: str, request: str) -> Reply | SearchError | None:
         """Return the recorded reply to this request, or its failure; None sends it to the source."""
 
     def gave_up(self, request: str, error: SearchError) -> None:
@@ -129,7 +129,8 @@ class Transport:
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
-        self._wires = {"httpx": HttpxWire(network), "requests": HttpxWire(network, "requests")}
+        self._network = network
+        self._clients: dict[Greeting, httpx.AsyncClient] = {}
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
@@ -143,8 +144,8 @@ class Transport:
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
         await self.shelf.clear()
-        for wire in self._wires.values():
-            await wire.close()
+        while self._clients:
+            await self._clients.popitem()[1].aclose()
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
@@ -180,7 +181,7 @@ class Transport:
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
         endpoint = self.endpoints[source]
         is_long = post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES
-        request = _request(endpoint, f"{endpoint.base_url}/{path}", clean, is_long)
+        request = _request(source, endpoint, f"{endpoint.base_url}/{path}", clean, is_long)
         url = f"{endpoint.base_url}/{path}" + (f"?{urlencode(clean)}" if clean else "")
         return await self._call(_Call(source, endpoint, request, url, "", self._hash(source, path, clean), read, also))
 
@@ -192,7 +193,7 @@ class Transport:
         url = f"{endpoint.base_url}/{path}"
         sent = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
         headers = {"Content-Type": "text/plain" if isinstance(body, str) else "application/json"}
-        request = WireRequest("POST", url, sent.encode(), headers)
+        request = Request(source, "POST", url, sent.encode(), headers)
         return await self._call(_Call(source, endpoint, request, url, sent, self._hash(source, path, body), read, also))
 
     def _hash(self, source: str, path: str, content: Any) -> str:
@@ -218,7 +219,7 @@ class Transport:
 
     async def _ask(self, call: "_Call[T]") -> T:
         """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
-        self._wires[call.endpoint.wire].open()  # before taking a slot: loading would delay the first requests
+        self._client(call.endpoint.wire)  # before taking a slot: loading would delay the first requests
         policy, breaker, per_day = self.policy, self.breaker(call.source), call.endpoint.per_day
         places = self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE))
         due = (began := time.monotonic()) + policy.deadline_s
@@ -247,7 +248,7 @@ class Transport:
                 except _RETRIED as error:
                     breaker.failed()
                     failures += 1
-                    if isinstance(error.__cause__, TooSlow):
+                    if isinstance(error, TooSlow):
                         silences += 1
                         if left_s <= timeout_s:
                             reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
@@ -271,7 +272,7 @@ class Transport:
     async def _exchange(self, call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float) -> T:
         """Send, follow redirects, read the reply, and record the exchange in any case."""
         started = time.monotonic()
-        reply: WireReply | None = None
+        reply: Reply | None = None
         failure: str | None = None
         try:
             reply = await self._send(call, started + timeout_s)
@@ -280,9 +281,6 @@ class Transport:
         except SearchError as error:
             failure = error.reason
             raise
-        except WireError as error:
-            failure = str(error)
-            raise SourceUnavailable(call.source, failure) from error
         except BaseException as error:  # a cancelled attempt, or a reader that met the unforeseen
             failure = f"ended by {type(error).__name__}"
             raise
@@ -306,10 +304,15 @@ class Transport:
                 )
             )
 
-    async def _send(self, call: "_Call[Any]", until: float) -> WireReply:
+    def _client(self, greeting: Greeting) -> "httpx.AsyncClient":
+        if greeting not in self._clients:
+            self._clients[greeting] = open_client(self._network, greeting)
+        return self._clients[greeting]
+
+    async def _send(self, call: "_Call[Any]", until: float) -> Reply:
         """Send, follow redirects within known hosts, and try the other TLS greeting once if a firewall returns 403."""
-        request, send = call.request, self._wires[call.endpoint.wire].send
-        reply = await send(request, until - time.monotonic())
+        request, client = call.request, self._client(call.endpoint.wire)
+        reply = await send(client, request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
@@ -323,26 +326,28 @@ class Transport:
                 raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
             request = replace(request, url=target)
             await self._wait_turn(call.endpoint)
-            reply = await send(request, until - time.monotonic())
+            reply = await send(client, request, until - time.monotonic())
         if reply.status == 403 and call.endpoint.wire == "requests":
             await self._wait_turn(call.endpoint)
-            reply = await self._wires["httpx"].send(request, until - time.monotonic())
+            reply = await send(self._client("httpx"), request, until - time.monotonic())
         return reply
 
     async def _wait_turn(self, endpoint: Endpoint) -> None:
         if endpoint.per_second is not None:
-            await self._limiter.wait(endpoint.limited_as or endpoint.host, endpoint.per_second * LIMIT_SHARE)
+            name = endpoint.host if self.endpoints.is_public else endpoint.base_url  # one server may stand for many
+            await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)
 
 
-def _request(endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> WireRequest:
+def _request(source: str, endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> Request:
     """Build the request, adding the key only here, so that no caller handles it."""
     key = endpoint.key.get_secret_value() if endpoint.key else None
     in_body = key is not None and endpoint.key_in == "body"
     query = urlencode({**params, **({"api_key": key} if key and endpoint.key_in != "header" else {})})
     if in_body or is_long:
-        return WireRequest("POST", url, query.encode(), {"Content-Type": "application/x-www-form-urlencoded"})
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        return Request(source, "POST", url, query.encode(), form)
     headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}
-    return WireRequest("GET", f"{url}?{query}" if query else url, None, headers)
+    return Request(source, "GET", f"{url}?{query}" if query else url, None, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,18 +356,18 @@ class _Call(Generic[T]):
 
     source: str
     endpoint: Endpoint
-    request: WireRequest
+    request: Request
     url: str
     sent: str
     hash: str
     read: Callable[[Reply], T]
     also: Collection[int]
 
-    def understand(self, reply: WireReply) -> T:
+    def understand(self, reply: Reply) -> T:
         """Parse the reply, or raise the error that says how to proceed."""
         status = reply.status
         if 200 <= status < 300 or status in self.also:
-            return self.read(Reply(self.source, status, reply.headers.get("content-type", ""), reply.body, self.url))
+            return self.read(replace(reply, url=self.url))
         wait_s = retry_after_s(reply.headers.get("retry-after"))
         if status == 429:
             raise RateLimitError(self.source, "asks for fewer requests (429)", wait_s)

@@ -16,6 +16,7 @@ from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
 from ..records.parts import FullText as ReadText
 from ..records.parts import Section
+from ..search import local_library
 from .jats import FullText, parse_full_text
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
@@ -35,7 +36,7 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
     if number is None:
         return None
 
-    if (library := transport.endpoints.library) is not None:
+    if (library := local_library(transport)) is not None:
         return parse_full_text(library.full_text(number).encode(), number)
 
     def read(reply: Reply) -> FullText | None:

@@ -20,23 +20,27 @@ Queried with GET, always with `format=json` and `limit` (at most 1000); replies 
 
 Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is requested with
 `offset`). A name without a hit returns an empty list with 200, never 404. Salts have no mechanisms of their own, so all
-queries use the parent molecule. `chembl_record` parses the rows.
+queries use the parent molecule.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, entries, read_each
+from ...http.reply import Reply, at, dicts, entries, read_each, reported
 from ...lexicon import canonical_drug, condition_synonyms
 from ...lexicon.conditions import name_essence
 from ...questions.question import read_query
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...records import Drug
+from ...records.parts import Mechanism
+from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
-from .chembl_record import Row, indication_name, molecule_names, parent_id, parse_drug, parse_phase
+from ..lookups import Item, LookUps
+from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings, without_repeats
 
 CARD = SourceCard(
     name="chembl",
@@ -64,12 +68,17 @@ _MAX_PAGES = 20  # per list: "cancer" alone has tens of thousands of indications
 _MAX_TERMS = 4  # spellings of a condition to query, two requests each
 _SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
 _ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
+_MAX_INDICATIONS = 60  # per drug in a record; some have hundreds
+
+Row = Mapping[str, Any]
+"""One row of one of ChEMBL's lists."""
 
 
-class ChEMBL(Source):
+class ChEMBL(LookUps):
     """Drugs with their mechanisms of action, and the conditions they were developed for."""
 
     card = CARD
+    path = "molecule.json"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Return the drugs named in the query, else those in the highest phase for the condition it names."""
@@ -89,23 +98,22 @@ class ChEMBL(Source):
             about = frozenset(name for row in rows if (name := indication_name(row)))
             notes += ["too many indications match; not all were read"] if cut else []
         records, failed = await self._records(list(dict.fromkeys(parents)), about)
-        return self.reply(query, records, words=asked.words, total=total, problems=failed, notes=notes, url=self._url)
+        return self.reply(query, records, words=asked.words, total=total, problems=failed, notes=notes, url=self.url)
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Look up drugs by name or ChEMBL id, all at once and each once per run; `empty` if none is found."""
-        found = await self.transport.shelf.take(self.name, names, self._fetch_drugs)
-        records = [record for record, _ in found.values() if record is not None]
-        warnings = [f"no molecule is named {drug[:60]!r}" for drug, (record, _) in found.items() if record is None]
-        failures = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
-        return self.reply(", ".join(names), records, problems=failures, notes=warnings, url=self._url)
-
-    async def _fetch_drugs(self, drugs: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
-        """Fetch whole drugs by the given names, with notes on failed parts."""
+    async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
+        """Look up drugs by name or ChEMBL id."""
         parents, refused = await self._find_parents(drugs)
         wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
         records, failures = await self._records(wanted, frozenset())
         by_id = {record.metadata.get("chembl_id"): record for record in records}
-        return {drug: (by_id.get(parents[drug]), [*refused, *failures]) for drug in drugs}
+        return {
+            drug: Item(
+                found := by_id.get(parents[drug]),
+                [*refused, *failures],
+                "" if found else f"no molecule is named {drug[:60]!r}",
+            )
+            for drug in drugs
+        }
 
     async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
         """Map names and ids to parent molecules, with notes on failed parts.
@@ -144,10 +152,6 @@ class ChEMBL(Source):
             return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
 
         return {drug: found(drug) for drug in drugs}, refused
-
-    @property
-    def _url(self) -> str:
-        return f"{self.transport.endpoints[self.name].base_url}/molecule.json"
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Fetch whole drugs in the order of `parents`; returns the records and notes on failed parts."""
@@ -288,3 +292,91 @@ def names_it(molecule: Row, drug: str) -> bool:
     """
     wanted = drug.casefold().split()
     return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))
+
+
+def parse_drug(
+    molecule: Row,
+    *,
+    mechanisms: Iterable[Row] = (),
+    indications: Iterable[Row] = (),
+    targets: Iterable[Row] = (),
+    warnings: Iterable[Row] = (),
+    about: frozenset[str] = frozenset(),
+) -> Evidence:
+    """Convert one drug to evidence.
+
+    Args:
+        molecule: the parent molecule.
+        mechanisms: its mechanisms, including its salts'.
+        indications: its indications, including its salts'.
+        targets: the targets of the mechanisms; others are ignored.
+        warnings: its withdrawals and boxed warnings, including its salts'.
+        about: indications to list first.
+    """
+    chembl_id = str(molecule["molecule_chembl_id"])
+    year, chebi = molecule.get("first_approval"), str(molecule.get("chebi_par_id") or "")
+    developed = (
+        {
+            "name": indication_name(row),
+            "id": row.get("mesh_id") or str(row.get("efo_id") or "").replace(":", "_"),  # Open Targets' spelling
+            "max_phase": parse_phase(row.get("max_phase_for_ind")),
+        }
+        for row in indications
+    )
+    record = Drug(
+        drug=next(iter(molecule_names(molecule)), chembl_id).lower(),
+        chembl_id=chembl_id,
+        chebi_id=f"CHEBI:{chebi}" if chebi.isdecimal() else None,
+        molecule_type=molecule.get("molecule_type") or None,
+        max_phase=parse_phase(molecule.get("max_phase")),
+        first_approval=int(year) if year and str(year).isdecimal() else None,
+        mechanisms=parse_mechanisms(mechanisms, targets),
+        indications=keep_furthest(developed, about)[:_MAX_INDICATIONS],
+        warnings=parse_warnings(warnings),
+        routes=[each for each in ("oral", "parenteral", "topical") if molecule.get(each) in (True, 1)],
+    )
+    url = f"https://www.ebi.ac.uk/chembl/explore/compound/{chembl_id}"
+    return drug_entry("chembl", record, url, called=chembl_id)
+
+
+def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
+    """Parse mechanisms of action with their targets, without duplicates and unreported values."""
+    known = {str(row.get("target_chembl_id")): row for row in targets}
+
+    def mechanism(row: Row) -> Any:
+        target = known.get(str(row.get("target_chembl_id")), {})
+        parts = dicts(target, "target_components")
+        synonyms = [each for part in parts for each in dicts(part, "target_component_synonyms")]
+        genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
+        return reported(
+            {
+                "mechanism_of_action": row.get("mechanism_of_action"),
+                "action_type": row.get("action_type"),
+                "target_name": target.get("pref_name") or row.get("target_pref_name"),
+                "target_id": row.get("target_chembl_id"),
+                "gene_symbols": list(dict.fromkeys(filter(None, genes))),
+                "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
+                "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
+            }
+        )
+
+    return without_repeats(map(mechanism, rows))
+
+
+def parent_id(row: Row) -> str | None:
+    """Return the parent molecule's id of a molecule, mechanism or indication; its own id if it is not a salt."""
+    hierarchy = at(row, "molecule_hierarchy", "parent_chembl_id")
+    found = hierarchy or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
+    return str(found) if found else None
+
+
+def indication_name(row: Row) -> str | None:
+    """Return the name of an indication, MeSH's before EFO's; None if there is neither."""
+    name = row.get("mesh_heading") or row.get("efo_term")
+    return str(name) if name else None
+
+
+def molecule_names(molecule: Row) -> list[str]:
+    """Return all names of a molecule, the preferred one first."""
+    synonyms = (each.get("molecule_synonym") for each in dicts(molecule, "molecule_synonyms"))
+    return [str(name) for name in (molecule.get("pref_name"), *synonyms) if name]

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, entries, text
+from ...http.reply import Reply, entries, reported, text
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Drug
 from ...records.parts import Development, Mechanism
-from ...search import LookUps, SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import is_code
+from .drug_record import drug_entry, without_repeats
 
 CARD = SourceCard(
     name="mychem",
@@ -40,7 +41,6 @@ CARD = SourceCard(
     by_condition=False,
     specialist="mechanism",
 )
-MOST_DRUGS = 8  # per call, one request each
 _FIELDS = (
     "chembl.pref_name,chembl.molecule_chembl_id,chembl.molecule_type,chembl.drug_mechanisms,gtopdb.name,"
     "gtopdb.interaction_targets.symbol,drugcentral.approval,drugcentral.drug_use.indication.concept_name,"
@@ -55,17 +55,16 @@ class MyChem(LookUps):
     """Drug data from several databases."""
 
     card = CARD
+    path = "query"
+    most_names = 8  # one request each
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Look up the first few drugs by name, each once per run; raises as `find`."""
-        found = await self.shelved("query", names[:MOST_DRUGS], self._fetch_drugs)
-        left = [f"{len(names) - MOST_DRUGS} further drugs were not asked for"] * (len(names) > MOST_DRUGS)
-        return found.model_copy(update={"warnings": [*found.warnings, *left]})
-
-    async def _fetch_drugs(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
-        pages = await asyncio.gather(*map(self._ask, drugs))
+    async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
+        """Look up drugs by name, one request each."""
+        found = zip(drugs, await asyncio.gather(*map(self._ask, drugs)), strict=True)
+        records = {drug: parse_drug(drug, hits) for drug, hits in found}
         return {
-            drug: told(drug, hits) or f"no drug is named {drug[:60]!r}" for drug, hits in zip(drugs, pages, strict=True)
+            drug: Item(record, note="" if record else f"no drug is named {drug[:60]!r}")
+            for drug, record in records.items()
         }
 
     async def _ask(self, drug: str) -> Sequence[Hit]:
@@ -83,62 +82,44 @@ def parse_hits(reply: Reply) -> Sequence[Hit]:
     return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
 
 
-def told(drug: str, hits: Iterable[Hit]) -> Evidence | None:
+def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     """Build a drug's record from the hits with its name or a salt's; None if there are none."""
     own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
     own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
     number = next((str(hit.get("_id")) for hit in own if is_code(str(hit.get("_id")), 4, 40, "-")), None)
     if number is None:
         return None
-    chembl_ids = (str(at(hit, "chembl", "molecule_chembl_id")) for hit in own)
-    days = [str(each.get("date")) for hit in own for each in many(at(hit, "drugcentral", "approval"))]
-    years = [int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"]
-    mechanisms = list[Mechanism]()  # ChEMBL's for drug and salts, then the Guide's genes, without duplicates
-    parts = [(many(hit.get("chembl")), many(hit.get("gtopdb"))) for hit in own]
-    for row in (row for chembl, _ in parts for part in chembl for row in many(part.get("drug_mechanisms"))):
-        given = {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
-        mechanism: Any = {key: value for key, value in given.items() if value}
-        if "target_name" in mechanism and mechanism not in mechanisms:
-            mechanisms.append(mechanism)
-    symbols = [
-        text(row.get("symbol"))
-        for _, gtopdb in parts
-        for part in gtopdb
-        for row in many(part.get("interaction_targets"))
+
+    def rows(*path: str) -> Sequence[Hit]:
+        """Return the objects at a path in any of the hits."""
+        found: Sequence[Hit] = own
+        for name in path:
+            found = [each for part in found for each in many(part.get(name))]
+        return found
+
+    def texts(name: str, *path: str) -> list[str]:
+        """Return the texts of a field of the objects at a path, each once."""
+        return list(dict.fromkeys(said for row in rows(*path) if (said := text(row.get(name)))))
+
+    days = texts("date", "drugcentral", "approval")
+    acted = [
+        {"target_name": text(row.get("target_name")), "action_type": text(row.get("action_type"))}
+        for row in rows("chembl", "drug_mechanisms")
     ]
-    mechanisms += [Mechanism(gene_symbols=[gene]) for gene in dict.fromkeys(symbols) if gene]
-    uses, against = (
-        dict.fromkeys(
-            name
-            for hit in own
-            for row in many(at(hit, "drugcentral", "drug_use", kind))
-            if (name := text(row.get("concept_name")))
-        )
-        for kind in ("indication", "contraindication")
-    )
-    indications = [Development(name=use) for use in uses]
-    name = canonical_drug(drug) or drug.lower()
+    mechanisms: list[Mechanism] = without_repeats(reported(each) for each in acted if each["target_name"])
+    mechanisms += [Mechanism(gene_symbols=[gene]) for gene in texts("symbol", "gtopdb", "interaction_targets")]
+    chembl_ids = (checked_identifier("chembl_id", each) for each in texts("molecule_chembl_id", "chembl"))
     record = Drug(
-        drug=name,
-        chembl_id=next(filter(None, (checked_identifier("chembl_id", each) for each in chembl_ids)), None),
-        molecule_type=next(filter(None, (text(at(hit, "chembl", "molecule_type")) for hit in own)), None),
-        first_approval=min(years, default=None),
+        drug=canonical_drug(drug) or drug.lower(),
+        chembl_id=next(filter(None, chembl_ids), None),
+        molecule_type=next(iter(texts("molecule_type", "chembl")), None),
+        first_approval=min((int(day[:4]) for day in days if day[:4].isdecimal() and day[4:5] == "-"), default=None),
         mechanisms=mechanisms,
-        indications=indications,
-        contraindications=list(against),
+        indications=[Development(name=use) for use in texts("concept_name", "drugcentral", "drug_use", "indication")],
+        contraindications=texts("concept_name", "drugcentral", "drug_use", "contraindication"),
     )
-    title = f"{name.capitalize()} (MyChem.info)"
-    shown = name.capitalize()
-    said = [f"{shown}: first approved {record.first_approval}."] if record.first_approval else []
-    for each in mechanisms:
-        target = each.get("target_name") or ", ".join(each.get("gene_symbols", ()))
-        said.append(f"{shown}: {each.get('action_type', 'action not named').lower()} (target {target}).")
-    if indications:
-        said.append(f"{shown} is used for: {', '.join(each['name'] for each in indications)}.")
-    if against:
-        said.append(f"{shown} is contraindicated, by DrugCentral, in: {', '.join(against)}.")
-    said = said or [f"{shown}: neither mechanism nor use is listed."]
-    return Evidence.entry("mychem", title, said, record, f"https://mychem.info/v1/chem/{number}")
+    url = f"https://mychem.info/v1/chem/{number}"
+    return drug_entry("mychem", record, url, called="MyChem.info", uses="is used for")
 
 
 def many(value: Any) -> list[dict[str, Any]]:

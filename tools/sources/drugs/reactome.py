@@ -20,8 +20,9 @@ from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...questions import Question
 from ...records import Process, Protein
-from ...search import LookUps, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import in_whole_sentences
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
@@ -53,13 +54,14 @@ class Reactome(LookUps):
     """Human pathways, by drug target or by words."""
 
     card = CARD
-    MOST_NAMES = None
+    path = "data/query/ids"
 
-    async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
+    async def without_drugs(self, asked: Question) -> SourceReply:
         """Return the pathways whose names contain the words of a query; raises as `find`."""
         params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
-        read, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
-        return *read_each(read, parse_pathway), url
+        hits, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
+        records, unread = read_each(hits, parse_pathway)
+        return self.reply(asked.words, records, words=asked.words, problems=unread, url=url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Return the pathways in which drugs act, those of most drugs first, each once per run.
@@ -68,14 +70,8 @@ class Reactome(LookUps):
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await self._pathways_of(names)
-        found = await self.transport.shelf.take(self.name, wanted[:MAX_IDS], self._fetch_pathways)
-        told = [record for record, _ in found.values() if record is not None]
-        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
-        missing = [number for number in wanted[:MAX_IDS] if found.get(number, (None, []))[0] is None]
-        notes += [f"{', '.join(missing[:5])} could not be had"] if missing else []
-        notes += [f"{len(wanted) - MAX_IDS} further pathways were not asked for"] if len(wanted) > MAX_IDS else []
-        url = f"{self.transport.endpoints[self.name].base_url}/data/query/ids"
-        return self.reply(", ".join(names), told, problems=problems, notes=notes, url=url)
+        found = await self.shelved(wanted, self.fetch, most=MAX_IDS, notes=notes)
+        return found.model_copy(update={"query": ", ".join(names)})
 
     async def _pathways_of(self, drugs: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return ids of the pathways of the drugs' targets, those of most drugs first."""
@@ -102,11 +98,15 @@ class Reactome(LookUps):
         counts = Counter(number for numbers in by_drug.values() for number in numbers)
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
-    async def _fetch_pathways(self, numbers: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
+    async def fetch(self, numbers: Sequence[str]) -> dict[str, Item]:
+        """Look up pathways by stable id."""
         objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
         records, unread = read_each(objects, parse_pathway)
         by_id = {record.metadata.get("process_id"): record for record in records}
-        return {number: (by_id.get(number), unread) for number in numbers}
+        return {
+            number: Item(found := by_id.get(number), unread, "" if found else f"{number} could not be had")
+            for number in numbers
+        }
 
 
 def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:

@@ -16,11 +16,12 @@ from typing import Any
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import Evidence
 from ...http.reply import Reply, dicts, entries, read_each, text
-from ...questions.question import read_query
+from ...questions import Question
 from ...records import Protein
 from ...records.parts import Partner
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import is_code, redacted
 from .uniprot import MAX_TARGETS, mechanisms_of
 
@@ -51,19 +52,15 @@ LEAST_SCORE = 700  # of 1000: high confidence
 _PARTS = {"escore": "experiments", "dscore": "databases", "tscore": "texts"}
 
 
-class STRING(Source):
-    """Partners of human proteins."""
+class STRING(LookUps):
+    """Partners of human proteins, by the drugs that act on them or by gene symbols in capitals."""
 
     card = CARD
+    path = "json/interaction_partners"
 
-    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Return the interaction partners of the targets of a query's drugs, else of the genes it names in capitals."""
-        page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        genes = [word for word in asked.words.split() if _is_symbol(word)]
-        found = await (self.look_up(*asked.drugs) if asked.drugs else self._look_up_partners(genes))
-        shown = found.records[(page - 1) * max_results : page * max_results]
-        return found.model_copy(update={"query": query, "records": shown})
+    async def without_drugs(self, asked: Question) -> SourceReply:
+        """Return the partners of the genes that a query names; raises as `find`."""
+        return await self._look_up_partners([word for word in asked.words.split() if _is_symbol(word)])
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Return the interaction partners of drugs' human targets, all at once and each once per run.
@@ -74,15 +71,14 @@ class STRING(Source):
         told, notes = await mechanisms_of(names, self.transport)
         human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]
         genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _is_symbol(gene))
-        found = await self._look_up_partners(list(genes))
-        return found.model_copy(update={"query": ", ".join(names), "warnings": [*notes, *found.warnings]})
+        found = await self._look_up_partners(list(genes), notes)
+        return found.model_copy(update={"query": ", ".join(names)})
 
-    async def _look_up_partners(self, genes: Sequence[str]) -> SourceReply:
-        found = await self.shelved("json/interaction_partners", genes[:MAX_GENES], self._fetch_partners)
-        left = [f"partners of {len(genes) - MAX_GENES} further proteins were not asked for"] * (len(genes) > MAX_GENES)
-        return found.model_copy(update={"warnings": [*found.warnings, *left]})
+    async def _look_up_partners(self, genes: Sequence[str], notes: Sequence[str] = ()) -> SourceReply:
+        return await self.shelved(genes, self.fetch, most=MAX_GENES, notes=notes)
 
-    async def _fetch_partners(self, genes: Sequence[str]) -> dict[str, Evidence | str]:
+    async def fetch(self, genes: Sequence[str]) -> dict[str, Item]:
+        """Look up partners by gene symbol."""
         params = {
             "identifiers": "\r".join(genes),
             "species": HUMAN,
@@ -90,16 +86,15 @@ class STRING(Source):
             "required_score": LEAST_SCORE,
             "caller_identity": "willowbark",
         }
-        path = "json/interaction_partners"
-        rows = await self.transport.get(self.name, path, params=params, also=(400, 404), read=parse_rows)
+        rows = await self.transport.get(self.name, self.path, params=params, also=(400, 404), read=parse_rows)
         pairs, unread = read_each(rows, parse_pair)
         by_gene: dict[str, tuple[str, list[Partner]]] = {}
         for gene, number, partner in pairs:
             by_gene.setdefault(gene, (number, []))[1].append(partner)
-        known = {gene: protein(gene, *said) for gene, said in by_gene.items()}
-        lacking = ", ".join(gene for gene in genes if gene not in known)
         why = f" ({'; '.join(unread[:5])})" if unread else ""
-        return {gene: known.get(gene, f"no partner is listed of {lacking}{why}") for gene in genes}
+        lacking = f"no partner is listed of {', '.join(gene for gene in genes if gene not in by_gene)}{why}"
+        known = {gene: Item(protein(gene, *said)) for gene, said in by_gene.items()}
+        return {gene: known.get(gene, Item(None, note=lacking)) for gene in genes}
 
 
 def parse_rows(reply: Reply) -> Sequence[Mapping[str, Any]]:

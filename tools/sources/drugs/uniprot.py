@@ -27,8 +27,9 @@ from ...questions import Question
 from ...questions.query import bare_name
 from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
-from ...search import LookUps, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import is_code
 from .chembl import ChEMBL
 from .opentargets import OpenTargets
@@ -68,15 +69,16 @@ class UniProt(LookUps):
     """Reviewed human proteins: targets of drugs, or proteins involved in a condition."""
 
     card = CARD
-    MOST_NAMES = None
+    path = "uniprotkb/search"
 
-    async def without_drugs(self, asked: Question) -> tuple[list[Evidence], list[str], str]:
+    async def without_drugs(self, asked: Question) -> SourceReply:
         """Return the proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
-        return *read_each(entries, parse_protein), url
+        records, unread = read_each(entries, parse_protein)
+        return self.reply(asked.words, records, words=asked.words, problems=unread, url=url)
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Return the human target proteins of drugs, all at once and each once per run.
@@ -85,15 +87,11 @@ class UniProt(LookUps):
             SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
         """
         wanted, notes = await targets_of(names, self.transport)
-        found = await self.transport.shelf.take(self.name, wanted, self._fetch_proteins)
-        told = {name: record for name, (record, _) in found.items() if record is not None}
-        problems = list(dict.fromkeys(line for _, lines in found.values() for line in lines))
-        notes = [*notes, *(f"{name} is no reviewed human protein" for name in wanted if name not in told)]
-        url = f"{self.transport.endpoints[self.name].base_url}/uniprotkb/search"
-        return self.reply(", ".join(names), told.values(), problems=problems, notes=notes, url=url)
+        found = await self.shelved(wanted, self.fetch, notes=notes)
+        return found.model_copy(update={"query": ", ".join(names)})
 
-    async def _fetch_proteins(self, names: Sequence[str]) -> dict[str, tuple[Evidence | None, list[str]]]:
-        """Fetch proteins by accession or gene symbol, with notes on unreadable entries."""
+    async def fetch(self, names: Sequence[str]) -> dict[str, Item]:
+        """Fetch proteins by accession or gene symbol."""
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
         pages = await asyncio.gather(*(self._ask(_any_of(batch)) for batch in batches))
         records, unread = read_each([entry for entries, _ in pages for entry in entries], parse_protein)
@@ -102,7 +100,10 @@ class UniProt(LookUps):
             said = record.record
             if isinstance(said, Protein):
                 by_name |= {each: record for each in (said.uniprot_id, said.gene_symbol) if each}
-        return {name: (by_name.get(name), unread) for name in names}
+        return {
+            name: Item(found := by_name.get(name), unread, "" if found else f"{name} is no reviewed human protein")
+            for name in names
+        }
 
     async def _ask(self, query: str) -> tuple[Sequence[Mapping[str, Any]], str]:
         params = {"query": query, "fields": _FIELDS, "size": _PAGE, "format": "json"}

@@ -17,13 +17,14 @@ from string import ascii_uppercase
 from typing import Any
 
 from ...evidence import Evidence
-from ...http.reply import dicts, read_each
+from ...http.reply import dicts, read_each, reported
 from ...lexicon import canonical_drug, common_drug_names, same_drug
-from ...questions.question import read_query
+from ...questions import Question
 from ...records import Approval
 from ...records.parts import Application
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from .openfda import MAX_NAMES, any_of, day, parse_page
 
 CARD = SourceCard(
@@ -53,35 +54,18 @@ CARD = SourceCard(
 _LIMIT = 500  # applications per reply: reference products of twenty drugs
 
 
-class DrugsFDA(Source):
+class DrugsFDA(LookUps):
     """Drug approvals by the Food and Drug Administration."""
 
     card = CARD
+    path = "drug/drugsfda.json"
 
-    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Return the approval of each drug named in the query; nothing for a condition, which approvals do not state.
+    async def without_drugs(self, asked: Question) -> SourceReply | None:
+        """Return nothing for a condition, which approvals do not state; an unknown name is assumed to be a drug's."""
+        return self.reply(asked.words, []) if asked.conditions else None
 
-        An unknown name is assumed to be a drug's.
-
-        Raises:
-            SourceRefused: filters were given, or the query contains no words.
-            SearchError: no reply, or an unreadable one.
-        """
-        SearchFilters.of(self.name, filters)
-        asked = read_query(self.name, query)
-        if asked.conditions and not asked.drugs:
-            return self.reply(query, [])
-        return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
-
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the approvals of drugs, all at once and each once per run.
-
-        Raises:
-            SearchError: no reply, or an unreadable one.
-        """
-        return await self.shelved("drug/drugsfda.json", names, self._approvals)
-
-    async def _approvals(self, drugs: Sequence[str]) -> dict[str, Evidence | str]:
+    async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
+        """Look up the approvals of drugs, all at once."""
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         read = partial(parse_page, ("application_number", "products"))
@@ -89,17 +73,15 @@ class DrugsFDA(Source):
         total = 1
         while len(given) < total:
             params = {"search": search, "limit": _LIMIT, "skip": len(given) or None}
-            total, page, _ = await self.transport.get(
-                self.name, "drug/drugsfda.json", params=params, also=(404,), read=read
-            )
+            total, page, _ = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
             given += page
             if not page:
                 break
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 
-def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence | str:
-    """Convert the approvals of a drug on its own, without combinations; a line that says so if there are none."""
+def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
+    """Convert the approvals of a drug on its own, without combinations."""
     held = []
     for result in results:
         parts = [dicts(product, "active_ingredients") for product in dicts(result, "products")]
@@ -109,7 +91,8 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
     found = sorted(read, key=lambda each: each.get("approved") or "9999")
     dated = [each for each in found if each.get("approved")]
     if not found:
-        return f"no reference product holds {drug!r}" + (f" ({'; '.join(unread)})" if unread else "")
+        why = f" ({'; '.join(unread)})" if unread else ""
+        return Item(None, note=f"no reference product holds {drug!r}{why}")
     name = canonical_drug(drug) or drug.lower()
     first = dated[0] if dated else found[0]
     when = f"approved {first['approved']}" if dated else "approved on a day that is not given"
@@ -132,7 +115,7 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Evidence 
         is_sold=bool(sold),
         routes=sorted({str(product["route"]) for product in products if product.get("route")}),
     )
-    return Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown")
+    return Item(Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown"))
 
 
 def _is_on_sale(product: Mapping[str, Any], drug: str) -> bool:
@@ -157,13 +140,13 @@ def _application(result: Mapping[str, Any]) -> Application | None:
     products = dicts(result, "products")
     states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
     sold = [state for state in states if state != "Discontinued"]
-    entry = {
-        "number": number,
-        "sponsor": result.get("sponsor_name"),
-        "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
-        "approved": approved[0] if approved else None,
-        "status": next(iter([*sold, *states]), None),
-    }
-    told: Any = {name: value for name, value in entry.items() if value}
-    application: Application = told
+    application: Application = reported(
+        {
+            "number": number,
+            "sponsor": result.get("sponsor_name"),
+            "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
+            "approved": approved[0] if approved else None,
+            "status": next(iter([*sold, *states]), None),
+        }
+    )
     return application

@@ -21,8 +21,8 @@ from ...http.reply import Reply, entries, reported
 from ...lexicon import canonical_drug, same_drug
 from ...records import Approval
 from ...records.parts import Application
-from ...search import LookUps, SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import iso_date
 
 CARD = SourceCard(
@@ -45,7 +45,6 @@ CARD = SourceCard(
     specialist="mechanism",
 )
 _PAGES = "https://www.ema.europa.eu/en/medicines"
-_FILE = "medicines-output-medicines_json-report_en.json"
 _NAMES = "international_non_proprietary_name_common_name"
 Medicine = Mapping[str, Any]
 
@@ -54,19 +53,16 @@ class EMA(LookUps):
     """Central authorisations of drugs in the European Union."""
 
     card = CARD
-    MOST_NAMES = None
+    path = "medicines-output-medicines_json-report_en.json"
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the authorisations of drugs, all from one file; raises as `find`."""
+    async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
+        """Look up the authorisations of drugs, all from one file."""
 
-        async def fetch(files: Sequence[str]) -> dict[str, Sequence[Medicine]]:
+        async def read(files: Sequence[str]) -> dict[str, Sequence[Medicine]]:
             return {file: await self.transport.get(self.name, file, read=parse_medicines) for file in files}
 
-        async def tell(drugs: Sequence[str]) -> dict[str, Evidence | str]:
-            held = await self.transport.shelf.take(self.name, [_FILE], fetch)
-            return {drug: parse_authorisation(drug, held[_FILE]) for drug in drugs}
-
-        return await self.shelved(_FILE, names, tell)
+        held = await self.transport.shelf.take(self.name, [self.path], read)
+        return {drug: parse_authorisation(drug, held[self.path]) for drug in drugs}
 
 
 def parse_medicines(reply: Reply) -> Sequence[Medicine]:
@@ -74,8 +70,8 @@ def parse_medicines(reply: Reply) -> Sequence[Medicine]:
     return entries(reply.source, reply.json(), "data", what="a list of medicines", keys=("name_of_medicine", _NAMES))
 
 
-def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | str:
-    """Convert the entries on a drug on its own, without combinations; a line that says so if there are none."""
+def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Item:
+    """Convert the entries on a drug on its own, without combinations."""
     listed = []
     for each in medicines:
         parts = [part for part in re.split(r"[/,;]", str(each.get(_NAMES) or "")) if part.strip()]
@@ -98,7 +94,8 @@ def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | 
             )
             listed.append((application, str(each.get("medicine_url") or _PAGES)))
     if not listed:
-        return f"no medicine that is authorised centrally holds {drug!r} alone; member states may authorise it"
+        note = f"no medicine that is authorised centrally holds {drug!r} alone; member states may authorise it"
+        return Item(None, note=note)
     listed.sort(key=lambda each: (each[0].get("status") != "Authorised", each[0].get("approved", "9999")))
     applications, name = [each for each, _ in listed], canonical_drug(drug) or drug.lower()
     days = sorted(each["approved"] for each in applications if "approved" in each)
@@ -118,4 +115,4 @@ def parse_authorisation(drug: str, medicines: Sequence[Medicine]) -> Evidence | 
         is_sold=any(each.get("status") == "Authorised" for each in applications),
     )
     title = f"{name.capitalize()}: central authorisations in the European Union"
-    return Evidence.entry("ema", title, said, record, listed[0][1], days[0] if days else "Unknown")
+    return Item(Evidence.entry("ema", title, said, record, listed[0][1], days[0] if days else "Unknown"))

@@ -26,8 +26,9 @@ from ...questions.question import read_query
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
-from ...search import Filters, SearchFilters, Source, SourceReply
+from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
+from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences
 
 CARD = SourceCard(
@@ -74,10 +75,11 @@ NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
 Label = Mapping[str, Any]
 
 
-class OpenFDA(Source):
+class OpenFDA(LookUps):
     """Drug labels: approved uses and warnings."""
 
     card = CARD
+    path = "drug/label.json"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Return one label of each drug named in the query, else labels of drugs for the condition it names.
@@ -94,35 +96,26 @@ class OpenFDA(Source):
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         if asked.drugs or not asked.conditions:
-            return await self.by_names(query, (asked.drugs or (asked.words,))[:max_results], max_results)
+            reply = await self.look_up(*(asked.drugs or (asked.words,))[:max_results])
+            return reply.model_copy(update={"query": query})
         condition, skip = asked.conditions[0], (page - 1) * max_results
         either = any_of(dict.fromkeys((condition, *condition_synonyms(condition))))
         total, found, url = await self._ask(f"indications_and_usage:{either}", max_results, skip or None)
         records, unread = read_each(found, parse_label)
         return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the label of each drug, each once per run; a name missing from the lexicon is used unchanged.
+    async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
+        """Look up the label of each drug; a name missing from the lexicon is used unchanged.
 
         Drugs are queried one at a time: among the newest labels of many drugs, some drugs would have none.
-
-        Raises:
-            SearchError: no reply, or an unreadable one.
         """
-        found = await self.transport.shelf.take(self.name, names, self._labels)
-        records, unread = read_each([label for label, _ in found.values() if label is not None], parse_label)
-        missing = [line for _, line in found.values() if line]
-        url = f"{self.transport.endpoints[self.name].base_url}/drug/label.json"
-        return self.reply(", ".join(names), records, problems=unread, notes=missing, url=url)
-
-    async def _labels(self, drugs: Sequence[str]) -> dict[str, tuple[Label | None, str]]:
-        """Fetch the label of each drug, with a note if no label is for it alone."""
         pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
-        chosen = {drug: chosen_label(page[1], drug) for drug, page in zip(drugs, pages, strict=True)}
-        found = dict[str, tuple[Label | None, str]]()
-        for drug, label in chosen.items():
-            is_alone = label is not None and _is_of(label, drug)
-            found[drug] = label, "" if is_alone else f"no label is of {drug!r}{' alone' if label else ''}"
+        found = dict[str, Item]()
+        for drug, (_, labels, _) in zip(drugs, pages, strict=True):
+            label = chosen_label(labels, drug)
+            records, unread = read_each([label] if label else [], parse_label)
+            note = "" if label and _is_of(label, drug) else f"no label is of {drug!r}{' alone' if label else ''}"
+            found[drug] = Item(next(iter(records), None), unread, note)
         return found
 
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
@@ -130,7 +123,7 @@ class OpenFDA(Source):
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(
             self.name,
-            "drug/label.json",
+            self.path,
             params=params,
             also=(404,),
             read=partial(parse_page, ("set_id", "id", "openfda")),

@@ -9,6 +9,7 @@ from ...errors import SourceUnavailable, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import dicts
 from ...http.transport import Transport
+from ...search import local_library
 from ..card import SourceCard
 
 CARD = SourceCard(
@@ -72,7 +73,7 @@ async def published_version(doi: str, transport: Transport) -> str | None:
     if checked is None or not is_theirs(checked):
         return None
     number = _without_version(checked)
-    if (library := transport.endpoints.library) is not None:
+    if (library := local_library(transport)) is not None:
         if (held := library.work("biorxiv", number)) is None:
             raise SourceUnavailable("biorxiv", "not checked offline")
         return parse_publication(held)

@@ -14,6 +14,7 @@ from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import Reply, at, dicts
 from ...http.transport import Transport
+from ...search import local_library
 from ..card import SourceCard
 from ..publications import iso_date, leads_elsewhere
 
@@ -101,7 +102,7 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
     Raises:
         SearchError: no reply, or an unreadable one.
     """
-    if (library := transport.endpoints.library) is not None:
+    if (library := local_library(transport)) is not None:
         works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))
         return {work.doi: work for work in works if work}
     wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))

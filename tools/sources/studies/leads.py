@@ -13,10 +13,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ...errors import SearchError
-from ...evidence import Evidence, checked_identifier
+from ...evidence import checked_identifier
 from ...questions.query import without_tags
 from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
+from ..lookups import Item
 from ..publications import plain_words, trial_numbers
 from .clinicaltrials import ClinicalTrials
 from .europepmc import by_numbers
@@ -63,16 +64,16 @@ class WebSearch(Source):
             await reached()
             numbers = [number for each in named for number in each]
             found = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
-        problems = dict.fromkeys(line for _, lines in found.values() for line in lines)
-        records = [record for record, _ in found.values() if record is not None]
+        problems = dict.fromkeys(line for each in found.values() for line in each.problems)
+        records = [each.record for each in found.values() if each.record is not None]
         silent = sum(not each for each in named)
         notes = [f"{silent} of {len(pages)} pages name no publication or trial and were excluded"] if silent else []
-        lost = sum(record is None for record, _ in found.values())
+        lost = len(found) - len(records)
         notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
         words = plain_words(query)
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
 
-    async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, tuple[Evidence | None, list[str]]]:
+    async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
         of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
         papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
@@ -87,7 +88,7 @@ class WebSearch(Source):
         given = (each.records if isinstance(each, SourceReply) else each for each in replies)
         records = [record for found in given if isinstance(found, list) for record in found]
         by_name = {name: record for record in reversed(records) for name in record.identifiers}
-        return {name: (by_name.get(name), problems) for name in names}
+        return {name: Item(by_name.get(name), problems) for name in names}
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:

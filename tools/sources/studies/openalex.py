@@ -11,6 +11,7 @@ from ...errors import UnreadableReply
 from ...evidence import checked_identifier
 from ...http.reply import Reply
 from ...http.transport import Transport
+from ...search import local_library
 from ..card import SourceCard
 from ..publications import leads_elsewhere
 
@@ -47,7 +48,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
     checked = checked_identifier("doi", doi)
     if checked is None or leads_elsewhere(checked):
         return None
-    if (library := transport.endpoints.library) is not None:
+    if (library := local_library(transport)) is not None:
         held = library.work("openalex", checked)
         return parse_work(held) if held else None
     params = {"select": "id,doi,is_retracted,cited_by_count"}

@@ -1,0 +1,137 @@
+"""What the records of drug databases share: phases, conditions of development, warnings, and the sentences on them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from ...evidence import Evidence, SourceName
+from ...http.reply import reported, text
+from ...records import Drug
+from ...records.parts import Development, DrugWarning, Mechanism, Signal
+
+T = TypeVar("T")
+_SHOWN = 15  # conditions or drugs in a text
+_SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}
+"""Open Targets' clinical stages in words, where they are no phase."""
+
+
+def drug_entry(source: SourceName, record: Drug, url: str, *, called: str, uses: str = "was developed for") -> Evidence:
+    """Convert a drug's record to evidence, whose text says what the record does.
+
+    Args:
+        source: the database.
+        record: the drug.
+        url: the database's page on it.
+        called: identifier or database, added to the title; left out if the drug has no other name.
+        uses: introduces the conditions.
+    """
+    name = (record.drug or called).capitalize()
+    phase = f", highest phase {record.max_phase}" if record.max_phase is not None else ""
+    phase += " (marketed)" if record.max_phase == 4 else ""
+    phase += f", first approved {record.first_approval}" if record.first_approval else ""
+    said = [f"{name}: {(record.molecule_type or 'drug').lower()}{phase}."] if record.molecule_type or phase else []
+    said += [f"{name}: {_describe_mechanism(each)}." for each in record.mechanisms]
+    if record.pathways:
+        said.append(f"Pathways of its targets (Reactome): {', '.join(each['name'] for each in record.pathways)}.")
+    said += [f"{name}: {warned(each)}." for each in record.warnings]
+    said += [f"{name} {uses}: {list_stages(record.indications)}."] if record.indications else []
+    if record.contraindications:
+        said.append(f"{name} is contraindicated, by DrugCentral, in: {', '.join(record.contraindications)}.")
+    if record.signals:
+        listed = ", ".join(signalled(each) for each in record.signals)
+        said.append(f"Reported after {name.lower()} more often than after other drugs, which shows no cause: {listed}.")
+    title = name if name.lower() == called.lower() else f"{name} ({called})"
+    return Evidence.entry(source, title, said or [f"{name}: neither mechanism nor use is listed."], record, url)
+
+
+def _describe_mechanism(mechanism: Mechanism) -> str:
+    action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
+    target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
+    return f"{action} (target {target})" if target else action
+
+
+def list_stages(entries: list[Development]) -> str:
+    """Name conditions or drugs with the highest stage of each; at most fifteen.
+
+    >>> list_stages([{"name": "gout", "stage": "APPROVAL"}, {"name": "migraine", "max_phase": 2}, {"name": "rash"}])
+    'gout (approved), migraine (phase 2), rash'
+    """
+    told = []
+    for each in entries[:_SHOWN]:
+        reached = f"phase {each['max_phase']}" if "max_phase" in each else ""
+        if "stage" in each:
+            reached = _SPOKEN.get(each["stage"], each["stage"].replace("_", " ").lower())
+        told.append(f"{each['name']} ({reached})" if reached else each["name"])
+    return ", ".join(told) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")
+
+
+def parse_phase(value: Any) -> float | None:
+    """Parse a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and -1, which both mean "not known".
+
+    >>> parse_phase("4.0"), parse_phase("0.5"), parse_phase("-1.0"), parse_phase(None)
+    (4, 0.5, None, None)
+    """
+    try:
+        phase = float(value)
+    except (TypeError, ValueError):
+        return None
+    if not 0 <= phase <= 4:
+        return None
+    return int(phase) if phase.is_integer() else phase
+
+
+def keep_furthest(found: Iterable[Mapping[str, Any]], about: frozenset[str] = frozenset()) -> list[Development]:
+    """Return each name once, with its highest phase; those in `about` first, then by phase, then by name."""
+    best: dict[str, Any] = {}
+    for each in map(reported, found):
+        name = each.get("name")
+        if name and (name not in best or each.get("max_phase", -1) > best[name].get("max_phase", -1)):
+            best[name] = each
+    return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", -1), each["name"]))
+
+
+def without_repeats(found: Iterable[T]) -> list[T]:
+    """Return non-empty dictionaries in order, each once."""
+    kept: list[T] = []
+    for each in found:
+        if each and each not in kept:
+            kept.append(each)
+    return kept
+
+
+def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:
+    """Parse withdrawals and boxed warnings in ChEMBL's form, without duplicates and unreported values.
+
+    >>> parse_warnings([{"warning_type": "Black Box Warning", "warning_class": "hepatotoxicity", "warning_year": 2004}])
+    [{'kind': 'boxed warning', 'about': 'hepatotoxicity', 'year': 2004}]
+    """
+    found = []
+    for row in rows:
+        year = str(row.get("warning_year") or "")
+        said = {
+            "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
+            "about": text(row.get("warning_class")),
+            "country": text(row.get("warning_country")),
+            "year": int(year) if year.isascii() and year.isdecimal() else None,
+            "description": text(row.get("warning_description")),
+        }
+        found += [reported(said)] if said["kind"] else []
+    return without_repeats(found)
+
+
+def warned(warning: DrugWarning) -> str:
+    """Describe a warning in a few words.
+
+    >>> warned({"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004})
+    'withdrawn (cardiotoxicity; United States; 2004)'
+    """
+    parts = [str(part) for name in ("about", "country", "year") if (part := warning.get(name))]
+    return f"{warning['kind']} ({'; '.join(parts)})" if parts else warning["kind"]
+
+
+def signalled(signal: Signal) -> str:
+    """Describe an event in a few words.
+
+    >>> signalled({"term": "bradycardia", "count": 1204, "log_likelihood": 310.5})
+    'bradycardia (1,204 reports, log-likelihood ratio 310.5)'
+    """
+    return f"{signal['term']} ({signal['count']:,} reports, log-likelihood ratio {signal['log_likelihood']:g})"
