@@ -1,14 +1,18 @@
-"""Versions of one work and notices on it, as identifiers on either side say."""
+"""Versions of one work and notices on it, as identifiers on either side say; likeness unites nothing."""
 
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
+from recorded import DOWN, publish, recorded
+from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.identity import settle
+from willowbark.tools.works.identity import published_articles, resolve, settle
 
 
 def article(number: int, **more: Any) -> Evidence:
@@ -95,6 +99,47 @@ def test_a_notice_with_a_flag_of_its_own_invention_sets_none() -> None:
     pool = [article(1), article(9, notice_on=[{"flag": "is_preprint", "name": "pmid:1"}, {"flag": 3}])]
 
     assert settle(pool) == pool
+
+
+def test_what_no_identifier_joins_stays_as_it_is() -> None:
+    alike = record("2", "Preprint 1", "Fever fell.")
+    for pool in ([preprint(1), alike], [preprint(1, published_version="3"), alike]):
+        assert settle(pool) == pool
+
+
+async def test_what_biorxiv_says_settles_it_of_no_more_preprints_than_the_limit() -> None:
+    pool = [preprint(1, doi=PREPRINT_DOI), preprint(3, doi=f"{PREPRINT_DOI}1"), article(2, doi=PUBLISHED_DOI)]
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        resolved = await resolve(pool, way, 1)
+
+    assert resolved[0].metadata["published_version"] == PUBLISHED_DOI
+    assert [record.key for record in settle(resolved)] == [pool[1].key, "pmid:2"]
+    assert {request.url.path.split("/")[-3] for request in seen} == {PREPRINT_DOI.partition("/")[2]}
+
+
+async def test_a_failure_is_kept_as_such_and_the_pool_stays_whole() -> None:
+    pool = [preprint(1, doi=PREPRINT_DOI), article(2, doi=PUBLISHED_DOI)]
+    async with recorded({"biorxiv/*": DOWN}) as way:
+        resolved = await resolve(pool, way)
+
+    assert "no answer" in resolved[0].metadata["published_version_unknown"]
+    assert settle(resolved) == resolved
+
+
+async def test_the_article_that_a_preprint_became_is_fetched_where_the_pool_lacks_it(tmp_path: Path) -> None:
+    replies = publish(tmp_path, {"pmid": "99999977", "doi": PUBLISHED_DOI, "title": "Placebinol, published"})
+    waiting = preprint(1, doi=PREPRINT_DOI, published_version=PUBLISHED_DOI).model_copy(update={"relevance": 0.5})
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen, replies=replies) as way:
+        [found] = await published_articles([waiting], [waiting], way)
+        assert await published_articles([waiting], [waiting, found], way) == []
+    async with recorded({"europepmc/*": DOWN}) as way:
+        assert await published_articles([waiting], [waiting], way) == []
+
+    assert len(seen) == 1
+    assert (found.metadata["pmid"], found.relevance) == ("99999977", 0.5)
+    assert [record.key for record in settle([waiting, found])] == ["pmid:99999977"]
 
 
 NUMBERS = st.integers(1, 5)

@@ -28,7 +28,7 @@ from ..reading.reading import Reading, indication_from
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
-from ..works.linking import named_trials, trial_number
+from ..works.linking import named_trials
 from ..works.sections import places
 from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
@@ -350,7 +350,7 @@ def trials_of(record: Evidence, design: StudyDesign, participants: int | None = 
     participants: of 13 pairs of labelled trials that share these, with at least `_TELLING_SIZE` participants, 12
     were one trial and one pair was on two conditions.
     """
-    if own := trial_number(record):
+    if own := record.record.nct_id:
         return (own,)
     if design not in _OF_ONE_STUDY:
         return ()

@@ -132,6 +132,19 @@ def reported(entry: Mapping[str, Any]) -> Any:
     return {name: value for name, value in entry.items() if value not in (None, "", [])}
 
 
+def without_repeats(found: Iterable[T]) -> list[T]:
+    """Return non-empty entries in order, each once.
+
+    >>> without_repeats([{"a": 1}, {}, {"a": 1}])
+    [{'a': 1}]
+    """
+    kept: list[T] = []
+    for each in found:
+        if each and each not in kept:
+            kept.append(each)
+    return kept
+
+
 def text(value: Any) -> str | None:
     """Return a string or number as one line of text; None for anything else, and for blank text."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):

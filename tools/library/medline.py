@@ -66,7 +66,9 @@ def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
             held = stream.read(_HEAD)
             if b"<PubmedArticleSet" not in held:
                 raise BadFile("holds no set of PubMed articles")
-            while chunk := stream.read(_CHUNK):
+            chunk = held
+            while chunk:
+                chunk = stream.read(_CHUNK)
                 held += chunk
                 at = 0
                 while (end := held.find(_END, at)) >= 0:
@@ -80,9 +82,6 @@ def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
         raise BadFile("is cut or damaged") from None
     except OSError as error:
         raise BadFile(f"cannot be read ({error.strerror})") from None
-    while (end := held.find(_END)) >= 0:  # a file smaller than one chunk
-        yield _read_article(held[max(0, held.find(_BEGIN, 0, end)) : end + len(_END)])
-        held = held[end + len(_END) :]
     if b"</PubmedArticleSet>" not in held:
         raise BadFile("ends before its last article")
     for group in _DELETED.findall(held):

@@ -8,7 +8,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,25 +81,9 @@ class PublicationRow(LibraryRow, frozen=True):
 
     def indexed(self) -> dict[str, list[Any]]:
         """Index it for PubMed and Europe PMC, a preprint for Europe PMC only."""
-        types = [*self.publication_types, *(BROADER[each] for each in self.publication_types if each in BROADER)]
-        numbers = {"pmid": self.pmid, "doi": self.doi and self.doi.lower(), "pmcid": self.pmcid, "ppr": self.ppr_id}
         sources = ["pubmed", "europepmc"] if self.pmid else ["europepmc"] if self.ppr_id else []
-        return {
-            "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
-            "tag": [
-                *(f"source:{each}" for each in sources),
-                *(f"publication_types:{each.lower()}" for each in types),
-                f"preprints:{'none' if self.pmid else 'only'}",
-            ],
-            "day": _first_day(self.date),
-            "title": [self.title],
-            "abstract": [self.abstract],
-            "heading": self.mesh_terms,
-            "author": self.authors,
-            "journal": [self.journal, self.journal_abbreviation],
-            "type": types,
-            "number": [self.pmid or self.ppr_id, *self.nct_ids],
-        }
+        tags = [*(f"source:{each}" for each in sources), f"preprints:{'none' if self.pmid else 'only'}"]
+        return _index_paper(vars(self), vars(self), tags, [self.abstract])
 
     def read_full_text(self) -> FullText | None:
         """Read its full text; None if there is none.
@@ -161,22 +145,8 @@ class ArticleRow(LibraryRow, frozen=True):
 
     def indexed(self) -> dict[str, list[Any]]:
         """Index it like PubMed: keywords with title and abstract, substances by `[nm]`."""
-        said, cited = self.facts["metadata"], self.facts["citation"]
-        types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
-        numbers = {"pmid": said["pmid"], "doi": said["doi"], "pmcid": said["pmcid"]}
-        return {
-            "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
-            "tag": ["source:pubmed", *(f"publication_types:{each.lower()}" for each in types)],
-            "day": _first_day(None if cited["date"] == UNKNOWN_DATE else cited["date"]),
-            "title": [cited["title"]],
-            "abstract": [self.facts["content"].partition("\n\n")[2], *said["keywords"]],
-            "heading": said["mesh_terms"],
-            "substance": said["chemicals"],
-            "author": cited["authors"],
-            "journal": [said["journal"], said["journal_abbreviation"]],
-            "type": types,
-            "number": [said["pmid"], *said["nct_ids"]],
-        }
+        said, abstract = self.facts["metadata"], self.facts["content"].partition("\n\n")[2]
+        return _index_paper(said, self.facts["citation"], ["source:pubmed"], [abstract, *said["keywords"]])
 
     def evidence(self, _source: str = "pubmed") -> Evidence:
         """Return the record as PubMed would."""
@@ -263,6 +233,28 @@ class CitationRow(LibraryRow, frozen=True):
     def indexed(self) -> dict[str, list[Any]]:
         """Index it under both publications."""
         return {"name": [f"citing:{self.citing}", f"cited:{self.cited}"]}
+
+
+def _index_paper(
+    said: Mapping[str, Any], cited: Mapping[str, Any], tags: Sequence[str], texts: list[str | None]
+) -> dict[str, list[Any]]:
+    """Return the values to index of a publication, from the fields of its record and its citation."""
+    types = [*said["publication_types"], *(BROADER[each] for each in said["publication_types"] if each in BROADER)]
+    doi, preprint = said["doi"], said.get("ppr_id")
+    numbers = {"pmid": said["pmid"], "doi": doi and doi.lower(), "pmcid": said["pmcid"], "ppr": preprint}
+    return {
+        "name": [f"{kind}:{number}" for kind, number in numbers.items() if number],
+        "tag": [*tags, *(f"publication_types:{each.lower()}" for each in types)],
+        "day": _first_day(None if cited["date"] == UNKNOWN_DATE else cited["date"]),
+        "title": [cited["title"]],
+        "abstract": texts,
+        "heading": said["mesh_terms"],
+        "substance": said.get("chemicals", []),
+        "author": cited["authors"],
+        "journal": [said["journal"], said["journal_abbreviation"]],
+        "type": types,
+        "number": [said["pmid"] or preprint, *said["nct_ids"]],
+    }
 
 
 def record_files(folder: Path) -> list[Path]:

@@ -62,35 +62,26 @@ async def read_full_texts(
         `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed run gives the same
         result.
     """
-    wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
+    wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     for i in wanted:
-        found[i] = _note_unread(records[i], _NO_ANSWER)  # until it arrives
+        found[i] = records[i].noting(full_text_unread="Europe PMC gave no answer in time")  # until it arrives
 
     async def read(i: int) -> None:
-        record = records[i]
         async with turns:
-            with contextlib.suppress(SearchError):
-                try:
-                    text = await full_text(record.record.pmcid or "", transport)
-                except (SourceRefused, UnreadableReply) as error:
-                    found[i] = _note_unread(record, f"Europe PMC {error.reason}")
-                else:
-                    found[i] = (
-                        extended(record, text) if text else _note_unread(record, "Europe PMC has no open full text")
-                    )
+            try:
+                text = await full_text(records[i].record.pmcid or "", transport)
+            except (SourceRefused, UnreadableReply) as error:
+                found[i] = records[i].noting(full_text_unread=f"Europe PMC {error.reason}")
+            except SearchError:
+                return
+            else:
+                found[i] = extended(records[i], text)
 
-    try:
-        async with asyncio.timeout(deadline_s) as clock, asyncio.TaskGroup() as reading:
-            for i in wanted:
-                reading.create_task(read(i))
-    except TimeoutError:
-        if not clock.expired():
-            raise
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(deadline_s):
+            await asyncio.gather(*map(read, wanted))
     return found
-
-
-_NO_ANSWER = "Europe PMC gave no answer in time"
 
 
 def may_be_open(record: Evidence) -> bool:
@@ -101,22 +92,20 @@ def may_be_open(record: Evidence) -> bool:
     return known.pmcid is not None and known.full_text is None
 
 
-def _note_unread(record: Evidence, reason: str) -> Evidence:
-    return record.noting(full_text_unread=reason)
-
-
-def extended(record: Evidence, found: FullText) -> Evidence:
-    """Add the sections of the full text to a record, if the licence is open and there are any."""
+def extended(record: Evidence, found: FullText | None) -> Evidence:
+    """Add the sections of the full text to a record, if there is one, its licence is open and there are any."""
+    if found is None:
+        return record.noting(full_text_unread="Europe PMC has no open full text")
     licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or None
     if licence is None or not licence.startswith(_OPEN):
-        return _note_unread(record, "its licence is not open" if licence else "it states no licence")
+        return record.noting(full_text_unread="its licence is not open" if licence else "it states no licence")
     every = [
         Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.paragraphs))))
         for each in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
-        return _note_unread(record, "its results have no section of their own")
+        return record.noting(full_text_unread="its results have no section of their own")
     read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
         read["addressed_to_machines"] = True

@@ -1,25 +1,22 @@
 """Merging versions of a publication: later versions replace earlier ones, an article its preprint.
 
-The identifiers from PubMed, Europe PMC, bioRxiv and medRxiv decide. Similar titles only set which preprints are looked
-up first. A notice of retraction, concern or correction on another record is noted on that record.
+The identifiers from PubMed, Europe PMC, bioRxiv and medRxiv decide. A notice of retraction, concern or correction on
+another record is noted on that record.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import SearchError
 from ..evidence import Evidence, checked_identifier
+from ..http.reply import without_repeats
 from ..http.transport import Transport
-from ..lexicon.stemming import words
 from ..records.parts import FLAGS, Reference
-from ..registry import kind_of
-from ..sources.card import PAPERS
-from ..sources.publications import PREPRINT_MARK
 from ..sources.studies.biorxiv import is_theirs, published_version
 from ..sources.studies.europepmc import by_numbers
 
-_SHARED_WORDS = 0.7  # of the longer title: titles gain and lose a subtitle before print
 RESOLVE_LIMIT = 6  # preprints per call, one or two requests each, one per second
 DEADLINE_S = 12.0  # for all of them
 _AT_ONCE = 3
@@ -29,48 +26,32 @@ _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
 async def resolve(
     pool: Sequence[Evidence], transport: Transport, limit: int = RESOLVE_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Look up on bioRxiv and medRxiv whether preprints were published, those with a likely article in the pool first.
+    """Look up on bioRxiv and medRxiv whether preprints were published.
 
     Args:
         pool: records in any order, which is preserved.
         transport: sends the requests.
-        limit: most preprints to look up.
+        limit: most preprints to look up, the first ones.
         deadline_s: seconds for all of them.
 
     Returns:
         The pool; published preprints have `published_version`. One whose look-up failed has
         `published_version_unknown`: why.
     """
-
-    def title_words(record: Evidence) -> set[str]:
-        return {*words(record.citation.title.removeprefix(PREPRINT_MARK))}
-
-    def lacks_twin(record: Evidence) -> bool:
-        own = title_words(record)
-        return not any(len(own & other) >= _SHARED_WORDS * max(len(own), len(other), 1) for other in printed)
-
-    printed = [title_words(each) for each in pool if kind_of(each) in PAPERS and not each.is_preprint]
     unsettled = [record for record in pool if record.is_preprint and is_theirs(record.record.doi)]
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
-    asked = sorted(unsettled, key=lacks_twin)[: max(0, limit)]
-    turns = asyncio.Semaphore(_AT_ONCE)
-    found: dict[str, dict[str, Any]] = {}
+    asked, turns = unsettled[: max(0, limit)], asyncio.Semaphore(_AT_ONCE)
+    found: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in asked}
 
     async def one(record: Evidence) -> None:
         async with turns:
-            found[record.key] = {"published_version_unknown": _NO_ANSWER}
-            try:
+            with contextlib.suppress(SearchError):
                 version = await published_version(record.record.doi or "", transport)
-            except SearchError:
-                return
-        found[record.key] = {"published_version": version} if version else {}
+                found[record.key] = {"published_version": version} if version else {}
 
-    try:
-        async with asyncio.timeout(deadline_s) as clock:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(deadline_s):
             await asyncio.gather(*map(one, asked))
-    except TimeoutError:
-        if not clock.expired():
-            raise
     return [record.noting(**found[record.key]) if found.get(record.key) else record for record in pool]
 
 
@@ -149,9 +130,8 @@ def settle(pool: Sequence[Evidence]) -> list[Evidence]:
 
 def names_of(record: Evidence) -> list[str]:
     """Return the names by which other records refer to it: PMID, DOI, PMCID, Europe PMC's preprint number."""
-    preprint = record.paper and record.paper.ppr_id
-    names = [name for name in record.identifiers if not name.startswith("url:")]
-    return [*sorted(names), *([f"ppr:{preprint}"] if preprint else [])]
+    names = sorted(name for name in record.identifiers if not name.startswith("url:"))
+    return [*names, f"ppr:{record.paper.ppr_id}"] if record.paper and record.paper.ppr_id else names
 
 
 def later_names(record: Evidence) -> list[str]:
@@ -164,6 +144,8 @@ def later_names(record: Evidence) -> list[str]:
 
 def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
     """Add the earlier versions to a record, including those merged into them before."""
+    if not versions:
+        return record
     preprints, earlier = list[Reference](), list[Reference]()
     for version in (record, *sorted(versions, key=lambda each: each.key)):
         if version is not record:
@@ -173,13 +155,7 @@ def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
         if version.paper:
             preprints += version.paper.preprint_versions
             earlier += version.paper.earlier_versions
-    if not versions:
-        return record
-    return record.noting(preprint_versions=_drop_repeats(preprints), earlier_versions=_drop_repeats(earlier))
-
-
-def _drop_repeats(entries: Sequence[Reference]) -> list[Reference]:
-    return [each for i, each in enumerate(entries) if each not in entries[:i]]
+    return record.noting(preprint_versions=without_repeats(preprints), earlier_versions=without_repeats(earlier))
 
 
 def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:

@@ -22,19 +22,19 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
         The records, papers with `linked_trials` and trials with `linked_papers` in their metadata: sorted keys
         (`nct:…`, `pmid:…`) of records of this pool. Records without a link have neither.
     """
-    trials = {number: record.key for record in pool if (number := trial_number(record))}
-    papers = {name: record.key for record in pool if not trial_number(record) for name in record.identifiers}
+    trials = {number: record.key for record in pool if (number := record.record.nct_id)}
+    papers = {name: record.key for record in pool if not record.record.nct_id for name in record.identifiers}
     pairs = {(record.key, trials[number]) for record in pool for number in named_trials(record) if number in trials}
     pairs |= {
         (papers[f"pmid:{pmid}"], record.key)
         for record in pool
-        if record.trial and trial_number(record)
+        if record.trial and record.record.nct_id
         for pmid in record.trial.result_pmids
         if f"pmid:{pmid}" in papers
     }
     linked = []
     for record in pool:
-        is_trial = trial_number(record) is not None
+        is_trial = record.record.nct_id is not None
         of_paper = [] if is_trial else sorted({trial for paper, trial in pairs if paper == record.key})
         of_trial = sorted({paper for paper, trial in pairs if trial == record.key}) if is_trial else []
         if (of_paper, of_trial) != (record.record.linked_trials, record.record.linked_papers):
@@ -43,14 +43,9 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
     return linked
 
 
-def trial_number(record: Evidence) -> str | None:
-    """Return the NCT number of a trial's own record; None for anything else."""
-    return record.record.nct_id
-
-
 def named_trials(record: Evidence) -> list[str]:
     """Return the trials that a paper names, in its registration or text; empty for a trial's or drug's own record."""
-    if trial_number(record) or kind_of(record) not in PAPERS:
+    if record.record.nct_id or kind_of(record) not in PAPERS:
         return []
     listed = record.paper.nct_ids if record.paper else ()
     return list(dict.fromkeys([*trial_numbers(*listed), *trial_numbers(record.content)]))

@@ -31,7 +31,7 @@ from typing import Any
 
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, dicts, entries, read_each, reported
+from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms
 from ...lexicon.conditions import name_essence
 from ...questions.question import read_query
@@ -40,7 +40,7 @@ from ...records.parts import Mechanism
 from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
-from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings, without_repeats
+from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
 
 CARD = SourceCard(
     name="chembl",

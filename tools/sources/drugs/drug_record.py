@@ -1,14 +1,13 @@
 """What the records of drug databases share: phases, conditions of development, warnings, and the sentences on them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from ...evidence import Evidence, SourceName
-from ...http.reply import reported, text
+from ...http.reply import reported, text, without_repeats
 from ...records import Drug
 from ...records.parts import Development, DrugWarning, Mechanism, Signal
 
-T = TypeVar("T")
 _SHOWN = 15  # conditions or drugs in a text
 _SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}
 """Open Targets' clinical stages in words, where they are no phase."""
@@ -87,15 +86,6 @@ def keep_furthest(found: Iterable[Mapping[str, Any]], about: frozenset[str] = fr
         if name and (name not in best or each.get("max_phase", -1) > best[name].get("max_phase", -1)):
             best[name] = each
     return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", -1), each["name"]))
-
-
-def without_repeats(found: Iterable[T]) -> list[T]:
-    """Return non-empty dictionaries in order, each once."""
-    kept: list[T] = []
-    for each in found:
-        if each and each not in kept:
-            kept.append(each)
-    return kept
 
 
 def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:

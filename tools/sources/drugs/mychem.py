@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, entries, reported, text
+from ...http.reply import Reply, entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Drug
@@ -21,7 +21,7 @@ from ...records.parts import Development, Mechanism
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from ..publications import is_code
-from .drug_record import drug_entry, without_repeats
+from .drug_record import drug_entry
 
 CARD = SourceCard(
     name="mychem",

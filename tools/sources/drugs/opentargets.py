@@ -30,7 +30,7 @@ from typing import Any, TypeGuard
 
 from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, count, dicts, read_each, reported, text
+from ...http.reply import Reply, at, count, dicts, read_each, reported, text, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...lexicon.conditions import name_essence
 from ...questions.question import read_query
@@ -40,7 +40,7 @@ from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from ..publications import without_addresses
-from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings, without_repeats
+from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings
 
 CARD = SourceCard(
     name="opentargets",

@@ -6,7 +6,7 @@ its heading is added.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -24,6 +24,7 @@ from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...search import Filters, Source, SourceReply, local_library
 from ..card import SourceCard
+from ..lookups import Item
 from ..publications import Citations, DatedFilters, checked_pmid, plain_words, redacted
 from .pubmed_record import Articles, parse_articles
 
@@ -115,13 +116,8 @@ class PubMed(Source):
                 post_if_long=True,
             )
             await reached()
-            fetching = self.transport.shelf.take(self.name, hits.pmids, self._batches)
-        return self._reply(query, term, hits, _merge_batches((await fetching).values()))
-
-    async def _batches(self, pmids: list[str]) -> dict[str, Articles]:
-        """Fetch articles in batches; returns for each requested PMID the result of its batch."""
-        articles = await self._fetch(pmids, partial(_articles, due=True))
-        return dict.fromkeys(pmids, articles)
+            fetching = self.transport.shelf.take(self.name, hits.pmids, partial(self._fetch, due=True))
+        return self._reply(query, term, hits, await fetching)
 
     async def paper(self, pmid: str) -> SourceReply:
         """Return one publication; status `empty` if PubMed has none with that PMID.
@@ -135,8 +131,10 @@ class PubMed(Source):
         """Return publications by PMID; the reply names those missing from PubMed. Raises as `paper`."""
         if (library := local_library(self.transport)) is not None:
             return library.papers(self, pmids)
-        articles, asked = await self._fetch(pmids, _articles), ", ".join(pmids)
-        return self._reply(asked, asked, Hits(len(articles.records), list(pmids)), articles)
+        found, asked = await self._fetch(pmids), ", ".join(pmids)
+        return self._reply(
+            asked, asked, Hits(sum(each.record is not None for each in found.values()), list(pmids)), found
+        )
 
     async def citations(self, pmid: str) -> SourceReply:
         """Return citing and cited publications that PubMed links (ELink); raises as `paper`."""
@@ -151,51 +149,47 @@ class PubMed(Source):
                 read=_links,
             )
             await reached()
-            fetching = self.transport.shelf.take(self.name, links.chosen, self._batches)
-        articles = _merge_batches((await fetching).values())
-        found = links.noted(articles.records, number)
+            fetching = self.transport.shelf.take(self.name, links.chosen, partial(self._fetch, due=True))
+        found = links.noted((each.record for each in (await fetching).values() if each.record), number)
         missing = len(links.chosen) - len(found)
         problems = [f"no readable record came for {missing} of them"] if missing else []
         return self.reply(f"citations of PMID {number}", found, problems=problems, notes=links.notes)
 
-    async def _fetch(self, pmids: Sequence[str], read: Callable[[Reply], Articles]) -> Articles:
-        records, unread = [], []
+    async def _fetch(self, pmids: Sequence[str], due: bool = False) -> dict[str, Item]:
+        """Fetch articles in batches; of each batch, the problems are those of each of its articles."""
+        found = dict[str, Item]()
         for start in range(0, len(pmids), IDS_PER_FETCH):
-            batch = await self.transport.get(
+            batch = pmids[start : start + IDS_PER_FETCH]
+            articles = await self.transport.get(
                 self.name,
                 "efetch.fcgi",
-                params={**self._base_params(), "id": ",".join(pmids[start : start + IDS_PER_FETCH]), "retmode": "xml"},
-                read=read,
+                params={**self._base_params(), "id": ",".join(batch), "retmode": "xml"},
+                read=partial(_articles, due=due),
                 post_if_long=True,
             )
-            records += batch.records
-            unread += batch.unread
-        return Articles(records, unread)
+            by_pmid = {record.record.pmid: record for record in articles.records}
+            found |= {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in batch}
+        return found
 
     def _base_params(self) -> dict[str, str | None]:
         """Return the parameters NCBI expects in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
         return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
 
-    def _reply(self, query: str, sent: str, hits: Hits, articles: Articles) -> SourceReply:
-        by_pmid = {record.record.pmid: record for record in articles.records}
-        records = [by_pmid[pmid] for pmid in hits.pmids if pmid in by_pmid]
-        missing = [pmid for pmid in hits.pmids if pmid not in by_pmid]
+    def _reply(self, query: str, sent: str, hits: Hits, found: Mapping[str, Item]) -> SourceReply:
+        records = [record for pmid in hits.pmids if (record := found[pmid].record)]
+        missing = [pmid for pmid in hits.pmids if found[pmid].record is None]
+        unread = list(dict.fromkeys(line for each in found.values() for line in each.problems))
         lacking = [f"no readable record came for PMID {', '.join(missing)}"] if missing else []
         return self.reply(
             sent,
             records,
             words=plain_words(query),
             total=hits.total,
-            problems=[*articles.unread, *lacking] if records else articles.unread,
+            problems=[*unread, *lacking] if records else unread,
             notes=hits.notes if records else [*hits.notes, *lacking],
             url=hits.url,
             understood=hits.translation,
         )
-
-
-def _merge_batches(batches: Iterable[Articles]) -> Articles:
-    each = {id(batch): batch for batch in batches}.values()
-    return Articles([r for batch in each for r in batch.records], [line for batch in each for line in batch.unread])
 
 
 def with_headings(query: str) -> str:
