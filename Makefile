@@ -90,7 +90,7 @@ mutants-lock: ## Renew the locked requirements of the mutants
 	$(LOCK) .ci/mutants.in -c requirements.txt -c requirements-dev.txt -o .ci/mutants.txt
 
 .PHONY: bench-smoke
-bench-smoke: install ## Time, memory and requests of runs over recorded replies (ARGS="--library DIR", --growth, --ledger)
+bench-smoke: install ## Time, memory and requests of runs over recorded replies (ARGS="--library DIR", --ledger)
 	$(BIN)/python -m benchmarks.smoke $(ARGS)
 
 .PHONY: rehearse

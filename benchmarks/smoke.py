@@ -1,7 +1,6 @@
 """Time, memory and requests of runs over recorded replies: `make bench-smoke`, `make rehearse`.
 
     python -m benchmarks.smoke [--library DIR] [--question …]   whole runs in fresh processes, and how fast is read
-    python -m benchmarks.smoke --growth                         what uniting 1,000 to 10,000 records costs
     python -m benchmarks.smoke --ledger                         what keeping a ledger costs; at most 5 % is the aim
     python -m benchmarks.smoke --pace [--depth quick] [--times 4]
 
@@ -17,9 +16,7 @@ programs weigh on less, after all imports.
 
 import argparse
 import asyncio
-import gc
 import json
-import math
 import multiprocessing
 import statistics
 import subprocess
@@ -37,18 +34,16 @@ from typing import Any
 from faults.bundled import bundled_publications
 from faults.server import SourceServer, typical_s
 
-from willowbark.agents.findings import Dossier, Findings
+from willowbark.agents.findings import Findings
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import research, research_stream
 from willowbark.tools.appraisal.appraised import load_reader
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.reading.document import Document
 from willowbark.tools.registry import cards, title_of
-from willowbark.tools.search import SourceReply, Status
 
 QUESTIONS = (
     "Which existing drugs could prevent migraine attacks?",
@@ -78,7 +73,6 @@ print(json.dumps({
     "peak_mb": peak_mb(), "ledger_mb": size,
 }))
 """
-SIZES = (1_000, 2_000, 5_000, 10_000)  # records to unite
 READ = 200  # abstracts of which the speed of reading is taken
 CHAIN = ("pubmed", "pubmed")  # the longest chain of a round: ESearch, then EFetch
 
@@ -134,37 +128,6 @@ def measure_runs(library: Path | None, questions: list[str], count: int) -> None
         waits = [time_first_event(questions[0]) for _ in range(count)]
         print(f"command line, first event: median {statistics.median(waits):.2f} s")
         print(f"reading: {time_reading():.0f} abstracts a second of processor time")
-
-
-def make_dossier(count: int) -> Dossier:
-    """As many different records, found by two sources each, in rounds of 500."""
-    publications = [each for each in bundled_publications() if each.pmid and each.abstract]
-    replies = []
-    for at in range(count):
-        source = publications[at % len(publications)]
-        for name in ("pubmed", "europepmc"):
-            cited = Citation(source=name, title=source.title, url=f"https://{name}.example/{at}")
-            said = {"pmid": str(at + 1), "doi": f"10.1000/{at}"}
-            replies.append(Evidence(content=f"{source.title}. {source.abstract}", citation=cited, metadata=said))
-    made = Dossier(question=QUESTIONS[0])
-    for round_, first in enumerate(range(0, len(replies), 1000), 1):
-        reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=replies[first : first + 1000])
-        made.findings.append(Findings(specialist="literature", iteration=round_, summary="", replies=[reply]))
-    return made
-
-
-def measure_growth() -> None:
-    """Print what uniting and ranking costs by size, and the exponent of its growth over all sizes."""
-    took: list[float] = []
-    make_dossier(10).pool()
-    for size in SIZES:
-        found = make_dossier(size)
-        gc.collect()
-        began = time.process_time()
-        count = len(found.pool())
-        took.append(time.process_time() - began)
-        print(f"{2 * size:>6,} records united to {count:,} and ranked: {took[-1]:.2f} s of processor time")
-    print(f"exponent: {math.log(took[-1] / took[0]) / math.log(SIZES[-1] / SIZES[0]):.2f}")
 
 
 def measure_ledger(count: int) -> None:
@@ -289,16 +252,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="runs that a median is taken of")
     parser.add_argument("--question", action="append", help="instead of our own; may be repeated with --pace")
     parser.add_argument("--library", type=Path, help="a local library to ask")
-    parser.add_argument("--growth", action="store_true")
     parser.add_argument("--ledger", action="store_true")
     parser.add_argument("--pace", action="store_true")
     parser.add_argument("--depth", default="standard", choices=("quick", "standard", "exhaustive"))
     parser.add_argument("--times", type=float, default=1.0, help="how much slower than on an ordinary day")
     given = parser.parse_args()
     questions = given.question or list(QUESTIONS)
-    if given.growth:
-        measure_growth()
-    elif given.ledger:
+    if given.ledger:
         measure_ledger(given.runs)
     elif given.pace:
         with served(given.times) as url:

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.agreement import kappa
+from benchmarks.labels import kappa
 
 from willowbark.agents.report.content import DrugCandidate
 from willowbark.agents.report.model import ResearchReport
