@@ -228,6 +228,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
             "Inconsistency: 1 of 4 studies contradict (10% of participants).",
         ),
         ([*several(3), *several(1, "contradicts")], "moderate", "(25% of participants) (-1)."),
+        ([*several(2), *several(1, "contradicts")], "moderate", "(33% of participants) (-1)."),
         ([*several(2), *several(2, "contradicts")], "low", "(50% of participants) (-2)."),
         (
             [*several(2, design="controlled_cohort"), *several(2, "contradicts")],
@@ -240,6 +241,12 @@ def test_each_step_is_written_out(evidence: list[AppraisedItem], level: str, rea
     found = appraise_candidate(evidence).certainty
     assert found.level.value == level
     assert any(reason in step for step in found.steps)
+
+
+@pytest.mark.parametrize(("size", "needs_another"), [(999, True), (1000, False)])
+def test_a_trial_of_a_thousand_participants_needs_no_other(size: int, needs_another: bool) -> None:
+    steps = appraise_candidate([item(size=size)]).certainty.steps
+    assert any("a single, unreplicated trial" in step for step in steps) is needs_another
 
 
 @pytest.mark.parametrize(

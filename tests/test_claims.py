@@ -39,8 +39,8 @@ OPEN = record(
         "pmcid": "PMC3",
         "licence": "CC BY 4.0",
         "sections": [
-            {"kind": "results", "title": "Results", "text": RESULTS},
             {"kind": "limitations", "title": "Discussion > Limitations", "text": "The trial was small and short."},
+            {"kind": "results", "title": "Results", "text": RESULTS},
         ],
     },
 )
@@ -194,8 +194,9 @@ def test_an_aim_is_no_result(abstract: str) -> None:
     assert said == "quotes an aim or what was known before, which is no result"
 
 
-def test_a_quote_may_leave_out_the_heading_it_stands_under() -> None:
-    paper = record("4", "Propranolol in migraine", f"METHODS: A trial. RESULTS: {QUOTE}. CONCLUSION: It works.")
+@pytest.mark.parametrize("heading", ["RESULTS", "RESULTS AND HARM"])
+def test_a_quote_may_leave_out_the_heading_it_stands_under(heading: str) -> None:
+    paper = record("4", "Propranolol in migraine", f"METHODS: A trial. {heading}: {QUOTE}. CONCLUSION: It works.")
 
     assert objection(claim(evidence_key="pmid:4"), paper, Direction.supports) is None
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
-from willowbark.tools.evidence import Citation, Evidence, EvidenceStore, checked_identifier, merge, surname
+from willowbark.tools.evidence import (
+    Citation,
+    Evidence,
+    EvidenceStore,
+    SearchResult,
+    checked_identifier,
+    merge,
+    surname,
+)
 from willowbark.tools.records import Notice
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
@@ -197,6 +205,19 @@ def test_dates_are_written_in_one_way(date: str) -> None:
         Citation(source="web", title="T", url="", date=date)
 
 
+def test_a_title_is_not_empty_and_a_search_without_hits_has_none() -> None:
+    with pytest.raises(ValidationError):
+        Citation(source="web", title=" ", url="")
+    assert SearchResult(query="q").total_found == 0
+
+
+def test_a_notebook_shows_a_record_escaped_and_links_safe_addresses_alone() -> None:
+    shown = record("T <b>", title="T <b>", url="https://a.example/?a&b", pmid="11")._repr_html_()
+
+    assert '<a href="https://a.example/?a&amp;b">T &lt;b&gt;</a>' in shown
+    assert "href" not in record(url="javascript:alert(1)")._repr_html_()
+
+
 @pytest.mark.parametrize("relevance", [-0.1, 1.1, float("nan")])
 def test_relevance_is_bounded(relevance: float) -> None:
     with pytest.raises(ValidationError):
@@ -256,6 +277,6 @@ def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
     assert store.merged() == merge(some)
 
 
-@pytest.mark.parametrize(("author", "name"), [("WHO", "WHO"), ("Smith ab", "Smith ab"), ("Smith ABCDE", "Smith ABCDE")])
+@pytest.mark.parametrize(("author", "name"), [(one, one) for one in ("WHO", "Jr", "Smith ab", "Smith ABCDE")])
 def test_initials_are_what_stands_behind_a_name_in_few_capitals(author: str, name: str) -> None:
     assert surname(author) == name

@@ -60,6 +60,7 @@ def test_a_quote_may_name_a_drugs_class_or_misspell_it_where_the_record_is_read_
         made = claim(evidence_key=held.key, quote=said, text=said)
         assert objection(made, held, Direction.supports) is None
         assert objection(made.model_copy(update={"drug": "topiramate"}), held, None) is not None
+        assert (objection(made, held, None) is None) is said.startswith("Prop")
 
 
 @pytest.mark.parametrize("text", ADDED.values(), ids=ADDED)
