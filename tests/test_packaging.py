@@ -1,5 +1,6 @@
-"""What is installed is what stands in the checkout."""
+"""What is installed is what stands in the checkout and was locked, and nothing that is refused."""
 
+import os
 import random
 import re
 import runpy
@@ -15,7 +16,18 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from willowbark.teams.faces.studio import STUDIO_VERSION
+
 ROOT = Path(__file__).parent.parent
+LOCKS = (
+    "requirements.txt",
+    "requirements-dev.txt",
+    "studio/requirements.txt",
+    "studio/autogenstudio.txt",
+    ".ci/axe.txt",
+    ".ci/docs.txt",
+    ".ci/mutants.txt",
+)
 FLOORS = ("agents", "tools", "teams")
 SEED = 1
 
@@ -53,14 +65,45 @@ def test_every_data_file_is_package_data(floor: str) -> None:
     assert strange == []
 
 
-def test_locked_requirements_have_hashes_and_no_address() -> None:
-    for name in ("requirements.txt", "requirements-dev.txt"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert "://" not in text
-        assert "--index" not in text
-        pins = [line for line in text.splitlines() if "==" in line]
-        assert pins
-        assert all(line.rstrip().endswith("\\") for line in pins), "a pin without a hash"
+def test_every_lock_is_installed_with_its_hashes_from_no_address_of_its_own() -> None:
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    from_locks = [line for line in lines if "pip install" in line and re.search(r" -r \S+\.txt", line)]
+
+    assert len(from_locks) >= 4
+    assert [line for line in from_locks if "--require-hashes" not in line] == []
+    for lock in LOCKS:
+        text = (ROOT / lock).read_text(encoding="utf-8")
+        assert 0 < text.count("==") <= text.count("--hash=sha256:"), lock
+        assert not re.search(r"^-?-(?:index|extra-index|find)|://", text, re.MULTILINE), lock
+
+
+def locked(lock: str) -> dict[str, str]:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_lock_holds_what_is_refused(lock: str) -> None:
+    """The 2.x of `mcp` does not go with AutoGen 0.7; 0.4.3.dev of Studio runs anybody's commands."""
+    pins = locked(lock)
+
+    assert int(pins.get("mcp", "1").split(".")[0]) < 2
+    assert pins.get("autogenstudio", STUDIO_VERSION) == STUDIO_VERSION
+    assert "diskcache" not in pins  # CVE-2025-69872
+    assert {pins[name] for name in pins if name.startswith("autogen-")} <= {"0.7.5"}
+
+
+def test_a_run_loads_no_mcp(tmp_path: Path) -> None:
+    """Whichever `mcp` is installed beside Willowbark, nothing of it is imported."""
+    (tmp_path / "mcp.py").write_text("raise SystemExit('mcp was imported')\n")
+    script = (
+        "import willowbark.teams.run.research, willowbark.teams.faces.cli, willowbark.teams.faces.studio, sys; "
+        "print('mcp' in sys.modules)"
+    )
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, check=False)
+
+    assert told.stdout.strip() == "False", told.stderr
 
 
 @pytest.mark.parametrize("locked", ["requirements.txt", "studio/requirements.txt"])

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from test_docs_commands import BARE
+from test_docs import BARE
 
 import willowbark
 from willowbark.teams.config import Settings
