@@ -4,7 +4,6 @@ import gzip
 import socket
 import subprocess
 import sys
-import threading
 import time
 import zlib
 from collections import Counter
@@ -16,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.breakage import FaultyServer, brotli, gzip_bomb, retry_after, zstd_bomb
+from faults.breakage import FaultyServer, brotli, retry_after, zstd_bomb
 from faults.plan import KINDS, Fault, FaultPlan, FaultRun
 from faults.replies import Asked, answer
 from faults.server import SourceServer
@@ -112,12 +111,10 @@ def test_what_comes_over_the_wire_is_what_the_fault_says(name: str, whole: bytes
     [
         (Fault(kind="reset"), httpx.ReadError),
         (Fault(kind="truncate"), httpx.RemoteProtocolError),
-        (Fault(kind="many_headers"), httpx.RemoteProtocolError),
         (Fault(kind="hang"), httpx.ReadTimeout),
         (Fault(kind="stall", stalls_after=300_001), httpx.ReadTimeout),
-        (Fault(kind="hang", hang_s=0.1), (httpx.ReadError, httpx.RemoteProtocolError)),
     ],
-    ids=["reset", "truncate", "headers", "hang", "stall", "hang that ends"],
+    ids=lambda each: getattr(each, "kind", ""),
 )
 def test_a_plain_client_meets_the_error(fault: Fault, error: Any) -> None:
     with spoilt(fault) as server, pytest.raises(error):
@@ -129,13 +126,6 @@ def test_a_drip_gives_the_whole_answer_to_the_patient_alone(whole: bytes) -> Non
         assert get(server).content == whole
     with spoilt(Fault(kind="drip", drip_s=0.2)) as server, pytest.raises(httpx.ReadTimeout):
         get(server, timeout=httpx.Timeout(60, read=0.1))
-
-
-def test_a_gzip_bomb_is_small_and_valid() -> None:
-    stream = b"".join(gzip_bomb(64))
-
-    assert len(stream) < 200_000
-    assert gzip.decompress(stream) == b" " * (64 << 20)
 
 
 def test_retry_after_in_every_form() -> None:
@@ -198,28 +188,13 @@ def test_rates_are_kept_and_a_seed_alone_decides() -> None:
     assert {"cut_body 503", "cut_gzip 503", "html 503", "esearch_error 503"} < {*fates(FaultPlan.treacherous(), 5_000)}
 
 
-@pytest.mark.parametrize("factor", [1.0, 0.1])
-def test_a_limit_holds_in_every_window_and_counts_what_it_refuses(factor: float) -> None:
-    run = FaultRun(FaultPlan(limits={"pubmed": 3}).scaled(factor))
-    arrivals = [number / 20 * factor for number in range(60)]
-    let_through = [moment for moment in arrivals if run.next("pubmed", "a", moment) is None]
+def test_a_limit_holds_in_every_window_and_counts_what_it_refuses() -> None:
+    run = FaultRun(FaultPlan(limits={"pubmed": 3}).scaled(0.1))
+    let_through = [at for at in range(60) if run.next("pubmed", "a", at / 200) is None]
 
     assert len(let_through) == 9
     assert run.refused == {"pubmed": 51}
     assert run.next("chembl", "a", 0.0) is None
-
-
-def test_the_server_enforces_a_limit_across_clients() -> None:
-    statuses: list[int] = []
-    with spoilt(limits={"pubmed": 3 / 60}, window_s=60) as server:
-        threads = [threading.Thread(target=lambda: statuses.append(get(server).status_code)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    assert Counter(statuses) == {200: 3, 429: 5}
-    assert server.refused["pubmed"] == 5
 
 
 def test_a_plan_in_a_file_is_served(tmp_path: Path) -> None:

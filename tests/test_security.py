@@ -49,15 +49,12 @@ def test_a_file_that_nobody_named_cannot_send_keys_away(tmp_path: Path, monkeypa
         Settings.load()
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/v1", "http://localhost:1234", "http://[::1]:9/v1"])
-def test_a_server_on_this_machine_may_stand_in_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+def test_a_server_on_this_machine_a_named_file_and_the_environment_may_be_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_folder(tmp_path, monkeypatch, url)
-    assert Settings.load().llm.base_url == url
-
-
-def test_a_named_file_and_the_environment_may_name_any_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in ("http://127.0.0.1:8080/v1", "http://localhost:1234", "http://[::1]:9/v1"):
+        in_folder(tmp_path, monkeypatch, url)
+        assert Settings.load().llm.base_url == url
     file = in_folder(tmp_path, monkeypatch, "https://models.example.org/v1")
     assert Settings.load(file).llm.base_url == "https://models.example.org/v1"
     monkeypatch.setenv("WILLOWBARK_LLM__BASE_URL", "https://mine.example.org/v1")

@@ -41,20 +41,11 @@ def shape(tmp_path_factory: pytest.TempPathFactory) -> Shape:
     return measure_shape(root)
 
 
-def test_lines_and_modules_are_counted_by_folder(shape: Shape) -> None:
+def test_lines_modules_cycles_and_helpers_with_one_caller_are_counted_by_folder(shape: Shape) -> None:
     assert shape.modules == {"agents": 2, "teams": 2, "tools": 3}
     assert shape.lines == {"agents": 10, "teams": 1, "tools": 10}
-
-
-def test_an_import_under_type_checking_closes_a_cycle(shape: Shape) -> None:
-    assert shape.cycles == [["willowbark.tools.drugs", "willowbark.tools.search"]]
-
-
-def test_a_private_helper_that_one_line_calls_is_named(shape: Shape) -> None:
+    assert shape.cycles == [["willowbark.tools.drugs", "willowbark.tools.search"]]  # one import for type checkers alone
     assert shape.one_caller == ["agents/judge.py:_once"]
-
-
-def test_a_house_within_its_budget_has_but_its_cycle_to_answer_for(shape: Shape) -> None:
     assert find_excess(shape, BUDGET) == ["import cycle: willowbark.tools.drugs → willowbark.tools.search"]
 
 

@@ -137,22 +137,6 @@ def test_of_the_first_three_of_each_group_at_most_one_should_not_lead(
     assert max(wrong.values()) <= 1
 
 
-@pytest.mark.parametrize("topic", QUESTIONS)
-def test_no_drug_that_failed_or_does_harm_leads(topic: str, judged: dict[str, Judged]) -> None:
-    assert [m for m in judged[topic].misses if m.kind == "failed but leads" and m[:3] not in KNOWN] == []
-
-
-@pytest.mark.parametrize("topic", QUESTIONS)
-def test_no_leading_drug_is_told_with_more_certainty_than_can_be_defended(
-    topic: str, judged: dict[str, Judged]
-) -> None:
-    assert [m for m in judged[topic].misses if m.kind == "certainty above" and m[:3] not in KNOWN] == []
-
-
-def test_a_trial_that_two_records_report_is_counted_once(judged: dict[str, Judged]) -> None:
-    assert [miss for each in judged.values() for miss in each.misses if miss.kind == "counted twice"] == []
-
-
 def test_most_results_that_are_shown_are_what_the_records_say(judged: dict[str, Judged]) -> None:
     total = sum((each.counts for each in judged.values()), Counter[str]())
 
