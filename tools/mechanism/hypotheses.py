@@ -84,7 +84,27 @@ def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Que
     """Build the graph, chains and hypotheses for some candidates."""
     graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
-    found = [_hypothesis(each, chains[each.drug]) for each in candidates if chains[each.drug].node("target")]
+    found = list[MechanismHypothesis]()
+    for candidate in candidates:
+        chain, appraisal = chains[candidate.drug], candidate.appraisal
+        target, process = chain.node("target"), chain.node("process")
+        if target is None:
+            continue
+        tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
+        found.append(
+            MechanismHypothesis(
+                drug=candidate.drug,
+                target=target.name,
+                pathway=process.name if process else NOT_REPORTED,
+                effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
+                confidence=chain.confidence,
+                supporting_evidence=list(dict.fromkeys([*chain.keys(), *appraisal.supporting])),
+                contradicting_evidence=list(
+                    dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *appraisal.contradicting])
+                ),
+                search_suggestions=[f"{each} AND {_quote_name(graph.disease.name)}" for each in tested],
+            )
+        )
     ranked = sorted(found, key=lambda each: -each.confidence)
     queries = [query for each in ranked[:RECOMMENDED] for query in each.to_search_queries()]
     assessment = HypothesisAssessment(
@@ -94,19 +114,3 @@ def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Que
         recommended_searches=list(dict.fromkeys(queries)),
     )
     return MechanismFindings(assessment, chains, graph)
-
-
-def _hypothesis(candidate: Candidate, chain: Chain) -> MechanismHypothesis:
-    target, process, disease = (chain.node(kind) for kind in ("target", "process", "disease"))
-    found = candidate.appraisal
-    tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
-    return MechanismHypothesis(
-        drug=candidate.drug,
-        target=target.name if target else NOT_REPORTED,
-        pathway=process.name if process else NOT_REPORTED,
-        effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
-        confidence=chain.confidence,
-        supporting_evidence=list(dict.fromkeys([*chain.keys(), *found.supporting])),
-        contradicting_evidence=list(dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *found.contradicting])),
-        search_suggestions=[f"{each} AND {_quote_name(disease.name)}" for each in tested if disease],
-    )
