@@ -8,12 +8,10 @@ import pytest
 from faults.replies import row_fits
 from recorded import answering
 
-from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it, parse_drug, parse_mechanisms
-from willowbark.tools.sources.drugs.drug_record import parse_phase
 
 Rows = list[dict[str, Any]]
 
@@ -129,11 +127,6 @@ async def test_every_name_leads_to_the_parent_molecule(name: str) -> None:
         "indications": [{"name": "Migraine Disorders", "id": "D008881", "max_phase": 4}],
     }
     assert record.citation.url == "https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27"
-
-
-async def test_a_drug_is_told_in_sentences() -> None:
-    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
-    (record,) = (await server.source().look_up("propranolol")).records
     assert record.content.splitlines() == [
         "Propranolol (CHEMBL27)",
         "",
@@ -160,17 +153,14 @@ async def test_a_drug_without_a_flag_costs_no_request_for_warnings(flags: dict[s
     assert "drug_warning" not in [path for path, _ in server.asked]
 
 
-async def test_warnings_that_cannot_be_had_are_named() -> None:
-    server = Server([{**PARENT, "withdrawn_flag": True}], drug_warning=httpx.Response(403))
+@pytest.mark.parametrize("table", ["mechanism", "drug_indication", "drug_warning"])
+async def test_what_cannot_be_had_of_a_drug_is_named_and_the_rest_is_told(table: str) -> None:
+    answer = httpx.Response(500, text="<!DOCTYPE html><title>EBI</title>")
+    server = Server([{**PARENT, "withdrawn_flag": True}], **{table: answer})
     found = await server.source().look_up("propranolol")
-    assert found.status is Status.PARTIAL
-    assert "drug warnings could not be had" in found.warnings[0]
 
-
-async def test_an_unknown_name_is_empty_with_a_warning() -> None:
-    reply = await Server([PARENT]).source().look_up("nosuchdrug")
-    assert (reply.status, reply.records) == (Status.EMPTY, [])
-    assert "nosuchdrug" in reply.warnings[0]
+    assert (found.status, len(found.records)) == (Status.PARTIAL, 1)
+    assert f"{table.replace('_', ' ')}s could not be had" in found.warnings[0]
 
 
 async def test_a_hit_that_merely_resembles_the_name_is_not_the_drug() -> None:
@@ -247,44 +237,6 @@ async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
     assert [record.metadata["drug"] for record in found.records] == ["propranolol"]
     assert found.status is Status.PARTIAL
     assert any("some names could not be asked" in line for line in found.warnings)
-
-
-async def test_no_indication_of_twenty_drugs_with_two_hundred_rows_each_is_lost() -> None:
-    parents = [
-        PARENT
-        | {"molecule_chembl_id": f"CHEMBL{number}", "pref_name": f"MEDICINE{number}"}
-        | {"molecule_hierarchy": {"parent_chembl_id": f"CHEMBL{number}"}}
-        for number in range(1000, 1020)
-    ]
-    rows = [indication(p["molecule_chembl_id"], f"Condition {n}", "2.0") for p in parents for n in range(199)]
-    rows += [indication(p["molecule_chembl_id"], "Last", "4.0") for p in parents]
-    found = await Server(parents, rows).source().look_up(*(str(p["pref_name"]).lower() for p in parents))
-
-    kept = [record.metadata["drug"] for record in found.records if record.metadata["indications"][0]["name"] == "Last"]
-    assert (len(kept), found.warnings) == (20, [])
-
-
-async def test_mechanisms_that_cannot_be_had_make_the_reply_partial() -> None:
-    server = Server([PARENT], mechanism=httpx.Response(500, text="<!DOCTYPE html><title>EBI</title>"))
-    reply = await server.source().look_up("propranolol")
-    assert reply.status is Status.PARTIAL
-    assert "mechanisms could not be had" in reply.warnings[0]
-    assert "mechanisms" not in reply.records[0].metadata
-
-
-async def test_filters_and_empty_queries_are_refused() -> None:
-    source = Server([PARENT]).source()
-    with pytest.raises(SourceRefused):
-        await source.find("migraine", filters={"phase": 4})
-    with pytest.raises(SourceRefused):
-        await source.find("( )")
-
-
-@pytest.mark.parametrize(
-    ("value", "phase"), [("4.0", 4), (3, 3), ("0.5", 0.5), ("-1.0", None), (-1, None), (None, None), ("nan", None)]
-)
-def test_a_phase_is_read_in_every_form(value: object, phase: float | None) -> None:
-    assert parse_phase(value) == phase
 
 
 def test_an_indication_keeps_its_highest_phase() -> None:

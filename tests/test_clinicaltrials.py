@@ -107,11 +107,6 @@ async def test_a_search_asks_for_interventional_trials_of_every_status() -> None
     assert "studies?" in reply.url
 
 
-async def test_no_hits_is_empty_and_not_a_failure() -> None:
-    reply = await ask(lambda _: page(totalCount=0))
-    assert (reply.status, reply.records, reply.warnings) == (Status.EMPTY, [], [])
-
-
 async def test_a_refused_query_names_the_reason_without_addresses() -> None:
     said = "Error parsing query in `term`: no viable alternative, see https://clinicaltrials.gov/x?key=1"
     with pytest.raises(SourceRefused) as caught:
@@ -206,12 +201,6 @@ def test_filters_become_parameters() -> None:
         "AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2) AND AREA[HasResults]true"
         " AND AREA[StartDate]RANGE[2015-01-01,MAX]"
     )
-
-
-@pytest.mark.parametrize("filters", [{"colour": "red"}, {"status": ["DONE"]}, {"phase": "PHASE9"}])
-def test_an_unknown_filter_is_refused(filters: dict[str, Any]) -> None:
-    with pytest.raises(SourceRefused):
-        TrialFilters.of("clinicaltrials", filters)
 
 
 def test_why_a_trial_was_stopped_is_kept() -> None:

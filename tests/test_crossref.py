@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.errors import SourceRefused, UnreadableReply
+from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
 
@@ -105,12 +105,6 @@ def test_a_notice_is_known_by_what_it_updates() -> None:
 @pytest.mark.parametrize("kind", ["new_version", "addendum", "clarification", None, 7])
 def test_updates_that_take_nothing_back_are_none(kind: object) -> None:
     assert parse_work(work({"type": kind})) == parse_work(work())
-
-
-@pytest.mark.parametrize("data", [None, [], {}, {"message": None}, {"message": {"items": {}}}])
-def test_anything_but_a_list_of_works_is_unreadable(data: Any) -> None:
-    with pytest.raises(UnreadableReply):
-        parse_works(data)
 
 
 JUNK = st.recursive(

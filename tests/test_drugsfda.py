@@ -9,12 +9,9 @@ import pytest
 from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
-from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.drugsfda import DrugsFDA, parse_approval
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
-NO_MATCH = {"error": {"code": "NOT_FOUND", "message": "No matches found!"}}
 
 
 def application(
@@ -71,25 +68,6 @@ async def test_approvals_are_read_until_all_that_the_source_counts_are_there() -
 
     found = await answering(DrugsFDA, answer).look_up("losartan")
     assert found.records[0].metadata["first_approved"] == "1995-04-14"
-
-
-async def test_a_drug_without_a_reference_product_is_a_true_zero() -> None:
-    found = await answering(DrugsFDA, httpx.Response(404, json=NO_MATCH)).find("propranolol")
-
-    assert (found.status, found.records) == (Status.EMPTY, [])
-    assert found.warnings == ["no reference product holds 'propranolol'"]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(404, json={"error": {"code": "NOT_FOUND", "message": "Page not found"}}),
-        httpx.Response(200, json={"results": []}),
-    ],
-)
-async def test_no_failure_looks_like_a_drug_that_was_never_approved(answer: httpx.Response) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(DrugsFDA, answer).find("propranolol")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_openfda is not beside this clone")

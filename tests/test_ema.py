@@ -1,11 +1,9 @@
 """EMA: central authorisations from one file for all drugs. The rows are known medicines, in the columns that it has."""
 
 import httpx
-import pytest
 from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
-from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.records import Approval
 from willowbark.tools.registry import offered
 from willowbark.tools.search import Status
@@ -28,12 +26,6 @@ async def test_drugs_are_told_from_one_file_without_their_combinations() -> None
     assert "Acomplia (EMEA/H/C/000666): Withdrawn" in second.records[0].content
     assert len(seen) == 1
     assert "ema" not in offered()
-
-
-@pytest.mark.parametrize("body", [[], {}, {"data": [{"id": 1}]}])
-async def test_what_is_no_list_of_medicines_is_unreadable(body: object) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(EMA, httpx.Response(200, json=body)).look_up("propranolol")
 
 
 async def test_rows_that_lack_a_number_a_day_or_a_page_cost_no_other() -> None:

@@ -79,18 +79,6 @@ async def test_filters_become_part_of_the_query(filters: dict[str, Any], sent: s
     assert server.asked[0]["query"] == sent
 
 
-@pytest.mark.parametrize(
-    ("query", "filters"),
-    [("a", {"language": "eng"}), ("a", {"preprints": "maybe"}), ("a", {"mindate": "soon"}), (" ", {})],
-    ids=["unknown", "neither only nor none", "no date", "empty query"],
-)
-async def test_what_cannot_be_asked_is_refused_unasked(query: str, filters: dict[str, Any]) -> None:
-    server = Server(page())
-    with pytest.raises(SourceRefused):
-        await server.source().find(query, filters=filters)
-    assert not server.asked
-
-
 QUERIES = {
     "words": ("long covid fatigue", "long covid fatigue"),
     "operators": ('("long covid" OR PASC) AND NOT mice', '("long covid" OR PASC) AND NOT mice'),
@@ -171,11 +159,6 @@ async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
     assert reply.status is Status.PARTIAL
     assert len(reply.records) == 1
     assert "500" in reply.warnings[0]
-
-
-async def test_no_hits_are_an_answer() -> None:
-    reply = await Server(page()).source().find("zzz")
-    assert (reply.status, reply.records, reply.total, reply.warnings) == (Status.EMPTY, [], 0, [])
 
 
 FAILURES: dict[str, tuple[httpx.Response, type[SearchError], int]] = {

@@ -9,7 +9,6 @@ from autogen_core import CancellationToken
 from recorded import DOWN, answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
-from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.registry import offered
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.mychem import MyChem
@@ -51,23 +50,6 @@ async def test_salts_belong_to_the_drug_and_what_only_resembles_it_does_not() ->
 
     assert (record.metadata["chembl_id"], record.metadata["mechanisms"]) == ("CHEMBL1464", [{"target_name": "VKOR"}])
     assert record.citation.url == "https://mychem.info/v1/chem/PARENT-1"
-
-
-async def test_no_hit_is_a_true_zero() -> None:
-    found = await answering(MyChem, httpx.Response(200, json={"total": 0, "hits": []})).look_up("nosuch")
-
-    assert (found.status, found.warnings) == (Status.EMPTY, ["no drug is named 'nosuch'"])
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(200, json={"success": False, "error": "Bad Request"}),
-    ],
-)
-async def test_no_failure_looks_like_no_drug(answer: httpx.Response) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(MyChem, answer).look_up("warfarin")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_mychem is not beside this clone")

@@ -63,15 +63,6 @@ async def test_a_condition_gives_the_labels_that_name_it(openfda: OpenFDA) -> No
     assert {record.metadata["drug"] for record in found.records} == {"propranolol", "topiramate", "valproic acid"}
 
 
-async def test_a_drug_without_a_label_is_a_true_zero_that_is_not_asked_for_again() -> None:
-    seen: list[httpx.Request] = []
-    found = await answering(OpenFDA, httpx.Response(404, json=NO_MATCH), seen).find("propranolol")
-
-    assert (found.status, found.total, found.records) == (Status.EMPTY, 0, [])
-    assert found.warnings == ["no label is of 'propranolol'"]
-    assert len(seen) == 1
-
-
 @pytest.mark.parametrize(
     "answer",
     [

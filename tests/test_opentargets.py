@@ -61,11 +61,10 @@ FOUND = {
 
 
 class Server:
-    """Answers GraphQL by operation name, refuses unknown fields as the server does, and keeps what it was asked."""
+    """Answers GraphQL by operation name, and keeps what it was asked."""
 
-    def __init__(self, *, unknown: str = "(?!)", **data: dict[str, Any] | httpx.Response | None) -> None:
+    def __init__(self, **data: dict[str, Any] | httpx.Response | None) -> None:
         self.data: dict[str, Any] = {"Disease": MIGRAINE, "Drug": PROPRANOLOL, **data}
-        self.unknown = unknown
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -77,9 +76,6 @@ class Server:
         return self.answer(name[1], body)
 
     def answer(self, name: str, body: dict[str, Any]) -> httpx.Response:
-        if found := re.search(self.unknown, body["query"]):
-            message = f"Cannot query field '{found.group()}' on type 'Disease'."
-            return httpx.Response(400, json={"errors": [{"message": message}]})
         if name == "Search":
             made = self.data.get("Search", FOUND[body["variables"]["kinds"][0]])
             return made if isinstance(made, httpx.Response) else httpx.Response(200, json={"data": made})
@@ -152,25 +148,13 @@ async def test_drugs_are_asked_for_together_and_none_twice() -> None:
     assert [record.record.drug for record in reply.records] == ["propranolol"]  # type: ignore[union-attr]
 
 
-async def test_an_unknown_id_is_empty_with_a_warning() -> None:
-    reply = await Server(Drug=None).source().look_up("CHEMBL27")
-    assert (reply.status, reply.records) == (Status.EMPTY, [])
-    assert "CHEMBL27" in reply.warnings[0]
+async def test_nothing_else_is_given_for_what_was_asked_about() -> None:
+    drug = await Server(Search=hits(("CHEMBL1016", "CANDESARTAN", "drug"))).source().look_up("propranolol")
+    disease = await Server(Search=hits(("MONDO_1", "gout", "disease"))).source().find("migraine")
+    unknown = await Server(Drug=None).source().look_up("CHEMBL27")
 
-
-async def test_another_drug_is_never_given_for_the_one_asked_about() -> None:
-    reply = await Server(Search=hits(("CHEMBL1016", "CANDESARTAN", "drug"))).source().look_up("propranolol")
-    assert reply.status is Status.EMPTY
-
-
-async def test_another_disease_is_never_given_for_the_one_asked_about() -> None:
-    reply = await Server(Search=hits(("MONDO_1", "gout", "disease"))).source().find("migraine")
-    assert (reply.status, reply.records) == (Status.EMPTY, [])
-
-
-async def test_a_schema_that_has_changed_is_a_refusal() -> None:
-    with pytest.raises(SourceRefused, match="Cannot query field"):
-        await Server(unknown="drugType").source().look_up("CHEMBL27")
+    assert {each.status for each in (drug, disease, unknown)} == {Status.EMPTY}
+    assert "CHEMBL27" in unknown.warnings[0]
 
 
 async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
@@ -272,20 +256,6 @@ def test_events_above_the_critical_value_are_told_with_their_ratio_and_as_no_cau
     assert "which shows no cause: bradycardia (1,204 reports, log-likelihood ratio 310.5)" in record.content
     without = parse_drug({"id": "CHEMBL27", "name": "X", "adverseEvents": {"rows": rows}})
     assert "signals" not in without.metadata
-
-
-async def test_a_failure_is_named_without_addresses() -> None:
-    reply = httpx.Response(400, json={"errors": [{"message": "Query failed at https://example.org/?key=1"}]})
-    with pytest.raises(SourceRefused) as caught:
-        await Server(Drug=reply).source().look_up("CHEMBL27")
-    assert "://" not in str(caught.value)
-
-
-async def test_filters_and_empty_queries_are_refused() -> None:
-    with pytest.raises(SourceRefused):
-        await Server().source().find("migraine", filters={"phase": 4})
-    with pytest.raises(SourceRefused):
-        await Server().source().find("( )")
 
 
 def test_a_disease_without_drugs_says_so() -> None:

@@ -9,12 +9,16 @@ from autogen_core import CancellationToken
 from faults.replies import REPLIES
 from recorded import recorded
 
+from willowbark.agents.report.forms.links import safe_url
+from willowbark.tools.errors import SourceRefused
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, searchable, title_of
-from willowbark.tools.search import source_class
+from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args
 
+NOT_BY_DRUG = ("uniprot", "reactome", "stringdb")  # which are asked for what a drug acts on
+ENGINES = ("brave", "duckduckgo")  # whose finds are records of others
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
@@ -33,7 +37,7 @@ def test_every_source_has_a_recorded_reply(name: str) -> None:
 def test_every_searched_source_has_its_class_its_tool_and_a_place_to_link_to(name: str) -> None:
     assert source_class(name).name == name
     assert SourceTool(name).name in (f"search_{name}", cards()[name].tool)
-    assert cards()[name].hosts or name in ("brave", "duckduckgo")  # whose finds have hosts of their own
+    assert cards()[name].hosts or name in ENGINES
     assert set(cards()[name].hosts) <= linked_hosts()
 
 
@@ -45,9 +49,31 @@ async def test_alternatives_stay_alternatives(name: str) -> None:
         found = await source_class(name)(transport).find("(propranolol OR topiramate)", 50)
 
     said = " ".join(f"{unquote_plus(str(each.url))} {each.content.decode()}" for each in seen).lower()
-    assert "topiramate" in said or name in ("uniprot", "reactome", "stringdb", "ema")  # not by drugs
+    assert "topiramate" in said or name in (*NOT_BY_DRUG, "ema")
     assert " or " in said or cards()[name].dialect == "names"
     assert found.records or name in ("stringdb",)  # of which next to nothing is recorded
+    assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+
+
+@pytest.mark.parametrize("name", searchable())
+async def test_what_cannot_be_asked_is_refused_unasked(name: str) -> None:
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as transport:
+        for query, filters in (("migraine", {"colour": "red"}), ("migraine", {"page": 0}), (" ", {})):
+            with pytest.raises(SourceRefused):
+                await source_class(name)(transport).find(query, 5, filters)
+    assert not seen
+
+
+@pytest.mark.parametrize("name", [name for name in searchable() if name not in ENGINES])
+async def test_what_nobody_knows_is_a_true_zero_and_a_drug_is_named(name: str) -> None:
+    by_name = cards()[name].dialect == "names"
+    async with recorded() as transport:
+        source = source_class(name)(transport)
+        found = await (source.look_up("nosuchdrug") if by_name else source.find("nosuchdrug", 5))
+
+    assert (found.status, found.records, found.total) == (Status.EMPTY, [], 0)
+    assert "nosuchdrug" in str(found.warnings) or not by_name or name in NOT_BY_DRUG
 
 
 def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:

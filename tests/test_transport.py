@@ -182,15 +182,6 @@ async def test_a_source_is_left_alone_for_as_long_as_it_asks() -> None:
     assert sleeps.seconds == [7]
 
 
-@pytest.mark.parametrize("junk", ["1e9", "-1", "soon", ""])
-async def test_a_nonsensical_wait_is_not_kept(junk: str) -> None:
-    sleeps = Sleeps()
-    transport, _ = asking(reply(503, retry_after=junk), reply(), sleep=sleeps)
-
-    assert await ask(transport) == GOOD
-    assert sleeps.seconds[0] <= QUICK.longest_wait_s
-
-
 async def test_a_wait_past_the_deadline_is_named_and_not_begun() -> None:
     sleeps = Sleeps()
     transport, script = asking(reply(429, retry_after="120"), sleep=sleeps)

@@ -8,7 +8,6 @@ import pytest
 from recorded import answering, recorded
 
 from willowbark.agents.report.forms.links import safe_url
-from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.records import Protein
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.uniprot import UniProt, parse_protein
@@ -113,18 +112,6 @@ async def test_a_target_that_is_not_human_is_named_and_not_asked_for() -> None:
     assert "Enoyl reductase is of Mycobacterium tuberculosis, not human" in found.warnings
     assert any("one database alone" in line for line in found.warnings)
     assert not any(request.url.path.startswith("/uniprot/") for request in asked)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(200, json={"messages": ["no"]}),
-        httpx.Response(200, json=[]),
-    ],
-)
-async def test_no_failure_looks_like_no_protein(answer: httpx.Response) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(UniProt, answer).find("migraine")
 
 
 @pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_uniprot is not beside this clone")

@@ -358,31 +358,7 @@ async def test_an_exchange_that_failed_gives_its_room_back_at_once(send: Send, a
     del caught  # until here its frames hold all that they held
 
 
-async def test_a_redirect_is_not_followed(send: Send) -> None:
-    async def moved(writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
-
-    async with Server(moved) as server:
-        reply = await send(server.url)
-
-    assert (reply.status, reply.headers["location"]) == (302, "http://127.0.0.1:1/")
-
-
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://nowhere.invalid/", "http://", "ftp://127.0.0.1/"])
 async def test_nobody_there_is_an_error(send: Send, url: str) -> None:
     with pytest.raises(SourceUnavailable):
         await send(url)
-
-
-async def test_many_exchanges_share_one_wire(send: Send) -> None:
-    async with Server(sent(TEXT)) as server:
-        replies = await asyncio.gather(*(send(server.url) for _ in range(30)))
-
-    assert {reply.body for reply in replies} == {TEXT}
-
-
-async def test_a_deadline_of_the_callers_stays_the_callers(send: Send) -> None:
-    async with Server(hang) as server:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await send(server.url, 20)
