@@ -14,7 +14,7 @@ from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, Notice, parse_work, parse_works, updates
+from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, parse_work, parse_works, updates
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
 
@@ -28,8 +28,14 @@ async def test_a_retraction_is_found_with_its_notice_date_and_who_says_so() -> N
         said = (await updates([RETRACTED_DOI.upper()], way))[RETRACTED_DOI]
 
     assert said.retracted
-    assert said.notices[-1] == Notice("retraction", "10.1016/s0140-6736(10)60175-4", "2010-02-06", "retraction-watch")
-    assert [notice.kind for notice in said.notices] == ["correction", "retraction"]
+    number = "10.1016/s0140-6736(10)60175-4"
+    assert said.notices[-1] == {
+        "kind": "retraction",
+        "source": "retraction-watch",
+        "doi": number,
+        "date": "2010-02-06",
+    }
+    assert [notice["kind"] for notice in said.notices] == ["correction", "retraction"]
 
 
 async def test_a_work_without_notices_is_there_and_one_that_crossref_does_not_know_is_not() -> None:
@@ -37,7 +43,7 @@ async def test_a_work_without_notices_is_there_and_one_that_crossref_does_not_kn
         found = await updates([CLEAN_DOI, SILENT_DOI, "no doi"], way)
 
     assert set(found) == {CLEAN_DOI}
-    assert found[CLEAN_DOI].notices == ()
+    assert found[CLEAN_DOI].notices == []
 
 
 async def test_many_works_take_few_requests_and_name_the_address_where_there_is_one() -> None:

@@ -286,5 +286,5 @@ def test_half_a_compressed_file_and_a_folder_without_records_are_named(tmp_path:
     ids=["prefixes without end", "groups without end", "a date of 9,000 digits", "a range beyond any year"],
 )
 def test_a_query_of_any_length_is_answered(query: str) -> None:
-    lines, total = open_library("bundled")._index.search(query, most=5)
+    lines, total = open_library("bundled").search(query, most=5)
     assert len(lines) <= total

@@ -21,7 +21,7 @@ from ..questions.question import read_query
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words
-from .index import LibraryContents, LibraryIndex
+from .index import LibraryIndex
 from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
@@ -47,8 +47,7 @@ def open_library(path: str | Path) -> "Library":
 
 @lru_cache(maxsize=8)
 def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
-    index = LibraryIndex(folder, Path(platformdirs.user_cache_dir("willowbark")) / "library")
-    return Library(BUNDLED if is_bundled else str(folder), index)
+    return Library(folder, Path(platformdirs.user_cache_dir("willowbark")) / "library", is_bundled)
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
@@ -61,7 +60,7 @@ def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoin
     return Endpoints(library=open_library(path)) if path else Endpoints.public(environ)
 
 
-class Library:
+class Library(LibraryIndex):
     """Answers for the sources from an index of records.
 
     Attributes:
@@ -69,23 +68,14 @@ class Library:
         contents: summary of its records.
     """
 
-    def __init__(self, path: str, index: LibraryIndex) -> None:
-        self.path = path
-        self._index = index
-
-    @property
-    def contents(self) -> LibraryContents:
-        """Return a summary of its records."""
-        return self._index.contents
+    def __init__(self, folder: Path, cache: Path, is_bundled: bool) -> None:
+        super().__init__(folder, cache)
+        self.path = BUNDLED if is_bundled else str(folder)
 
     @property
     def digest(self) -> str:
         """Return the hash of its files."""
         return self.contents.digest
-
-    def count_years(self) -> dict[int, int]:
-        """Return the number of records by year."""
-        return self._index.count_years()
 
     @property
     def summary(self) -> str:
@@ -122,7 +112,7 @@ class Library:
             values = value if isinstance(value, list) else [value]
             if any(each is not None for each in values):
                 tags.append([f"{name}:{each}".lower() for each in values])
-        lines, total = self._index.search(
+        lines, total = self.search(
             query,
             tags=tags,
             days=(first and int(f"{first:%Y%m%d}"), last and int(f"{last:%Y%m%d}")),
@@ -139,7 +129,7 @@ class Library:
         named, _ = self._entries(source.name, [*asked.conditions, *asked.drugs])
         if named or asked.drugs:
             return named[start : start + most], len(named)
-        lines, total = self._index.search(
+        lines, total = self.search(
             " OR ".join(f'"{each}"' for each in asked.conditions) or asked.words,
             tags=[[f"source:{source.name}"]],
             most=most,
@@ -161,7 +151,7 @@ class Library:
             for each in {name.strip().casefold(), canonical_drug(name), canonical_condition(name)} - {None}:
                 wanted.setdefault(f"{source}:{each}", []).append(place)
         found = list[tuple[int, list[int], str, Evidence]]()
-        for line in self._index.named(*wanted):
+        for line in self.named(*wanted):
             row = row_of(line)
             if isinstance(row, EntryRow):
                 places = sorted({place for name in row.indexed()["name"] for place in wanted.get(name, ())})
@@ -180,12 +170,12 @@ class Library:
 
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
         """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
-        lines = self._index.named(*(name.lower() if name.startswith("doi:") else name for name in names))
+        lines = self.named(*(name.lower() if name.startswith("doi:") else name for name in names))
         return [self._evidence(line, source) for line in lines]
 
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""
-        lines = self._index.named(f"citing:{pmid}", f"cited:{pmid}")
+        lines = self.named(f"citing:{pmid}", f"cited:{pmid}")
         rows = [row for line in lines if isinstance(row := row_of(line), CitationRow)]
         links = Citations(
             sorted({row.citing for row in rows if row.cited == pmid}, key=int, reverse=True),
@@ -200,7 +190,7 @@ class Library:
 
     def trial(self, source: Source, nct_id: str) -> SourceReply:
         """Return one trial by its NCT number."""
-        records = [self._evidence(line, source.name) for line in self._index.named(f"nct:{nct_id}")]
+        records = [self._evidence(line, source.name) for line in self.named(f"nct:{nct_id}")]
         notes = [] if records else [f"{NOT_CHECKED}: the library does not hold {nct_id}"]
         return source.reply(nct_id, records, notes=notes)
 
@@ -210,7 +200,7 @@ class Library:
         Raises:
             SourceRefused: the library has none.
         """
-        for line in self._index.named(f"pmcid:{pmcid}"):
+        for line in self.named(f"pmcid:{pmcid}"):
             row = row_of(line)
             if isinstance(row, PublicationRow) and row.full_text:
                 return row.full_text
@@ -219,7 +209,7 @@ class Library:
     def work(self, source: str, doi: str) -> dict[str, Any] | None:
         """Return a source's record of a publication in the source's own format; None if the library lacks it."""
         number = checked_identifier("doi", doi)
-        for row in map(row_of, self._index.named(f"doi:{number}") if number else ()):
+        for row in map(row_of, self.named(f"doi:{number}") if number else ()):
             if not isinstance(row, PublicationRow):
                 continue
             if source == "crossref" and row.crossref is not None:

@@ -5,14 +5,13 @@ enough to flag it. A record on which no source answered counts as not checked, n
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
 from ..errors import SearchError
 from ..evidence import Evidence
-from ..http.reply import reported
 from ..http.transport import Transport
 from ..records import Paper
 from ..records.parts import FLAGS, Flag, SaidNotice
@@ -25,7 +24,7 @@ from ..wording import listed
 
 MAX_RECORDS = 200  # per call; a report cites a few dozen
 DEADLINE_S = 20.0  # per source; all are queried at once
-_ASKED = ("pubmed", "europepmc", "crossref", "openalex")
+Ask = Callable[[Sequence[str], Transport, dict[str, "Word"]], Awaitable[None]]
 _REASONS_SHOWN = 4
 MAX_OPENALEX = 40  # publications per call, one request each
 _IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
@@ -58,7 +57,7 @@ class Word:
 
     flags: frozenset[Flag] = frozenset()
     """Flags that it raises."""
-    notices: tuple[crossref.Notice, ...] = ()
+    notices: Sequence[SaidNotice] = ()
     notice_of: tuple[str, ...] = ()
     """DOIs of the publications that the record is itself a notice on."""
     cited_by_count: int | None = None
@@ -69,8 +68,8 @@ class Answer:
     """One source's answers on the requested records, and why some are missing."""
 
     source: str
-    asked: frozenset[str] = frozenset()
-    """Keys of the requested records."""
+    asked: Mapping[str, str]
+    """Identifier by which each record was requested (`pmid:…`, `doi:…`), by key."""
     words: dict[str, Word] = field(default_factory=dict)
     """By key; requested records that the source does not know are missing."""
     failure: str | None = None
@@ -100,9 +99,7 @@ async def check_trust(
     """
     papers = [record for record in records if is_paper(record)]
     checked = papers[:MAX_RECORDS]
-    asks: list[Ask] = [_ask_pubmed, _ask_europepmc, _ask_crossref, _ask_openalex] if checked else []
-    asked = zip(_ASKED, asks, strict=False)
-    said = await asyncio.gather(*(_ask(ask, checked, Answer(name), transport, deadline_s) for name, ask in asked))
+    said = await asyncio.gather(*(_ask(name, checked, transport, deadline_s) for name in _ASKED if checked))
     beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
     return [_judge(record, said, record.key in beyond) if is_paper(record) else record for record in records]
 
@@ -128,16 +125,12 @@ def _judge(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
             flagged[name].update(before.get(name, ()))
         elif name in flags_of(record):  # the flag came with the record
             flagged[name].add(given_by(record.citation.source))
-    notices = list[SaidNotice]()
-    for notice in (each for word in words.values() for each in word.notices):
-        given = {"kind": notice.kind, "source": notice.said_by, "doi": notice.doi, "date": notice.date}
-        notices.append(reported(given))
     found: dict[str, Any] = {
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
         "trust_flagged": {name: sorted(sources) for name, sources in flagged.items() if sources},
         "trust_unanswered": unanswered,
-        "trust_notices": notices,
+        "trust_notices": [notice for word in words.values() for notice in word.notices],
     }
     for name in FLAGS:
         if words or name in raised:
@@ -207,28 +200,37 @@ def _reasons(papers: Iterable[Paper]) -> list[str]:
     return told[:_REASONS_SHOWN] or ["no source was asked"]
 
 
-Ask = Callable[[Sequence[Evidence], Answer, Transport], Awaitable[None]]
-
-
-async def _ask(ask: Ask, papers: Sequence[Evidence], answer: Answer, transport: Transport, deadline_s: float) -> Answer:
-    """Have a source fill in its answer before the deadline."""
+async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> Answer:
+    """Ask a source about the papers, except those whose record has just come from it."""
     given = {  # of a merged record, only the first source's flags are certain to be current
         paper.key: Word(flags_of(paper))
         for paper in papers
-        if given_by(paper.citation.source) == answer.source and paper.paper and paper.paper.retracted is not None
+        if given_by(paper.citation.source) == source and paper.paper and paper.paper.retracted is not None
     }
-    answer.asked, answer.words = frozenset(given), given
+    kinds, ask = _ASKED[source]
+    numbers = {
+        paper.key: [f"{kind}:{number}" for kind in kinds if (number := getattr(paper.record, kind))] for paper in papers
+    }
+    answer = Answer(
+        source, {key: next(iter(names), "") for key, names in numbers.items() if names or key in given}, given
+    )
+    wanted = list(dict.fromkeys(name for key, name in answer.asked.items() if key not in given))
+    found: dict[str, Word] = {}
     try:
         async with asyncio.timeout(deadline_s) as clock:
-            await ask([paper for paper in papers if paper.key not in given], answer, transport)
+            if wanted:
+                await ask(wanted, transport, found)
         if transport.endpoints.library is not None:
             answer.failure = "not checked offline"
+        elif source == "openalex" and len(wanted) > MAX_OPENALEX:
+            answer.failure = f"asked about the first {MAX_OPENALEX} records alone"
     except TimeoutError:
         if not clock.expired():
             raise
         answer.failure = f"no answer within {deadline_s:.3g} s"
     except SearchError as error:
         answer.failure = error.reason
+    answer.words |= {key: found[name] for key, name in answer.asked.items() if name in found and key not in given}
     return answer
 
 
@@ -237,38 +239,46 @@ def flags_of(record: Evidence) -> frozenset[Flag]:
     return record.paper.flags if record.paper else frozenset()
 
 
-def _keys_by(number: Literal["pmid", "doi"], papers: Iterable[Evidence], answer: Answer) -> dict[str, list[str]]:
-    """Return record keys by PMID or DOI, and mark those records as requested."""
-    found: dict[str, list[str]] = {}
-    for paper in papers:
-        if value := getattr(paper.record, number):
-            found.setdefault(value, []).append(paper.key)
-            answer.asked |= {paper.key}
-    return found
+async def _ask_pubmed(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
+    fetched = await PubMed(transport).papers(*(name.removeprefix("pmid:") for name in names))
+    found |= {f"pmid:{record.record.pmid}": Word(flags_of(record)) for record in fetched.records}
 
 
-async def _ask_pubmed(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _keys_by("pmid", papers, answer)
-    if not keys:
-        return
-    fetched = await PubMed(transport).papers(*keys)
-    for record in fetched.records:
-        for key in keys.get(record.record.pmid or "", ()):
-            answer.words[key] = Word(flags_of(record))
-
-
-async def _ask_europepmc(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    by_pmid = _keys_by("pmid", papers, answer)
-    by_doi = _keys_by("doi", [paper for paper in papers if not paper.record.pmid], answer)
-
-    async def one(names: Sequence[str]) -> None:
-        for record in await by_numbers(names, transport):
+async def _ask_europepmc(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
+    async def one(start: int) -> None:
+        for record in await by_numbers(names[start : start + _IDS_PER_QUERY], transport):
             if (said := record.paper) and said.retracted is not None:
-                for key in [*by_pmid.get(said.pmid or "", ()), *by_doi.get(said.doi or "", ())]:
-                    answer.words[key] = Word(said.flags, cited_by_count=said.cited_by_count)
+                word = Word(said.flags, cited_by_count=said.cited_by_count)
+                found.update({f"pmid:{said.pmid}": word, f"doi:{said.doi}": word})
 
-    names = [f"pmid:{pmid}" for pmid in by_pmid] + [f"doi:{doi}" for doi in by_doi]
-    await _all_of(one(names[start : start + _IDS_PER_QUERY]) for start in range(0, len(names), _IDS_PER_QUERY))
+    await _all_of(map(one, range(0, len(names), _IDS_PER_QUERY)))
+
+
+async def _ask_crossref(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
+    dois = [name.removeprefix("doi:") for name in names]
+
+    async def one(start: int) -> None:
+        works = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
+        for doi, said in works.items():
+            flags = {_KINDS[notice["kind"]] for notice in said.notices if notice["kind"] in _KINDS}
+            if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
+                flags = flags - {"retracted"} | {"corrected"}
+            found[f"doi:{doi}"] = Word(frozenset(flags), said.notices, said.notice_of)
+
+    await _all_of(map(one, range(0, len(dois), crossref.DOIS_PER_REQUEST)))
+
+
+async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
+    turns = asyncio.Semaphore(4)
+
+    async def one(name: str) -> None:
+        async with turns:
+            said = await openalex.work(name.removeprefix("doi:"), transport)
+        if said is not None and said.is_retracted is not None:
+            flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
+            found[name] = Word(flags, cited_by_count=said.cited_by_count)
+
+    await _all_of(map(one, names[:MAX_OPENALEX]))
 
 
 async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
@@ -278,34 +288,10 @@ async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
         raise failure
 
 
-async def _ask_crossref(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _keys_by("doi", papers, answer)
-    dois = list(keys)
-
-    async def one(start: int) -> None:
-        found = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
-        for doi, said in found.items():
-            flags = {_KINDS[notice.kind] for notice in said.notices if notice.kind in _KINDS}
-            if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
-                flags = flags - {"retracted"} | {"corrected"}
-            for key in keys.get(doi, ()):
-                answer.words[key] = Word(frozenset(flags), said.notices, said.notice_of)
-
-    await _all_of(map(one, range(0, len(dois), crossref.DOIS_PER_REQUEST)))
-
-
-async def _ask_openalex(papers: Sequence[Evidence], answer: Answer, transport: Transport) -> None:
-    keys = _keys_by("doi", papers, answer)
-    turns = asyncio.Semaphore(4)
-
-    async def one(doi: str) -> None:
-        async with turns:
-            said = await openalex.work(doi, transport)
-        if said is not None and said.is_retracted is not None:
-            flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
-            for key in keys[doi]:
-                answer.words[key] = Word(flags, cited_by_count=said.cited_by_count)
-
-    await _all_of(map(one, list(keys)[:MAX_OPENALEX]))
-    if len(keys) > MAX_OPENALEX:
-        answer.failure = f"asked about the first {MAX_OPENALEX} records alone"
+_ASKED: Mapping[str, tuple[tuple[Literal["pmid", "doi"], ...], Ask]] = {
+    "pubmed": (("pmid",), _ask_pubmed),
+    "europepmc": (("pmid", "doi"), _ask_europepmc),
+    "crossref": (("doi",), _ask_crossref),
+    "openalex": (("doi",), _ask_openalex),
+}
+"""By source, the identifiers that it knows records by, and the function that asks it and fills in what it finds."""

@@ -5,15 +5,16 @@ publications it is itself a notice on. https://www.crossref.org/documentation/re
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from string import punctuation
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
-from ...http.reply import Reply, at, dicts
+from ...http.reply import Reply, at, dicts, reported, text, without_repeats
 from ...http.transport import Transport
+from ...records.parts import SaidNotice
 from ...search import local_library
 from ..card import SourceCard
 from ..publications import iso_date, leads_elsewhere
@@ -34,7 +35,7 @@ CARD = SourceCard(
 )
 
 DOIS_PER_REQUEST = 20  # keeps the URL below 2,000 bytes
-_KINDS: Mapping[str, "NoticeKind"] = {
+_KINDS = {
     "retraction": "retraction",
     "partial_retraction": "retraction",
     "withdrawal": "retraction",
@@ -49,36 +50,22 @@ _KINDS: Mapping[str, "NoticeKind"] = {
 other kinds (new versions, addenda, clarifications) retract nothing."""
 _RETRACTED = frozenset(f"{said}{what}" for said in ("RETRACTED", "WITHDRAWN") for what in ("", " ARTICLE", " CHAPTER"))
 
-NoticeKind = Literal["retraction", "concern", "correction", "reinstatement"]
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A notice on a publication, issued after it appeared."""
-
-    kind: NoticeKind
-    doi: str | None = None
-    """DOI of the notice itself; None if it has none."""
-    date: str | None = None
-    """As precise as given; None if missing."""
-    said_by: str | None = None
-    """`publisher` or `retraction-watch`; None if Crossref does not say."""
-
 
 @dataclass(frozen=True, slots=True)
 class Updates:
     """Crossref's data on one publication."""
 
     doi: str
-    notices: tuple[Notice, ...] = ()
-    """Oldest first; undated ones come first."""
-    notice_of: tuple[str, ...] = field(default=())
+    notices: Sequence[SaidNotice] = ()
+    """Oldest first; undated ones come first. Their `kind` is retraction, concern, correction or reinstatement, their
+    `source` publisher or retraction-watch."""
+    notice_of: tuple[str, ...] = ()
     """DOIs of the publications that this one is itself a notice on."""
 
     @property
     def retracted(self) -> bool:
         """Whether it was retracted and not reinstated since."""
-        last = [notice.kind for notice in self.notices if notice.kind in ("retraction", "reinstatement")]
+        last = [each["kind"] for each in self.notices if each["kind"] in ("retraction", "reinstatement")]
         return bool(last) and last[-1] == "retraction"
 
 
@@ -180,23 +167,23 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
     doi = checked_identifier("doi", work.get("DOI"))
     if doi is None:
         return None
-    notices: dict[Notice, None] = {}
+    notices = list[SaidNotice]()
     for each in dicts(work, "updated-by"):
         if kind := _kind(each):
             parts = at(each, "updated", "date-parts")
             first = parts[0] if isinstance(parts, list) and parts else None
             date = iso_date(*map(str, first[:3])) if isinstance(first, list) and first else None
-            said_by = str(each["source"]) if each.get("source") else None
-            notices[Notice(kind, checked_identifier("doi", each.get("DOI")), date, said_by)] = None
+            number, source = checked_identifier("doi", each.get("DOI")), text(each.get("source"))
+            notices.append(reported({"kind": kind, "source": source, "doi": number, "date": date}))
     titles = work.get("title")
     heads = [str(title).partition(":") for title in (titles if isinstance(titles, list) else [titles])]
     is_marked = any(colon and head.strip(f"{punctuation} \n\t") in _RETRACTED for head, colon, _ in heads)
-    if is_marked and not any(notice.kind == "retraction" for notice in notices):
-        notices[Notice("retraction", said_by="publisher")] = None
+    if is_marked and not any(notice["kind"] == "retraction" for notice in notices):
+        notices.append({"kind": "retraction", "source": "publisher"})
     targets = (checked_identifier("doi", each.get("DOI")) for each in dicts(work, "update-to") if _kind(each))
     notice_of = tuple(dict.fromkeys(target for target in targets if target and target != doi))
-    return Updates(doi, tuple(sorted(notices, key=lambda notice: notice.date or "")), notice_of)
+    return Updates(doi, sorted(without_repeats(notices), key=lambda notice: notice.get("date", "")), notice_of)
 
 
-def _kind(update: Mapping[str, Any]) -> NoticeKind | None:
+def _kind(update: Mapping[str, Any]) -> str | None:
     return _KINDS.get(str(update.get("type")).strip().lower().replace("-", "_").replace(" ", "_"))
