@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
@@ -33,7 +32,6 @@ from ..exports import format_of, render
 from ..faces.runs import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
 from ..ledger import Ledger
 from ..run.options import RunOptions
-from ..run.workspace import RUN_ID
 from . import views
 from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_bounded, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
@@ -61,51 +59,28 @@ _HEADERS = {
 _TYPED = ("depth", "model", "max_iterations", "max_tokens", "max_seconds", "max_cost_usd")
 
 
-class _RunIds(Convertor[str]):
-    """Matches only run ids in addresses, so that nothing else becomes part of a path."""
-
-    regex = RUN_ID.pattern
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("run", _RunIds())
-
-
 class Pages:
-    """The pages' routes and their handlers.
-
-    Args:
-        runs: the server's runs.
-    """
+    """The pages' routes and their handlers, of one server's runs."""
 
     def __init__(self, runs: LiveRuns) -> None:
         self._runs = runs
 
     def application(self) -> Starlette:
         """Build the application, without access control."""
-        get = {
-            "/": self.question,
-            "/runs": self.history,
-            "/diff": self.diff,
-            "/runs/{run_id:run}": self.run,
-            "/runs/{run_id:run}/events": self.events,
-            "/runs/{run_id:run}/records/{number:int}": self.record,
-            "/runs/{run_id:run}/export/{name}": self.export,
-            "/static/{name}": static,
-        }
-        post = {
-            "/runs": self.ask,
-            "/runs/{run_id:run}/cancel": self.cancel,
-            "/runs/{run_id:run}/resume": self.resume,
-            "/runs/{run_id:run}/approval": self.approve,
-        }
-        routes = [Route(path, answer, methods=["GET"]) for path, answer in get.items()]
-        routes += [Route(path, answer, methods=["POST"]) for path, answer in post.items()]
+        routes = [
+            Route("/", self.question),
+            Route("/runs", self.history),
+            Route("/diff", self.diff),
+            Route("/runs/{run_id}", self.run),
+            Route("/runs/{run_id}/events", self.events),
+            Route("/runs/{run_id}/records/{number:int}", self.record),
+            Route("/runs/{run_id}/export/{name}", self.export),
+            Route("/static/{name}", static),
+            Route("/runs", self.ask, methods=["POST"]),
+            Route("/runs/{run_id}/cancel", self.cancel, methods=["POST"]),
+            Route("/runs/{run_id}/resume", self.resume, methods=["POST"]),
+            Route("/runs/{run_id}/approval", self.approve, methods=["POST"]),
+        ]
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -113,11 +88,8 @@ class Pages:
             yield
             await self._runs.settle(_SETTLE_S)
 
-        return Starlette(
-            routes=routes,
-            exception_handlers={HTTPException: _error_page, UsageError: _error_page, Exception: _error_page},
-            lifespan=lifespan,
-        )
+        handlers = {HTTPException: _error_page, UsageError: _error_page, Exception: _error_page}
+        return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
     async def question(self, request: Request) -> Response:
         """Show the form."""
@@ -141,19 +113,14 @@ class Pages:
     async def diff(self, request: Request) -> Response:
         """Show the changes from one run to another."""
         earlier, later = (request.query_params.get(name, "") for name in ("earlier", "later"))
-        rows, lines, wrong = await asyncio.to_thread(list_runs, self._runs.root), list[str](), None
+        rows = [row for row in await asyncio.to_thread(list_runs, self._runs.root) if row.status in ("complete", None)]
+        lines, wrong = list[str](), None
         if earlier:
             try:
                 lines = await asyncio.to_thread(compare_runs, earlier, later or None)
             except UsageError as error:
                 wrong = str(error)
-        shown = {
-            "rows": [row for row in rows if row.status in ("complete", None)],
-            "earlier": earlier,
-            "later": later,
-            "lines": lines,
-            "wrong": wrong,
-        }
+        shown = {"rows": rows, "earlier": earlier, "later": later, "lines": lines, "wrong": wrong}
         return HTMLResponse(views.page("compare.html", title="Compare", here="/diff", **shown), 400 if wrong else 200)
 
     async def run(self, request: Request) -> Response:
@@ -172,9 +139,8 @@ class Pages:
             return StreamingResponse(event_stream(live, after), media_type="text/event-stream")
         runs = await asyncio.to_thread(runs_in_ledger)
         status = next((run.status for run in runs if run.run_id == run_id), "folder only")
-        return Response(
-            _event("gone" if status in UNFINISHED else "end", status=status), media_type="text/event-stream"
-        )
+        told = _event("gone" if status in UNFINISHED else "end", status=status)
+        return Response(told, media_type="text/event-stream")
 
     async def cancel(self, request: Request) -> Response:
         """Stop a run, which reports what it found so far."""
@@ -218,16 +184,10 @@ class Pages:
         """Download a run's report in another format."""
         run_id, name = request.path_params["run_id"], request.path_params["name"]
         file_name = format_of(name).file_name
-
-        def make() -> bytes:
-            return render(load_report(self._runs.root, run_id), name)
-
-        content = await asyncio.to_thread(make)
-        return Response(
-            content,
-            media_type=mimetypes.guess_type(file_name)[0] or "application/octet-stream",
-            headers={"Content-Disposition": f'attachment; filename="{run_id}-{file_name}"'},
-        )
+        content = await asyncio.to_thread(lambda: render(load_report(self._runs.root, run_id), name))
+        kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
+        named = {"Content-Disposition": f'attachment; filename="{run_id}-{file_name}"'}
+        return Response(content, media_type=kind, headers=named)
 
 
 async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -250,40 +210,30 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         app: ASGIApp = Pages(runs).application()
         if token or is_open:
             token = tell_token(token, TOKEN_VARIABLE, say)
-            app = Tokened(app, token, TOKEN_VARIABLE, entry=Entry(token))
+            app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
         await serve_bounded(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
 
 
-class Entry:
-    """Asks browsers for the token, and sets a cookie for it."""
+def _entry(token: str) -> list[Route]:
+    """Return the routes of requests without the token: they ask browsers for it, and set a cookie for it."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request without the token; static files need none."""
-        request = Request(scope, receive)
-        if request.url.path.startswith("/static/"):
-            request.scope["path_params"] = {"name": request.url.path.removeprefix("/static/")}
-            await (await static(request))(scope, receive, send)
-            return
+    async def enter(request: Request) -> Response:
         is_entered = request.url.path == "/token" and request.method == "POST"
-        if is_entered and cookie_of((await _form(request)).get("token", "").strip()) == cookie_of(self._token):
+        if is_entered and cookie_of((await _form(request)).get("token", "").strip()) == cookie_of(token):
             answer: Response = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, cookie_of(self._token), httponly=True, samesite="strict")
-        else:
-            line = "That is not the token." if is_entered else None
-            form = views.page("notice.html", title="This server requires its token", token=True, line=line)
-            answer = HTMLResponse(form, 401, {"WWW-Authenticate": "Bearer"})
-        await answer(scope, receive, send)
+            answer.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="strict")
+            return answer
+        line = "That is not the token." if is_entered else None
+        form = views.page("notice.html", title="This server requires its token", token=True, line=line)
+        return HTMLResponse(form, 401, {"WWW-Authenticate": "Bearer"})
+
+    return [Route("/static/{name}", static), Route("/{path:path}", enter, methods=["GET", "POST"])]
 
 
 async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
     """Stream a run as server-sent events until it ends.
 
-    Args:
-        run: in progress or ended.
-        after: id of the last event received, `LIFE-NUMBER`; all are sent again if the life differs.
+    `after` is the id of the last event received, `LIFE-NUMBER`; all are sent again if the life differs.
     """
     life, _, number = after.partition("-")
     sent = int(number) if life == run.life and number.isdecimal() and len(number) < _LONGEST_NUMBER else 0
@@ -351,14 +301,9 @@ async def _form(request: Request) -> QueryParams:
         raise HTTPException(413, "The form has too many fields.") from None
 
 
-@lru_cache(maxsize=4)  # readers open many records of a report
+@lru_cache(maxsize=4)  # readers open many records of a report; a resumed run has a new one, on more records
 def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
-    """Load the records behind a run's report, by key; none if the ledger lacks the run.
-
-    Args:
-        run_id: the run's id.
-        made: creation time of the report; a resumed run has a new report on more records.
-    """
+    """Load the records behind a run's report, by key; none if the ledger lacks the run."""
     from ..state import state_of  # noqa: PLC0415  agents take most of a second
 
     if all(run.run_id != run_id for run in runs_in_ledger()):

@@ -54,31 +54,27 @@ class LiveRun:
         folder: the run's existing folder.
         question: as asked.
         offline: whether a local library is searched.
-
-    Attributes:
-        life: distinguishes a resumed run, which repeats its earlier events.
-        board: the sources, and the current activity.
-        agents: current or latest activity of each.
-        found: the specialists' findings in all rounds.
-        rounds: the judge's assessments, as JSON content.
-        events: all events, without data except for searches.
-        stopping: whether the user asked for a report of what was found so far.
-        request: the candidates that a person is asked about; None if nobody is being asked.
-        outcome: result of the run; None until it ends.
     """
 
     def __init__(self, folder: RunFolder, question: str, *, offline: bool) -> None:
-        self.offline, self.stopping = offline, False
-        self._ended_at: float | None = None
-        self.run_id, self.question, self.folder = folder.run_id, question, folder
+        self.run_id, self.question, self.folder, self.offline = folder.run_id, question, folder, offline
         self.life = secrets.token_hex(4)
+        """Distinguishes a resumed run, which repeats its earlier events."""
+        self._ended_at: float | None = None
         self.board = Board(lambda: time.monotonic() if self._ended_at is None else self._ended_at)
         self.agents = dict.fromkeys(_TEAM, "waiting for its turn")
+        """Current or latest activity of each."""
         self.found: list[Found] = []
         self.rounds: list[dict[str, Any]] = []
+        """The judge's assessments, as JSON content."""
         self.events: list[AgentEvent] = []
+        """All events, without data except for searches."""
+        self.stopping = False
+        """Whether the user asked for a report of what was found so far."""
         self.request: ApprovalRequest | None = None
+        """The candidates that a person is asked about; None if nobody is being asked."""
         self.outcome: Outcome | None = None
+        """None until the run ends."""
         self.token = CancellationToken()
         self._server_loop = asyncio.get_running_loop()
         self._run_loop: asyncio.AbstractEventLoop | None = None
@@ -151,21 +147,21 @@ class LiveRun:
     def _note(self, event: AgentEvent) -> None:
         """Record an event: specialists are active until their findings, the judge from the last findings on."""
         self.board.note(event)
+        agent, verdict = event.agent, event.verdict
         if event.type in ("synthesizing", "complete"):
             self.agents["report"] = "writing" if event.type == "synthesizing" else "written"
-        elif event.agent is not None and event.call is not None:
+        elif agent is not None and event.call is not None:
             source = source_of(event.call["tool"])
-            self.agents[event.agent] = f"asking {title_of(source) if source else 'for single records'}"
-        elif event.agent is not None and event.verdict is not None:
-            self.agents[event.agent] = f"{event.verdict.recommendation}, confidence {event.verdict.confidence:.2f}"
-        elif event.agent is not None and event.type == "progress":
-            said = event.message.removeprefix(f"{event.agent}, ")
-            self.agents[event.agent] = "asking you" if event.data is None else said
+            self.agents[agent] = f"asking {title_of(source) if source else 'for single records'}"
+        elif agent is not None and verdict is not None:
+            self.agents[agent] = f"{verdict.recommendation}, confidence {verdict.confidence:.2f}"
+            self.rounds.append(verdict.model_dump(mode="json"))
+        elif agent is not None and event.type == "progress":
+            said = event.message.removeprefix(f"{agent}, ")
+            self.agents[agent] = "asking you" if event.data is None else said
             if (summary := getattr(event.data, "summary", None)) is not None:
                 lines = digest.lines[:_MOST_LINES] if (digest := getattr(event.data, "digest", None)) else ()
-                self.found.append(Found(event.iteration, event.agent, summary, lines))
-        if event.verdict is not None:
-            self.rounds.append(event.verdict.model_dump(mode="json"))
+                self.found.append(Found(event.iteration, agent, summary, lines))
         if event.type != "streaming":
             self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
         self._notify()
@@ -185,14 +181,7 @@ class LiveRun:
 
 
 class LiveRuns:
-    """The runs of one server, in the current folder's workspace.
-
-    Args:
-        options: for every run, without a question.
-
-    Attributes:
-        settings: from the options.
-        known: runs in progress and the latest ended ones, by id.
+    """The runs of one server, in the current folder's workspace, with the same options but for the question.
 
     Raises:
         UsageError: invalid settings or keys.
@@ -201,6 +190,7 @@ class LiveRuns:
     def __init__(self, options: RunOptions) -> None:
         self.settings = options.chosen()
         self.known: dict[str, LiveRun] = {}
+        """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
         self._open = ExitStack()
         self._endpoints: asyncio.Task[Endpoints] | None = None
@@ -235,8 +225,7 @@ class LiveRuns:
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
-        question = options.checked_question(settings)
-        endpoints = await self._room_and_sources()
+        question, endpoints = options.checked_question(settings), await self._room_and_sources()
         folder = RunFolder.create(settings.output.directory, question)
 
         def start(**given: Any) -> _Events:
@@ -245,7 +234,7 @@ class LiveRuns:
             given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": folder.run_id}
             return research_stream(options.model_copy(update=given))
 
-        return await self._begin(folder, question, settings, start, endpoints)
+        return await self._begin(folder, question, settings, endpoints, start)
 
     async def resume(self, run_id: str) -> LiveRun:
         """Resume a run, or return it if it is in progress.
@@ -268,18 +257,16 @@ class LiveRuns:
                     async for event in events:
                         yield event
 
-        return await self._begin(folder, kept.question, settings, start, endpoints)
+        return await self._begin(folder, kept.question, settings, endpoints, start)
 
     async def settle(self, seconds: float) -> None:
         """Stop the runs in progress, and wait for them to save what they found; they can be resumed."""
-        under_way = self.under_way
-        for run in under_way:
+        for run in self.under_way:
             run.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                for run in under_way:
-                    while run.outcome is None:
-                        await run.changed(seconds)
+                while under_way := self.under_way:
+                    await under_way[0].changed(seconds)
         self._open.close()
 
     async def _room_and_sources(self) -> Endpoints:
@@ -289,12 +276,7 @@ class LiveRuns:
         return await asyncio.shield(self._endpoints)
 
     async def _begin(
-        self,
-        folder: RunFolder,
-        question: str,
-        settings: Settings,
-        start: Callable[..., _Events],
-        endpoints: Endpoints,
+        self, folder: RunFolder, question: str, settings: Settings, endpoints: Endpoints, start: Callable[..., _Events]
     ) -> LiveRun:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         run = LiveRun(folder, question, offline=settings.library.path is not None)

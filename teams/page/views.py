@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -54,30 +55,25 @@ def static_address(name: str) -> str:
     return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
 
 
-@cache
-def _templates() -> Environment:
-    """Load the templates; their output is stripped of invisible characters, and escaped unless it is markup."""
-    environment = Environment(
-        loader=FileSystemLoader(str(resources.files(__package__))),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
-    )
-    filters = {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
-    environment.filters |= {**filters, "log_line": log_line}
-    return environment
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(str(resources.files(__package__))),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+)
+"""The templates, whose output is stripped of invisible characters, and escaped unless it is markup."""
 
 
 def page(template: str, **content: Any) -> str:
     """Render a whole page."""
     common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
-    return _templates().get_template(template).render({**common, **content})
+    return _TEMPLATES.get_template(template).render({**common, **content})
 
 
 def part(name: str, *content: Any) -> Markup:
     """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
-    macro = getattr(_templates().get_template("parts.html").module, name)
+    macro = getattr(_TEMPLATES.get_template("parts.html").module, name)
     return Markup(macro(*content))  # noqa: S704  rendered by a template, which escapes
 
 
@@ -90,16 +86,8 @@ def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wr
         live: runs in progress.
         wrong: error to show; None shows none.
     """
-    research = settings.research
     pattern = next((text for name, text in QUESTIONS.items() if name == given.get("kind")), None)
     places = [place for _, place, _, _ in Formatter().parse(pattern or "") if place]
-    budget = (
-        ("Rounds", "max_iterations", research.max_iterations, 1, 1, 20),
-        ("Seconds", "max_seconds", research.limits.max_seconds, 1, "any", None),
-        ("Tokens", "max_tokens", research.limits.max_tokens, 1, 1, None),
-        ("US dollars", "max_cost_usd", research.limits.max_cost_usd, 0, "any", None),
-    )
-    fields = ("kind", "question", "depth", "approve", "model", "fresh", *PLACES, *(row[1] for row in budget))
     return page(
         "ask.html",
         title="Ask",
@@ -107,18 +95,16 @@ def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wr
         wrong=wrong,
         live=live,
         offline=settings.library.path is not None,
-        given={name: given.get(name, "") for name in fields},
+        given=defaultdict(str, given),
         kinds=list(QUESTIONS),
         pattern=pattern.format(**dict.fromkeys(places, "…")) if pattern else None,
         places=places,
         place_notes=PLACES,
         examples=EXAMPLES,
         depths=DEPTHS,
-        research=research,
+        settings=settings,
         sources=searchable(),
         chosen_sources=given.getlist("sources") or settings.tools.sources,
-        model=settings.llm.model,
-        budget=budget,
     )
 
 
@@ -162,6 +148,10 @@ def ended_page(
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
 
+_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of}
+_TEMPLATES.filters |= {"when": _format_start, "log_line": log_line}
+
+
 @lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
 def _render_report(run_id: str, content: str) -> tuple[str, str]:
     """Render a report's JSON as markup with citations linked to records; also return the id of its first section."""
@@ -173,12 +163,12 @@ def _render_report(run_id: str, content: str) -> tuple[str, str]:
 
 
 def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evidence | None") -> str | None:
-    """Render a record's text with the cited passages marked, beside the report's data on it; None without a record.
+    """Render a record's text with the cited passages marked, beside the report's data on it.
 
     Args:
         run_id: the run's id.
         report: its report.
-        number: the record's number among the references.
+        number: the record's number among the references; if there is none, no page is returned.
         record: as the run found it; None if it is not stored.
     """
     from willowbark.agents.report.forms.links import record_name, url_of  # noqa: PLC0415  agents take most of a second
