@@ -17,9 +17,10 @@ from willowbark.tools.errors import UsageError
 class ScriptedReport:
     """A report with text that a terminal must not obey."""
 
+    model_failed, search_log, sources_searched, total_papers_reviewed, unread = False, (), (), 2, 1
+
     def __init__(self, stop_reason: str = "sufficient_evidence", lines: int = 1) -> None:
-        self.stop_reason = stop_reason
-        self.lines = lines
+        self.stop_reason, self.lines = stop_reason, lines
 
     def to_appendix(self) -> str:
         return "# appendix"

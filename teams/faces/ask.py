@@ -61,14 +61,6 @@ class Outcome:
     may_stand_in: bool = False
     """Whether the baseline analyst may write the report if the model fails."""
 
-    def note(self, event: AgentEvent) -> None:
-        """Record one event."""
-        self.events.append(event)
-        if event.type == "complete":
-            self.report = event.report
-        elif event.type == "error":
-            self.error = one_line(event.message)
-
     @property
     def exit_code(self) -> ExitCode:
         """The exit code for this outcome."""
@@ -81,13 +73,12 @@ class Outcome:
     @property
     def model_failed(self) -> bool:
         """Whether the baseline analyst wrote the report, although unwanted, because the model failed."""
-        return bool(getattr(self.report, "model_failed", False)) and not self.may_stand_in
+        return self.report is not None and self.report.model_failed and not self.may_stand_in
 
     @property
     def unanswered(self) -> bool:
         """Whether sources were searched and none answered."""
-        asked, answered = getattr(self.report, "search_log", []), getattr(self.report, "sources_searched", [])
-        return bool(asked) and not answered
+        return self.report is not None and bool(self.report.search_log) and not self.report.sources_searched
 
 
 def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = None) -> ExitCode:
@@ -106,11 +97,11 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     question = options.checked_question(settings)
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     if settings.library.path is None:
-        addresses = addresses_of(options.endpoints or Endpoints.public(), settings)
+        addresses = addresses_of(Endpoints.public(), settings)
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
-    elif options.endpoints is None and settings.library.path != "bundled":
+    elif settings.library.path != "bundled":
         library_of(settings.library)  # an invalid folder is reported before anything is shown
     folder = RunFolder.create(settings.output.directory, question)
 
@@ -198,13 +189,8 @@ def _follow_on_terminal(
 ) -> Outcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
-    Args:
-        start: starts the run, with the terminal's choices for recorder, token and approval.
-        settings: of the run.
-        shown: display options.
-        folder: stores the events of a run that is aborted at once; None stores none.
-        question: shown before the run's modules load; None leaves this to the run's first event.
-        client: closed at the end.
+    `start` gets the terminal's choices for recorder, token and approval. A question is shown before the run's modules
+    load. A folder keeps the events of a run that is aborted at once. The client is closed at the end.
     """
     verbosity = shown.verbosity or int(shown.log_json)
     with ExitStack() as stack:
@@ -257,12 +243,7 @@ async def follow(
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
-    Args:
-        events: of the run.
-        show: called with each event.
-        token: cancels the run.
-        client: closed at the end.
-        end_at_once: called with the outcome so far before a second signal ends the process.
+    Before that, `end_at_once` gets the outcome so far. The client is closed at the end.
 
     Raises:
         UsageError: raised by the run.
@@ -298,7 +279,11 @@ async def follow(
         await stack.enter_async_context(aclosing(events))
         try:
             async for event in events:
-                outcome.note(event)
+                outcome.events.append(event)
+                if event.type == "complete":
+                    outcome.report = event.report
+                elif event.type == "error":
+                    outcome.error = one_line(event.message)
                 with suppress(OSError):  # a closed terminal or a full disk under a log should not lose a run
                     log_event(event)
                     show(event)
@@ -342,14 +327,15 @@ def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Show
     if outcome.report is not None:
         show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if outcome.cancelled:
-        what = "the report so far" if outcome.report is not None else "the events so far"
-        read, unread = (getattr(outcome.report, name, 0) for name in ("total_papers_reviewed", "unread"))
-        stood = f"{read:,} of {read + unread:,} records read; " if read + unread else ""
-        complain(f"stopped; {stood}{what} {place}; to resume: willowbark resume {folder.run_id}")
+        stood = "the events so far"
+        if report := outcome.report:
+            read, found = report.total_papers_reviewed, report.total_papers_reviewed + report.unread
+            stood = f"{read:,} of {found:,} records read; the report so far"
+        complain(f"stopped; {stood} {place}; to resume: willowbark resume {folder.run_id}")
     elif outcome.error is not None:
         complain(f"the run failed: {outcome.error}; the partial result {place}")
-    elif outcome.model_failed:
-        analyst = getattr(outcome.report, "analyst", None)
+    elif outcome.report is not None and outcome.model_failed:
+        analyst = outcome.report.analyst
         complain(f"the model failed: the report is by {analyst} and {place}; --fallback accepts such a report")
     elif outcome.unanswered:
         complain(f"no source answered; the report says why for each and {place}")

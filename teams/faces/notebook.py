@@ -108,11 +108,7 @@ def interruptible() -> Iterator[None]:
 class LiveView:
     """A notebook display that follows a run; a failing front end never stops the run.
 
-    Its number of lines never changes (one per source), so that nothing below it moves.
-
-    Args:
-        question: as asked.
-        sources: names of the sources that may be searched.
+    Its number of lines never changes (one per source that may be searched), so that nothing below it moves.
 
     Raises:
         UsageError: IPython is not installed.
@@ -140,12 +136,12 @@ class LiveView:
             self.report = event.report
         elif event.type == "error":
             self.problem = one_line(event.message)
-        ended = event.type in ("complete", "error")
-        if self._handle is None or (not ended and time.monotonic() - self._shown_at < _PAUSE_S):
+        elif time.monotonic() - self._shown_at < _PAUSE_S:
             return
         self._shown_at = time.monotonic()
         try:
-            self._handle.update(self)
+            if self._handle is not None:
+                self._handle.update(self)
         except Exception as error:  # noqa: BLE001  top level: a closed page must not lose the run
             _log.warning("the display failed: %s", type(error).__name__)
             self._handle = None
@@ -162,19 +158,16 @@ class LiveView:
 
     def _status(self) -> str:
         """Describe the current activity or the result in one line."""
-        event = self._latest
         if self.report is not None:
             problem = f"{self.problem}. " if self.problem else ""
             records, candidates = sum(row.kept for row in self._board.rows.values()), len(self.report.candidates)
             sizes = {"round": self.report.search_iterations, "record": records, "candidate": candidates}
             counts = ", ".join(counted(number, noun) for noun, number in sizes.items())
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
-        if event is None:
+        if (event := self._latest) is None:
             return "starting …"
-        is_markdown = event.type in ("thinking", "judging")
-        return (
-            f"Round {event.iteration or 1} {event.icon} {DOING[event.type] if is_markdown else one_line(event.message)}"
-        )
+        said = DOING[event.type] if event.type in ("thinking", "judging") else one_line(event.message)  # no Markdown
+        return f"Round {event.iteration or 1} {event.icon} {said}"
 
 
 async def notebook_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
@@ -183,10 +176,6 @@ async def notebook_input(prompt: str, cancellation_token: CancellationToken | No
     IPython's own `input()` would block the event loop, in which the run continues. So the same request is sent on the
     kernel's stdin channel, which is polled for the reply.
     https://jupyter-client.readthedocs.io/en/stable/messaging.html#messages-on-the-stdin-router-dealer-channel
-
-    Args:
-        prompt: shown unchanged.
-        cancellation_token: ends the wait.
 
     Raises:
         NobodyToAsk: not in a notebook, or in one executed unattended (nbclient, papermill).

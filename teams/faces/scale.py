@@ -87,7 +87,7 @@ def screen_file(
         file: of conditions.
         drugs: file of the only drugs to screen; None screens all.
         library: None searches the public sources.
-        engine: by name.
+        engine: `local`, `ray` or `ray://HOST:PORT`.
         out: folder of the results.
         most: records per condition and source.
         options: model, settings and batch; without a model, the trained reader reads alone.
@@ -117,15 +117,11 @@ def screen_file(
         complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
     if not has_parquet():
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
-    by_model = (
-        [f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}"] if model else []
-    )
-    write_lines(
-        [
-            f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
-            f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict",
-            *by_model,
-            *map(str, done.files),
-        ]
-    )
+    lines = [
+        f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
+        f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict"
+    ]
+    if model:
+        lines.append(f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}")
+    write_lines([*lines, *map(str, done.files)])
     return LEFT_OUT if done.by_model.due and not done.by_model.held else 0

@@ -71,11 +71,7 @@ _IMPORTED = "willowbark-imported"  # in the app folder: later starts keep the us
 
 
 def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
-    """Write the team's two files and the gallery; equal settings give equal files.
-
-    Args:
-        folder: created if missing; files of these names are overwritten.
-        options: model, rounds, records per search and sources of the team.
+    """Write the team's two files and the gallery into a folder, created if missing; equal settings give equal files.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
@@ -87,12 +83,8 @@ def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
 
 
 def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool = False) -> Json:
-    """Dump the research team as a component.
-
-    Args:
-        options: options of the team.
-        form: key of its agents' tools.
-        asking: add an approver, for which Studio's input box asks which candidates the report should cover.
+    """Dump the research team as a component, with an approver if `asking`: Studio's input box then asks which
+    candidates the report should cover.
 
     Raises:
         UsageError: no such model.
@@ -108,6 +100,7 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
     Raises:
         UsageError: no such model.
     """
+    sources, single = [SourceTool(name) for name in offered()], (GetPaper(), GetCitations(), GetTrial())
     assistant = AssistantAgent(
         "assistant",
         BaselineChatCompletionClient(),
@@ -117,18 +110,6 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
         reflect_on_tool_use=True,
     )
     members = [each for each in _members(options) if isinstance(each, ChatAgent)]
-    tools: list[BaseTool[Any, Any]] = [
-        *(SourceTool(name) for name in offered()),
-        GetPaper(),
-        GetCitations(),
-        GetTrial(),
-        GetMechanisms(),
-    ]
-    terminations = [
-        (ReportWritten(), "The report is written"),
-        (MaxMessageTermination(60), "60 messages"),
-        (TimeoutTermination(600), "Ten minutes"),
-    ]
     return {
         "id": "willowbark",
         "name": "Willowbark",
@@ -145,13 +126,14 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
         },
         "components": {
             "teams": [team(options), team(options, asking=True)],
-            "agents": [
-                _component(agent, f"Willowbark {agent.name}", options)
-                for agent in (*members, ApproverAgent(), assistant)
-            ],
-            "tools": [_component(tool, tool.name) for tool in tools],
+            "agents": [_component(each, "", options) for each in (*members, ApproverAgent(), assistant)],
+            "tools": [_component(tool) for tool in (*sources, *single, GetMechanisms())],
             "models": [model_component(name) for name in MODELS],
-            "terminations": [_component(condition, label) for condition, label in terminations],
+            "terminations": [
+                _component(ReportWritten(), "The report is written"),
+                _component(MaxMessageTermination(60), "60 messages"),
+                _component(TimeoutTermination(600), "Ten minutes"),
+            ],
         },
     }
 
@@ -191,8 +173,8 @@ def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list
     return participants_of(without_model.chosen(), BaselineChatCompletionClient(), approver)
 
 
-def _component(made: Any, label: str, options: RunOptions = _DEFAULTS, form: Form = "tools") -> Json:
-    """Dump a component under a label, with its tools in one form and the model of the options."""
+def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS, form: Form = "tools") -> Json:
+    """Dump a component, with its tools in one form and the model of the options; agents and tools label themselves."""
     model = None if options.model in (None, BASELINE) else model_component(options.model or "")
 
     def adapt(value: Any) -> Any:
@@ -222,7 +204,8 @@ def _component(made: Any, label: str, options: RunOptions = _DEFAULTS, form: For
         return found
 
     content: Json = adapt(made.dump_component().model_dump(mode="json"))
-    return content | {"label": label} | ({"description": made.description} if isinstance(made, Team) else {})
+    content |= {"description": made.description} if isinstance(made, Team) else {}
+    return content | {"label": label or content["label"]}
 
 
 def check_version() -> None:

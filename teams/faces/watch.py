@@ -40,24 +40,16 @@ def watch_folder(workspace: Path) -> Path:
 
 
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
-    """Store a question to repeat; return its name.
-
-    Args:
-        folder: see `watch_folder`.
-        question: the question to repeat.
-        choices: of `RunOptions`, stored with it.
+    """Store a question to repeat, with its choices of `RunOptions`; return its name.
 
     Raises:
         UsageError: the question is not understood, an option is invalid, or a folder cannot be read or written.
     """
     asked = understood_question(question)
     kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
-    paths = {
-        name: str(Path(kept[name]).resolve())
-        for name in ("library", "settings")
-        if kept.get(name, "bundled") != "bundled"
-    }
-    kept = {**kept, **paths}
+    for name in ("library", "settings"):
+        if kept.get(name, "bundled") != "bundled":
+            kept[name] = str(Path(kept[name]).resolve())
     if library := RunOptions.of(asked, kept).chosen().library.path:
         open_library(library)
     name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
@@ -85,12 +77,8 @@ def run_watches(
     """Repeat each question; return the changes and the exit code.
 
     A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
-    report stays, and the next call compares with it.
-
-    Args:
-        folder: see `watch_folder`.
-        tell: receives progress lines.
-        complain: receives a line for each question that could not be repeated.
+    report stays, and the next call compares with it. `tell` receives progress, `complain` a line for each question that
+    could not be repeated.
 
     Raises:
         UsageError: no question is watched, or a folder cannot be read or written.
@@ -144,11 +132,10 @@ def run_watches(
 
 def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
     """Format the changes as Markdown, the latest first."""
-    parts = [
-        f"## {each['question']}\n\n{each['at']}\n\n" + "\n".join(f"- {line}" for line in each["changes"])
-        for each in reversed(entries)
-    ]
-    return "\n\n".join(parts) or "Nothing changed."
+    lines = list[str]()
+    for each in reversed(entries):
+        lines += [f"## {each['question']}", "", each["at"], "", *(f"- {line}" for line in each["changes"]), ""]
+    return "\n".join(lines[:-1]) or "Nothing changed."
 
 
 def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
