@@ -16,12 +16,12 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
-from willowbark.tools.appraisal.certainty import appraise_candidate
+from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidate, count_participants
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.reading.design import RANDOMISED
+from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
@@ -40,6 +40,8 @@ MAX_CHASED = 2  # publications of a run whose citations are followed, one per ro
 LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report depends on them
 CHASED_FROM = 2  # first round for following citations: in round 1 hardly any verdict has settled
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
+_DECIDED = (Direction.supports, Direction.contradicts)
+_REVIEWS = {StudyDesign.narrative_review, StudyDesign.systematic_review}
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -80,10 +82,10 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     mechanism = round(10 * len(known) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
-    directions = {c.drug: [r.item.direction for r in c.records if r.item.design in RANDOMISED] for c in leading}
-    sides = {drug: {Direction.supports, Direction.contradicts} & {*each} for drug, each in directions.items()}
-    disputed = [drug for drug, each in sides.items() if len(each) > 1]
-    agreed = [d for d, each in sides.items() if len(each) == 1 and sum(said in each for said in directions[d]) > 1]
+    decisive = {c.drug: [r.item for r in c.records if r.item.direction in _DECIDED] for c in leading}
+    trials = {drug: [i for i in items if i.design in RANDOMISED] for drug, items in decisive.items()}
+    sides = {drug: {i.direction for i in items} for drug, items in trials.items()}
+    rest = {drug: {i.design for i in items} for drug, items in decisive.items() if not trials[drug]}
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
     plan = _plan(asked, candidates, untried, request)
@@ -91,10 +93,16 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
         mechanism_score=mechanism,
         mechanism_reasons=_reasons(("target known", known), ("target unknown", unknown)),
         clinical_evidence_score=clinical,
-        clinical_reasons=_reasons(("trials agree", agreed), ("trials contradict each other", disputed)),
+        clinical_reasons=_reasons(
+            ("trials agree", [drug for drug, found in sides.items() if len(found) == 1 < len(trials[drug])]),
+            ("trials contradict each other", [drug for drug, found in sides.items() if len(found) > 1]),
+            ("trials are small", [d for d, found in trials.items() if 0 < count_participants(found) < OPTIMAL_SIZE]),
+            ("only reviews", [drug for drug, designs in rest.items() if designs <= _REVIEWS]),
+            ("only uncontrolled studies", [drug for drug, designs in rest.items() if not designs <= _REVIEWS]),
+        ),
         candidates_score=named,
         drug_candidates=[candidate.drug for candidate in decided],
-        key_findings=[KeyFinding(evidence_key=_strongest(each), drug=each.drug) for each in leading],
+        key_findings=[KeyFinding(evidence_key=items[0].key, drug=drug) for drug, items in decisive.items()],
         confidence=round((mechanism + clinical + named) / 30, 2),
         gaps=plan.gaps,
         next_searches=plan.searches,
@@ -104,12 +112,6 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
 
 def _reasons(*told: tuple[str, list[str]]) -> list[Reason]:
     return [Reason.model_validate({"says": says, "drugs": drugs}) for says, drugs in told if drugs]
-
-
-def _strongest(candidate: Candidate) -> str:
-    """Return the key of the strongest record with a verdict."""
-    decided = {*candidate.appraisal.supporting, *candidate.appraisal.contradicting}
-    return next(each.key for each in candidate.records if each.key in decided)
 
 
 def _plan(

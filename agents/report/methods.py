@@ -1,29 +1,26 @@
 """The methods: flow of records, searches, decisions, use of the language model; and the references."""
 
 from calendar import month_abbr
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from willowbark.tools.evidence import date_parts
 from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted
 
-from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry, TurnUsage
+from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry
 from .forms.blocks import (
     Details,
     Flow,
-    Group,
     Items,
     Link,
     Pairs,
-    Row,
     Section,
     Stage,
     Stages,
-    Table,
     Text,
     flow,
-    join_flows,
     paragraph,
     points,
     table,
@@ -31,6 +28,7 @@ from .forms.blocks import (
 from .forms.links import record_name, safe_url, url_of
 
 _MAX_AUTHORS = 3  # of a reference; further ones are `et al.`
+_NAMES = {OTHER_CALLS: "choice of speakers, lost answers"}
 
 
 def methods(report: ReportContent) -> Section:
@@ -43,43 +41,39 @@ def methods(report: ReportContent) -> Section:
         ("Claims", flow(str(report.claims_kept), Text(claims, "small"))),
         ("Search ended", flow(Text(report.stop_reason.replace("_", " "), "emphasis"))),
     )
-    parts = (_flow(report), _search_log(report), _account(report))
-    how = (Pairs(facts, "facts"), *report.methodology.blocks)
-    return Section("Methods", "methods", (*how, *(part for part in parts if part is not None)))
-
-
-def _flow(report: ReportContent) -> Section:
-    flow_ = report.flow
-    sources = tuple(f"{title_of(source)}: {count}" for source, count in flow_.identified.items())
+    found = report.flow
+    sources = tuple(f"{title_of(source)}: {count}" for source, count in found.identified.items())
+    sources = sources or ("no source returned a record",)
+    reasons = tuple(f"{reason}: {count}" for reason, count in found.excluded.items())
     stages = (
-        Stage(
-            "Identified",
-            sum(flow_.identified.values()),
-            sources or ("no source returned a record",),
-            "Duplicates removed",
-            flow_.duplicates,
-        ),
-        Stage(
-            "Screened",
-            flow_.screened,
-            (),
-            "Excluded",
-            sum(flow_.excluded.values()),
-            tuple(f"{reason}: {count}" for reason, count in flow_.excluded.items()),
-        ),
-        Stage("Included", flow_.included, ("appraised for a drug",)),
+        Stage("Identified", sum(found.identified.values()), sources, "Duplicates removed", found.duplicates),
+        Stage("Screened", found.screened, (), "Excluded", sum(found.excluded.values()), reasons),
+        Stage("Included", found.included, ("appraised for a drug",)),
     )
-    return Section("Flow of records", "flow", (Stages("Flow of records (PRISMA 2020)", stages),))
+    records = Section("Flow of records", "flow", (Stages("Flow of records (PRISMA 2020)", stages),))
+    account = (_account(report),) if report.usage else ()
+    how = (Pairs(facts, "facts"), *report.methodology.blocks)
+    return Section("Methods", "methods", (*how, records, _search_log(report), *account))
 
 
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
     by_source: dict[str, list[SearchLogEntry]] = {}
-    by_query: dict[str, list[SearchLogEntry]] = {}
+    by_query: dict[str, list[Flow]] = {}
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
-        by_query.setdefault(entry.query, []).append(entry)
+        status = f"{entry.status.replace('_', ' ')} " if entry.status not in ("ok", "empty") else ""
+        when = NOT_REPORTED if entry.asked_at is None else f"{entry.asked_at:%Y-%m-%d %H:%M}"
+        details = [when, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
+        details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
+        reply = flow(
+            f"{title_of(entry.source)}: ",
+            Text(status.strip(), "flag") if status else "",
+            f"{' ' if status else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
+            Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
+        )
+        by_query.setdefault(entry.query, []).append(reply)
     rows = []
     for source, entries in by_source.items():
         times = sorted({f"{entry.asked_at:%Y-%m-%d %H:%M}" for entry in entries if entry.asked_at is not None})
@@ -93,32 +87,15 @@ def _search_log(report: ReportContent) -> Section:
             flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
             flow(" to ".join(dict.fromkeys((times[0], times[-1]))) if times else NOT_REPORTED),
         )
-        rows.append(Row(cells))
-    sources = Table(
-        "Sources searched; one record can be a hit of several searches",
-        ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)"),
-        (Group(tuple(rows)),),
-        "searches",
-        ("searches", "hits", "records retrieved"),
+        rows.append(cells)
+    columns = ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)")
+    caption = "Sources searched; one record can be a hit of several searches"
+    queries = points((flow(Text(query, "code"), points(replies)) for query, replies in by_query.items()), "steps")
+    blocks = (
+        table(caption, columns, rows, columns[1:4], look="searches"),
+        Details("Every query as sent, with each reply", (queries,)),
     )
-    asked = []
-    for query, entries in by_query.items():
-        replies = []
-        for entry in entries:
-            failed = entry.status not in ("ok", "empty")
-            when = NOT_REPORTED if entry.asked_at is None else f"{entry.asked_at:%Y-%m-%d %H:%M}"
-            details = [when, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
-            details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
-            reply = flow(
-                f"{title_of(entry.source)}: ",
-                Text(entry.status.replace("_", " "), "flag") if failed else "",
-                f"{' ' if failed else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
-                Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
-            )
-            replies.append(reply)
-        asked.append(flow(Text(query, "code"), points(replies)))
-    queries = Details("Every query as sent, with each reply", (points(asked, "steps"),))
-    return Section("Search log", "log", (sources, queries), counted(len(report.search_log), "search"))
+    return Section("Search log", "log", blocks, counted(len(report.search_log), "search"))
 
 
 def _filters(entry: SearchLogEntry) -> str:
@@ -137,7 +114,7 @@ def decision(report: ReportContent) -> Section | None:
         flow(
             Text(one.name, "strong"),
             f" was set aside ({one.supporting} supporting, {one.contradicting} contradicting, {one.certainty} "
-            f"certainty): {one.reason or 'no reason given'}",
+            f"certainty){f': {one.reason}' if one.reason else ''}",
         )
         for one in approval.set_aside
     ]
@@ -145,94 +122,66 @@ def decision(report: ReportContent) -> Section | None:
     return Section("Who decided on the candidates", "decision", (paragraph(approval.sentence), *listed))
 
 
-def _account(report: ReportContent) -> Section | None:
-    """Build the section on tokens and cost by agent and round; None without a language model."""
-    if not report.usage:
-        return None
-    rows = []
+def _account(report: ReportContent) -> Section:
+    """Build the section on tokens and cost by agent and round."""
+    turns = [(Text(_NAMES.get(turn.agent, turn.agent)), str(turn.iteration or "all"), [turn]) for turn in report.usage]
+    parts = []
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
-        own = [turn for turn in report.usage if turn.agent == agent]
-        name = "choice of speakers, lost answers" if agent == OTHER_CALLS else agent
-        rows += [_usage_row(Text(name), str(turn.iteration or "all"), [turn]) for turn in own]
-        rows += [_usage_row(Text(name), "all", own)] if len(own) > 1 else []
-    rows.append(_usage_row(Text("total", "strong"), "all", report.usage))
+        own = [each for each in turns if each[2][0].agent == agent]
+        parts += [*own, *([(own[0][0], "all", [turn for *_, [turn] in own])] if len(own) > 1 else [])]
+    parts.append((Text("total", "strong"), "all", list(report.usage)))
+    rows = []
+    for name, which, spent in parts:
+        costs = [turn.cost_usd for turn in spent if turn.cost_usd is not None]
+        figures = (
+            which,
+            f"{sum(turn.prompt_tokens for turn in spent):,}",
+            f"{sum(turn.completion_tokens for turn in spent):,}",
+            f"{sum(costs):.4f}" if len(costs) == len(spent) else "price unknown",
+        )
+        rows.append((flow(name), *map(flow, figures)))
     columns = ("agent", "round", "tokens in", "tokens out", "cost (US$)")
-    spent = table("Tokens and cost by agent and round", columns, rows, columns[1:])
+    shown = table("Tokens and cost by agent and round", columns, rows, columns[1:])
     unknown = any(turn.cost_usd is None for turn in report.usage)
     note = (paragraph("The model's price is unknown: tokens only.", look="small"),) if unknown else ()
-    return Section("Use of the language model", "usage", (spent, *note))
-
-
-def _usage_row(name: Text, which: str, turns: Sequence[TurnUsage]) -> tuple[Flow, ...]:
-    costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
-    return (
-        flow(name),
-        flow(which),
-        flow(f"{sum(turn.prompt_tokens for turn in turns):,}"),
-        flow(f"{sum(turn.completion_tokens for turn in turns):,}"),
-        flow(f"{sum(costs):.4f}" if len(costs) == len(turns) else "price unknown"),
-    )
+    return Section("Use of the language model", "usage", (shown, *note))
 
 
 def references(report: ReportContent, after: int, last: int | None) -> Section:
     """Build the list of references from `after` to `last`."""
     listed = tuple(_reference(each, report) for each in report.references[after:last])
-    return Section(
-        "References", "references", (Items(listed, "references", after + 1) if listed else paragraph("None."),)
-    )
+    block = Items(listed, "references", after + 1) if listed else paragraph("None.")
+    return Section("References", "references", (block,))
 
 
 def _reference(reference: Mapping[str, Any], report: ReportContent) -> Flow:
-    """Format a reference in Vancouver style: https://www.ncbi.nlm.nih.gov/books/NBK7256/."""
-    key, title = str(reference["key"]), str(reference["title"]).rstrip()
+    """Format a reference in Vancouver style: https://www.ncbi.nlm.nih.gov/books/NBK7256/.
+
+    As in `Doe J. A title. N Engl J Med. 2001 Sep 20;345(12):851-860. PubMed, PMID 1.`, as far as known, then flags, the
+    record's other versions, and the parts of its full text that were read.
+    """
+    key, title, source = str(reference["key"]), str(reference["title"]).rstrip(), str(reference["source"])
     link = Link(title, url_of(key, str(reference.get("url") or "")))
     stop = "" if title.endswith((".", "?", "!", "…")) else "."
-    marks = [node for flag in reference.get("flags") or () for node in flow(" ", Text(str(flag), "flag"))]
-    source = str(reference["source"])
+    after = [node for flag in reference.get("flags") or () for node in flow(" ", Text(str(flag), "flag"))]
+    for each in reference.get("versions") or ():
+        other = Link(str(each["title"]), safe_url(str(each["url"])))
+        after += flow(f" {str(each['relation']).capitalize()}: ", other, f" ({each['date']}).")
+    if reference.get("published_version"):
+        after += flow(f" Since published as {reference['published_version']}, which was not read.")
+    if read := reference.get("full_text"):
+        after += flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}.")
     if gives(source) in ENTRIES:  # no authors, and it changes, so the date of access counts
         answered = [each.asked_at for each in report.search_log if each.source == source and each.asked_at is not None]
         accessed = f", accessed {max(answered):%Y-%m-%d}" if answered else ""
-        return flow(link, f"{stop} {title_of(source)}, database entry{accessed}.", *marks, *_origin(reference))
+        return flow(link, f"{stop} {title_of(source)}, database entry{accessed}.", *after)
     authors = [str(author) for author in reference.get("authors") or ()]
     more = ", et al" if len(authors) > _MAX_AUTHORS else ""
     by = f"{', '.join(authors[:_MAX_AUTHORS])}{more}. " if authors else ""
-    where = f"{_where_published(reference)}. {title_of(source)}, {record_name(key)}"
-    return flow(by, link, f"{stop} {where}.", *marks, *_origin(reference))
-
-
-def _where_published(reference: Mapping[str, Any]) -> str:
-    """Format journal and date as far as known: `N Engl J Med. 2001 Sep 20;345(12):851-860`."""
     journal, volume, issue, pages = (str(reference.get(name) or "") for name in ("journal", "volume", "issue", "pages"))
     journal = str(reference.get("journal_abbreviation") or journal).rstrip(".")
+    year, month, day = (*date_parts(str(reference.get("date"))), 0, 0, 0)[:3]
+    date = " ".join(filter(None, (str(year), month_abbr[month], str(day or "")))) if year else "[date unknown]"
     place = f"{volume}{f'({issue})' if issue else ''}" + (f":{pages}" if pages else "")
-    return f"{f'{journal}. ' if journal else ''}{_day(str(reference.get('date')))}{f';{place}' if place else ''}"
-
-
-def _day(date: str) -> str:
-    """Format a date for the references.
-
-    >>> _day("2001-09-20"), _day("2001"), _day("Unknown")
-    ('2001 Sep 20', '2001', '[date unknown]')
-    """
-    year, month, day = (*date.split("-"), "", "")[:3]
-    if not year.isdigit():
-        return "[date unknown]"
-    name = month_abbr[int(month)] if month.isdigit() and int(month) <= 12 else ""
-    return " ".join(filter(None, (year, name, day.lstrip("0") if name else "")))
-
-
-def _origin(reference: Mapping[str, Any]) -> Flow:
-    """List a record's other versions and the parts of its full text that were read."""
-    said: list[Flow] = [
-        flow(
-            f" {str(each['relation']).capitalize()}: ",
-            Link(str(each["title"]), safe_url(str(each["url"]))),
-            f" ({each['date']}).",
-        )
-        for each in reference.get("versions") or ()
-    ]
-    if reference.get("published_version"):
-        said.append(flow(f" Since published as {reference['published_version']}, which was not read."))
-    if read := reference.get("full_text"):
-        said.append(flow(f" Full text read ({read['pmcid']}, {read['licence']}): {', '.join(read['sections'])}."))
-    return join_flows(said, "")
+    where = f"{f'{journal}. ' if journal else ''}{date}{f';{place}' if place else ''}"
+    return flow(by, link, f"{stop} {where}. {title_of(source)}, {record_name(key)}.", *after)

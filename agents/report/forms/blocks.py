@@ -277,6 +277,12 @@ def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "refe
     return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)
 
 
-def table(caption: str, columns: Iterable[str], rows: "Iterable[Iterable[Flow]]", numbers: Iterable[str] = ()) -> Table:
-    """Build a plain table."""
-    return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), numbers=tuple(numbers))
+def table(
+    caption: str,
+    columns: Iterable[str],
+    rows: "Iterable[Iterable[Flow]]",
+    numbers: Iterable[str] = (),
+    look: Literal["plain", "searches"] = "plain",
+) -> Table:
+    """Build a table of one group of rows."""
+    return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), look, tuple(numbers))
