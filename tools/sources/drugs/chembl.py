@@ -34,10 +34,10 @@ from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms
 from ...lexicon.conditions import name_essence
-from ...questions.question import read_query
+from ...questions import Question
 from ...records import Drug
 from ...records.parts import Mechanism
-from ...search import Filters, SearchFilters, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
@@ -80,25 +80,24 @@ class ChEMBL(LookUps):
     card = CARD
     path = "molecule.json"
 
-    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Return the drugs named in the query, else those in the highest phase for the condition it names."""
-        page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        named, notes = await self._find_parents(asked.drugs[:max_results])
-        notes += [f"no molecule is named {drug!r}" for drug, parent in named.items() if not parent]
-        parents, about = [parent for parent in named.values() if parent], frozenset[str]()
-        total = len(parents)
-        if not parents:
-            conditions = asked.conditions or (asked.words,)
-            rows, cut = await self._find_containing(term for name in conditions for term in indication_terms(name))
-            if not rows:
-                rows, cut = await self._find_containing(filter(None, map(inverted, conditions)))
-            order = by_phase(rows, conditions)
-            parents, total = order[(page - 1) * max_results : page * max_results], len(order)
-            about = frozenset(name for row in rows if (name := indication_name(row)))
-            notes += ["too many indications match; not all were read"] if cut else []
-        records, failed = await self._records(list(dict.fromkeys(parents)), about)
-        return self.reply(query, records, words=asked.words, total=total, problems=failed, notes=notes, url=self.url)
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
+        """Return the drugs in the highest phase for the condition that a query names; raises as `find`."""
+        conditions = asked.conditions or (asked.words,)
+        rows, cut = await self._find_containing(term for name in conditions for term in indication_terms(name))
+        if not rows:
+            rows, cut = await self._find_containing(filter(None, map(inverted, conditions)))
+        order = by_phase(rows, conditions)
+        about = frozenset(name for row in rows if (name := indication_name(row)))
+        records, failed = await self._records(order[(page - 1) * size : page * size], about)
+        return self.reply(
+            asked.words,
+            records,
+            words=asked.words,
+            total=len(order),
+            problems=failed,
+            notes=["too many indications match; not all were read"] if cut else [],
+            url=self.url,
+        )
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up drugs by name or ChEMBL id."""

@@ -55,28 +55,23 @@ class Reactome(LookUps):
 
     card = CARD
     path = "data/query/ids"
+    most_names = MAX_IDS
 
-    async def without_drugs(self, asked: Question) -> SourceReply:
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
         """Return the pathways whose names contain the words of a query; raises as `find`."""
         params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         hits, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         records, unread = read_each(hits, parse_pathway)
-        return self.reply(asked.words, records, words=asked.words, problems=unread, url=url)
+        shown = records[(page - 1) * size : page * size]
+        return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the pathways in which drugs act, those of most drugs first, each once per run.
+    async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+        """Return ids of the pathways in which drugs' targets act, those of most drugs first.
 
-        Raises:
-            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
+        Raises as `find`, also where no database says what the drugs act on.
         """
-        wanted, notes = await self._pathways_of(names)
-        found = await self.shelved(wanted, self.fetch, most=MAX_IDS, notes=notes)
-        return found.model_copy(update={"query": ", ".join(names)})
-
-    async def _pathways_of(self, drugs: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return ids of the pathways of the drugs' targets, those of most drugs first."""
         mechanisms, proteins = await asyncio.gather(
-            mechanisms_of(drugs, self.transport), UniProt(self.transport).look_up(*drugs), return_exceptions=True
+            mechanisms_of(names, self.transport), UniProt(self.transport).look_up(*names), return_exceptions=True
         )
         if isinstance(mechanisms, BaseException):
             raise mechanisms

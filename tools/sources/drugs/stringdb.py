@@ -57,25 +57,17 @@ class STRING(LookUps):
 
     card = CARD
     path = "json/interaction_partners"
+    most_names = MAX_GENES
 
-    async def without_drugs(self, asked: Question) -> SourceReply:
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
         """Return the partners of the genes that a query names; raises as `find`."""
-        return await self._look_up_partners([word for word in asked.words.split() if _is_symbol(word)])
+        return await self.request([word for word in asked.words.split() if _is_symbol(word)])
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the interaction partners of drugs' human targets, all at once and each once per run.
-
-        Raises:
-            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
-        """
+    async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+        """Return the genes of drugs' human targets; raises as `find`, also where no database names any target."""
         told, notes = await mechanisms_of(names, self.transport)
         human = [entry.get("gene_symbols") or [] for _, entry in told if not entry.get("organism")]
-        genes = dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _is_symbol(gene))
-        found = await self._look_up_partners(list(genes), notes)
-        return found.model_copy(update={"query": ", ".join(names)})
-
-    async def _look_up_partners(self, genes: Sequence[str], notes: Sequence[str] = ()) -> SourceReply:
-        return await self.shelved(genes, self.fetch, most=MAX_GENES, notes=notes)
+        return list(dict.fromkeys(gene for held in human for gene in held[:MAX_TARGETS] if _is_symbol(gene))), notes
 
     async def fetch(self, genes: Sequence[str]) -> dict[str, Item]:
         """Look up partners by gene symbol."""

@@ -71,24 +71,19 @@ class UniProt(LookUps):
     card = CARD
     path = "uniprotkb/search"
 
-    async def without_drugs(self, asked: Question) -> SourceReply:
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
         """Return the proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         records, unread = read_each(entries, parse_protein)
-        return self.reply(asked.words, records, words=asked.words, problems=unread, url=url)
+        shown = records[(page - 1) * size : page * size]
+        return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
 
-    async def look_up_online(self, *names: str) -> SourceReply:
-        """Return the human target proteins of drugs, all at once and each once per run.
-
-        Raises:
-            SearchError: no reply, or an unreadable one; also where no database says what the drugs act on.
-        """
-        wanted, notes = await targets_of(names, self.transport)
-        found = await self.shelved(wanted, self.fetch, notes=notes)
-        return found.model_copy(update={"query": ", ".join(names)})
+    async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+        """Return the human targets of drugs; raises as `find`, also where no database says what the drugs act on."""
+        return await targets_of(names, self.transport)
 
     async def fetch(self, names: Sequence[str]) -> dict[str, Item]:
         """Fetch proteins by accession or gene symbol."""

@@ -60,7 +60,7 @@ class DrugsFDA(LookUps):
     card = CARD
     path = "drug/drugsfda.json"
 
-    async def without_drugs(self, asked: Question) -> SourceReply | None:
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
         """Return nothing for a condition, which approvals do not state; an unknown name is assumed to be a drug's."""
         return self.reply(asked.words, []) if asked.conditions else None
 

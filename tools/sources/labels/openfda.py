@@ -21,12 +21,12 @@ from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
+from ...questions import Question
 from ...questions.query import bare_name
-from ...questions.question import read_query
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
-from ...search import Filters, SearchFilters, SourceReply
+from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences
@@ -81,28 +81,14 @@ class OpenFDA(LookUps):
     card = CARD
     path = "drug/label.json"
 
-    async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Return one label of each drug named in the query, else labels of drugs for the condition it names.
-
-        Args:
-            query: names of drugs or conditions; an unknown name is assumed to be a drug's.
-            max_results: 1 to 50 records.
-            filters: only the page, for labels by condition.
-
-        Raises:
-            SourceRefused: filters were given, or the query contains no words.
-            SearchError: no reply, or an unreadable one.
-        """
-        page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        if asked.drugs or not asked.conditions:
-            reply = await self.look_up(*(asked.drugs or (asked.words,))[:max_results])
-            return reply.model_copy(update={"query": query})
-        condition, skip = asked.conditions[0], (page - 1) * max_results
-        either = any_of(dict.fromkeys((condition, *condition_synonyms(condition))))
-        total, found, url = await self._ask(f"indications_and_usage:{either}", max_results, skip or None)
+    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
+        """Return labels of drugs for the condition that a query names; an unknown name is assumed to be a drug's."""
+        if not asked.conditions:
+            return None
+        either = any_of(dict.fromkeys((asked.conditions[0], *condition_synonyms(asked.conditions[0]))))
+        total, found, url = await self._ask(f"indications_and_usage:{either}", size, (page - 1) * size or None)
         records, unread = read_each(found, parse_label)
-        return self.reply(query, records, words=asked.words, total=total, problems=unread, url=url)
+        return self.reply(asked.words, records, words=asked.words, total=total, problems=unread, url=url)
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up the label of each drug; a name missing from the lexicon is used unchanged.
