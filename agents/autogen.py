@@ -42,6 +42,7 @@ from autogen_core import (
     InMemoryStore,
     SingleThreadedAgentRuntime,
 )
+from autogen_core._component_config import WELL_KNOWN_PROVIDERS
 from autogen_core._queue import QueueShutDown
 from autogen_core.logging import LLMCallEvent
 from autogen_core.model_context import ChatCompletionContext

@@ -187,9 +187,9 @@ def _mark(theirs: Connection) -> None:
         theirs.send("fetch")
         exchanged(self, *arguments)
 
-    def told_turn(self: Journal, *arguments: Any) -> None:
+    def told_turn(self: Journal, *arguments: Any) -> bool:
         theirs.send("checkpoint")
-        turn(self, *arguments)
+        return turn(self, *arguments)
 
     Journal.exchanged, Journal.keep_turn = told_exchanged, told_turn  # type: ignore[method-assign,assignment]
 

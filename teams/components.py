@@ -8,11 +8,12 @@ https://microsoft.github.io/autogen/stable/user-guide/core-user-guide/framework/
 import importlib
 import json
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from willowbark.agents.autogen import ComponentLoader, ComponentModel
+from willowbark.agents.autogen import WELL_KNOWN_PROVIDERS, ComponentLoader, ComponentModel
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
@@ -20,29 +21,22 @@ from .config import on_this_machine
 
 T = TypeVar("T")
 
-NAMESPACES = ("willowbark.", "autogen_agentchat.", "autogen_core.", "autogen_ext.")
-"""Namespaces that providers may come from."""
 VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
 """Variable with more allowed providers, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
-_AUTOGENS_VARIABLE = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"  # AutoGen after 0.7.5 loads only its own and these
 MAX_CHARACTERS = 2_000_000  # Willowbark's team takes about 20,000
 MAX_DEPTH = 60  # Willowbark's team takes about 12
 
-_RUN_CODE = frozenset(
-    ("FunctionTool PythonCodeExecutionTool CodeExecutorAgent McpWorkbench StdioMcpToolAdapter DiskCacheStore").split()
-    + "TextCanvasMemory FileSurfer MultimodalWebSurfer HttpTool".split()
+_HARMLESS = re.compile(
+    r"""willowbark(\.\w+)+
+    | autogen_agentchat\.( agents\.(AssistantAgent|MessageFilterAgent|SocietyOfMindAgent|UserProxyAgent)
+        | base\.\w+TerminationCondition | conditions\.\w+Termination | messages\.StructuredMessageFactory
+        | teams\.\w+ | tools\.(Agent|Team)Tool )
+    | autogen_core\.(InMemoryStore | memory\.ListMemory | model_context\.\w+Context | tools\.Static(Stream)?Workbench)
+    | autogen_ext\.( auth\.azure\.AzureTokenProvider | models\.cache\.ChatCompletionCache
+        | models\.(anthropic|azure|ollama|openai|replay)\.\w+ChatCompletionClient )""",
+    re.VERBOSE | re.ASCII,
 )
-"""Classes that run code or programs, unpickle, or fetch any address or file that a config or a model names."""
-_RISKY_MODULES = tuple(
-    f"autogen_ext.{name}"
-    for name in (
-        *("code_executors", "tools.code_execution", "tools.mcp", "tools.http", "tools.graphrag", "tools.langchain"),
-        *("tools.semantic_kernel", "agents.file_surfer", "agents.web_surfer", "agents.video_surfer", "agents.openai"),
-        *("agents.magentic_one", "teams.magentic_one", "memory", "experimental", "runtimes", "cache_store.diskcache"),
-        *("cache_store.redis", "models.llama_cpp", "models.semantic_kernel"),
-    )
-)
-"""Modules of AutoGen's extensions that do the same, or read files and fetch models that a config names."""
+"""Components that neither run code or programs, nor unpickle, nor fetch an address or file that a config names."""
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
 _NAMED_BY_USER = (
     "WILLOWBARK_LLM__BASE_URL",
@@ -51,13 +45,6 @@ _NAMED_BY_USER = (
     "ANTHROPIC_BASE_URL",
     "OLLAMA_HOST",
 )
-_WELL_KNOWN = {  # AutoGen's short names
-    "azure_openai_chat_completion_client": "autogen_ext.models.openai.AzureOpenAIChatCompletionClient",
-    "AzureOpenAIChatCompletionClient": "autogen_ext.models.openai.AzureOpenAIChatCompletionClient",
-    "openai_chat_completion_client": "autogen_ext.models.openai.OpenAIChatCompletionClient",
-    "OpenAIChatCompletionClient": "autogen_ext.models.openai.OpenAIChatCompletionClient",
-    "OllamaChatCompletionClient": "autogen_ext.models.ollama.OllamaChatCompletionClient",
-}
 
 
 def load_component(
@@ -88,39 +75,29 @@ def load_component(
         content = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"the component is not valid JSON ({type(error).__name__})") from None
-    if not isinstance(content, dict):
-        raise UsageError("this is not a component: a JSON object is expected")
-    own = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
-    providers = [_check_provider(found["provider"], own) for found in _mappings(content) if "provider" in found]
-    if not providers or not isinstance(content.get("provider"), str):
+    if not isinstance(content, dict) or not isinstance(content.get("provider"), str):
         raise UsageError("this is not a component: it names no provider")
+    named = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
+    providers = dict.fromkeys(
+        _check_provider(each["provider"], named) for each in _mappings(content) if "provider" in each
+    )
     _check_addresses(content, environ)
-    for provider in dict.fromkeys(providers):
+    for provider in providers:
         module, _, kind = provider.rpartition(".")
         try:
             made = getattr(importlib.import_module(module), kind)
         except (ImportError, AttributeError, ValueError):
             raise UsageError(f"there is no component {_quote(provider)}") from None
-        if not isinstance(made, type):
-            raise UsageError(f"component {_quote(provider)} is refused: it is not a class")
-        for ancestor in made.__mro__ if not _is_allowed(provider, own) else ():
-            real = f"{ancestor.__module__}.{ancestor.__qualname__}"  # its defining module, which may be another
-            if ancestor is made or real.rpartition(".")[2] in _RUN_CODE:
-                _check_provider(real, own)
-    allow_in_autogen()
+        # A module may hold what it imported from elsewhere.
+        is_own = isinstance(made, type) and f"{made.__module__}.".startswith(f"{module}.")
+        if not is_own and not _is_named(provider, named):
+            raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
     try:
         return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
     except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
         raise UsageError(
             f"the component cannot be made: {type(error).__name__}: {one_line(str(error), 200)}"
         ) from error
-
-
-def allow_in_autogen() -> None:
-    """Allow Willowbark's components in AutoGen after 0.7.5, which loads only its own and those of named packages."""
-    named = [name.strip() for name in os.environ.get(_AUTOGENS_VARIABLE, "").split(",") if name.strip()]
-    if "willowbark" not in named:
-        os.environ[_AUTOGENS_VARIABLE] = ",".join([*named, "willowbark"])
 
 
 def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -136,28 +113,23 @@ def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
             waiting += [(item, depth + 1) for item in value]
 
 
-def _check_provider(provider: Any, own: Collection[str]) -> str:
-    if not isinstance(provider, str):
-        raise UsageError("a component's provider is not text")
-    name = _WELL_KNOWN.get(provider, provider)
-    if _is_allowed(name, own):
-        return name
-    module, _, kind = name.rpartition(".")
-    if not name.startswith(NAMESPACES):
+def _check_provider(provider: Any, named: Collection[str]) -> str:
+    """Return a provider's full name.
+
+    Raises:
+        UsageError: it is neither known to be harmless nor named by the user.
+    """
+    name = WELL_KNOWN_PROVIDERS.get(str(provider), str(provider))
+    if not _is_named(name, named) and not _HARMLESS.fullmatch(name):
         raise UsageError(
-            f"component {_quote(provider)} is refused: only {', '.join(NAMESPACES)} are loaded; "
-            f"name it in {VARIABLE} if it is yours"
-        )
-    if kind in _RUN_CODE or f"{module}.".startswith(tuple(f"{risky}." for risky in _RISKY_MODULES)):
-        raise UsageError(
-            f"component {_quote(provider)} is refused: it can run code or reach any address; "
-            f"name it in {VARIABLE} if you trust this file"
+            f"component {_quote(name)} is refused: it is not of Willowbark, and may run code or reach any address; "
+            f"name it in {VARIABLE} if it is yours or you trust this file"
         )
     return name
 
 
-def _is_allowed(name: str, own: Collection[str]) -> bool:
-    return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in own)
+def _is_named(name: str, named: Collection[str]) -> bool:
+    return any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in named)
 
 
 def _check_addresses(content: dict[str, Any], environ: Mapping[str, str]) -> None:

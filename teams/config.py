@@ -31,8 +31,7 @@ from willowbark.tools.registry import cards, offered, searchable
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
 _DELIMITER = "__"
-_SECRET_WORDS = ("key", "secret", "password", "passwd", "token", "credential", "credentials")
-_KEYS_BELONG = "set OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY or NCBI_API_KEY in the environment"
+_KEYS_BELONG = "keys are set in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, AZURE_OPENAI_API_KEY, NCBI_API_KEY)"
 _SHOWN_CHARACTERS = 40  # of an invalid value quoted in a message
 
 
@@ -231,18 +230,20 @@ class OutputSettings(_Section):
     """Files written for each report."""
 
 
-class Settings(BaseSettings):
-    """All of `willowbark.toml` and the environment."""
-
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter=_DELIMITER, env_ignore_empty=True
-    )
-
+class _Sections(_Section):
     research: ResearchSettings = Field(default_factory=ResearchSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
+
+
+class Settings(_Sections, BaseSettings):
+    """All of `willowbark.toml` and the environment."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter=_DELIMITER, env_ignore_empty=True
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -273,8 +274,7 @@ class Settings(BaseSettings):
         for name in map(str.upper, os.environ):  # pydantic-settings ignores unknown variables
             is_setting = _DELIMITER in name or name in [each.replace(_DELIMITER, "_") for each in known]
             if name.startswith(ENV_PREFIX) and is_setting and name not in known:
-                hint = f"; {_KEYS_BELONG}" if _is_secret(name) else nearest(name, known)
-                raise UsageError(f"environment: {name}: no such setting{hint}")
+                raise UsageError(f"environment: {name}: no such setting{nearest(name, known)}; {_KEYS_BELONG}")
         try:
             settings = cls(**content)
         except ValidationError as error:
@@ -299,8 +299,7 @@ class Settings(BaseSettings):
             UsageError: an invalid value; the message names `where` it is.
         """
         try:
-            sections = {name: field.annotation for name, field in cls.model_fields.items()}
-            return cls.model_construct(**{n: t.model_validate(content.get(n, {})) for n, t in sections.items() if t})
+            return cls.model_construct(**dict(_Sections.model_validate(content)))
         except ValidationError as error:
             raise UsageError(_first_problem(error, where)) from None
 
@@ -314,15 +313,12 @@ class Settings(BaseSettings):
             UsageError: no such setting, or an invalid value.
         """
         content = self.model_dump()
-        known = [each.removeprefix(ENV_PREFIX).lower().replace(_DELIMITER, ".") for each in _variables(Settings)]
         for name, value in changes.items():
-            if not any(f"{each}.".startswith(f"{name}.") or name.startswith(f"{each}.") for each in known):
-                raise UsageError(f"options: {name}: no such setting{nearest(name, known)}")
             if value is not None:
                 *sections, last = name.split(".")
                 section = content
                 for step in sections:
-                    section = section[step]
+                    section = section.setdefault(step, {})
                 section[last] = value
         return self.restored(content, "options")
 
@@ -389,11 +385,6 @@ def on_this_machine(address: str) -> bool:
         return False
 
 
-def _is_secret(name: str) -> bool:
-    words = name.lower().replace("-", "_").split("_")
-    return any(word in _SECRET_WORDS for word in words) or name.lower().endswith(("apikey", "passphrase"))
-
-
 def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]:
     for name, field in model.model_fields.items():
         variable = f"{above}{name.upper()}"
@@ -414,9 +405,8 @@ def _first_problem(error: ValidationError, file: str) -> str:
         model: Any = Settings
         for section in where[:-1]:
             model = model.model_fields[section].annotation
-        allowed = f"{nearest(where[-1], model.model_fields)}; there are {', '.join(model.model_fields)}"
-        is_key = _is_secret(where[-1]) and isinstance(first["input"], str)
-        message = f"no such setting{f'; {_KEYS_BELONG}' if is_key else allowed}"
+        message = f"no such setting{nearest(where[-1], model.model_fields)}; there are {', '.join(model.model_fields)}"
+        message += f"; {_KEYS_BELONG}"
     else:
         message = wording_of(first)
         shown = repr(first["input"])

@@ -61,6 +61,10 @@ class Provider:
     library: str
     """A module that only the extra installs."""
     arguments: "Callable[[str, LLMSettings, Mapping[str, str]], dict[str, Any]]"
+    """Its client's arguments for a model, over those that all take."""
+    example: str
+    families: tuple[str, ...] = ()
+    """Prefixes of its models' names, for names without a provider."""
     variables: tuple[str, ...] = ()
     """Environment variables that must be set."""
 
@@ -88,14 +92,17 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         client_class = getattr(importlib.import_module(provider.module), provider.class_name)
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
-    arguments = provider.arguments(model, settings.llm, environ)
+    llm = settings.llm
+    arguments = {"model": model, "temperature": llm.temperature, "timeout": llm.timeout_s, "max_retries": _MAX_RETRIES}
+    arguments |= provider.arguments(model, llm, environ)
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
 
     from .model_transport import cap_answers  # noqa: PLC0415
 
+    given = {name: value for name, value in arguments.items() if value is not None}
     try:
-        client = patch_provider_client(client_class(**arguments), through_batches)
+        client = patch_provider_client(client_class(**given), through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
@@ -206,26 +213,15 @@ def _explain_unknown(name: str) -> str:
     """Explain in one line that a model name is unknown, with a suggestion."""
     prefix, slash, model = name.partition("/")
     if prefix in PROVIDERS:
-        return f"model {name!r}: name one of its models after the slash, such as {_EXAMPLES[prefix]!r}"
-    family = next((each for each, starts in _FAMILIES.items() if prefix.lower().startswith(starts)), None)
-    guess = f"{family}/{name}" if family else ""
-    if not family and (close := difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)):
-        guess = BASELINE if close[0] == BASELINE else f"{close[0]}/{model}" if slash else _EXAMPLES[close[0]]
+        return f"model {name!r}: name one of its models after the slash, such as '{prefix}/{PROVIDERS[prefix].example}'"
+    guess = next(
+        (f"{each}/{name}" for each, known in PROVIDERS.items() if prefix.lower().startswith(known.families)), ""
+    )
+    if not guess and (close := difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)):
+        near = close[0]
+        guess = BASELINE if near == BASELINE else f"{near}/{model if slash else PROVIDERS[near].example}"
     hint = f"did you mean {guess!r}? " if guess else ""
     return f"there is no model {name!r}; {hint}known forms: {FORMS}"
-
-
-_EXAMPLES = {
-    "openai": "openai/gpt-4.1-mini",
-    "anthropic": "anthropic/claude-haiku-4-5",
-    "ollama": "ollama/llama3.1",
-    "azure": "azure/my-deployment",
-}
-_FAMILIES = {  # prefixes of the providers' model names, for names without a provider
-    "openai": ("gpt", "o1", "o3", "o4", "chatgpt"),
-    "anthropic": ("claude",),
-    "ollama": ("llama", "mistral", "qwen", "gemma", "phi", "deepseek"),
-}
 
 
 def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
@@ -233,16 +229,12 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
 
     own_server = llm.base_url is not None
     key = environ.get("OPENAI_API_KEY", "").strip() or (_NO_KEY if own_server else _read_env(environ, "OPENAI_API_KEY"))
-    return _compact(
-        model=model,
-        api_key=key,
-        base_url=llm.base_url,
-        temperature=llm.temperature,
-        timeout=llm.timeout_s,
-        max_retries=_MAX_RETRIES,
-        model_info=_info(llm, structured=not own_server, known=None if own_server else openai_model_info(model)),
-        **{_answer_limit(model): llm.max_tokens},
-    )
+    return {
+        "api_key": key,
+        "base_url": llm.base_url,
+        "model_info": _info(llm, structured=not own_server, known=None if own_server else openai_model_info(model)),
+        _answer_limit(model): llm.max_tokens,
+    }
 
 
 def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
@@ -251,66 +243,77 @@ def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[s
     parts = urlsplit(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError("AZURE_OPENAI_ENDPOINT is not an address: it should look like https://NAME.openai.azure.com")
-    return _compact(
-        azure_deployment=model,
-        model=model,
-        api_key=key,
-        azure_endpoint=endpoint,
-        api_version=environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
-        temperature=llm.temperature,
-        timeout=llm.timeout_s,
-        max_retries=_MAX_RETRIES,
-        model_info=_info(llm, structured=False),  # a deployment's name does not reveal its model
-        **{_answer_limit(model): llm.max_tokens},
-    )
+    return {
+        "azure_deployment": model,
+        "api_key": key,
+        "azure_endpoint": endpoint,
+        "api_version": environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
+        "model_info": _info(llm, structured=False),  # a deployment's name does not reveal its model
+        _answer_limit(model): llm.max_tokens,
+    }
 
 
-def _anthropic(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    return _compact(
-        model=model,
-        api_key=_read_env(environ, "ANTHROPIC_API_KEY"),
-        base_url=llm.base_url,
-        temperature=llm.temperature,
-        max_tokens=llm.max_tokens or _ANTHROPIC_MAX_TOKENS,
-        timeout=llm.timeout_s,
-        max_retries=_MAX_RETRIES,
-        model_info={**_info(llm, structured=False), "structured_output": False, "multiple_system_messages": False},
-    )
+def _anthropic(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "api_key": _read_env(environ, "ANTHROPIC_API_KEY"),
+        "base_url": llm.base_url,
+        "max_tokens": llm.max_tokens or _ANTHROPIC_MAX_TOKENS,
+        "model_info": {**_info(llm, structured=False), "structured_output": False, "multiple_system_messages": False},
+    }
 
 
-def _ollama(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    host = llm.base_url or environ.get("OLLAMA_HOST", "").strip()
-    options = _compact(temperature=llm.temperature, num_predict=llm.max_tokens, num_ctx=llm.num_ctx or _OLLAMA_CONTEXT)
-    return _compact(
-        model=model,
-        host=host or None,
-        timeout=llm.timeout_s,
-        options=options or None,
-        model_info=_info(llm, structured=True),  # the server enforces a schema for any model
-    )
+def _ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+    options = {"temperature": llm.temperature, "num_predict": llm.max_tokens, "num_ctx": llm.num_ctx or _OLLAMA_CONTEXT}
+    return {
+        "host": llm.base_url or environ.get("OLLAMA_HOST", "").strip() or None,
+        "temperature": None,
+        "max_retries": None,
+        "options": {name: value for name, value in options.items() if value is not None},
+        "model_info": _info(llm, structured=True),  # the server enforces a schema for any model
+    }
 
 
 PROVIDERS: Mapping[str, Provider] = {
     "openai": Provider(
-        "autogen_ext.models.openai", "OpenAIChatCompletionClient", "openai", _openai, ("OPENAI_API_KEY",)
+        "autogen_ext.models.openai",
+        "OpenAIChatCompletionClient",
+        "openai",
+        _openai,
+        example="gpt-4.1-mini",
+        families=("gpt", "o1", "o3", "o4", "chatgpt"),
+        variables=("OPENAI_API_KEY",),
     ),
     "anthropic": Provider(
-        "autogen_ext.models.anthropic", "AnthropicChatCompletionClient", "anthropic", _anthropic, ("ANTHROPIC_API_KEY",)
+        "autogen_ext.models.anthropic",
+        "AnthropicChatCompletionClient",
+        "anthropic",
+        _anthropic,
+        example="claude-haiku-4-5",
+        families=("claude",),
+        variables=("ANTHROPIC_API_KEY",),
     ),
-    "ollama": Provider("autogen_ext.models.ollama", "OllamaChatCompletionClient", "ollama", _ollama),
+    "ollama": Provider(
+        "autogen_ext.models.ollama",
+        "OllamaChatCompletionClient",
+        "ollama",
+        _ollama,
+        example="llama3.1",
+        families=("llama", "mistral", "qwen", "gemma", "phi", "deepseek"),
+    ),
     "azure": Provider(
         "autogen_ext.models.openai",
         "AzureOpenAIChatCompletionClient",
         "azure.identity",  # needed only when a team is dumped
         _azure,
-        ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+        example="my-deployment",
+        variables=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     ),
 }
 
 
 def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = None) -> "ModelInfo":
     """Describe a model's abilities: the known ones, else typical ones; `structured_output` overrides both."""
-    info: ModelInfo = {
+    usual: ModelInfo = {
         "vision": False,
         "function_calling": True,
         "json_output": True,
@@ -318,8 +321,7 @@ def _info(llm: "LLMSettings", *, structured: bool, known: "ModelInfo | None" = N
         "structured_output": structured,
         "multiple_system_messages": True,
     }
-    if known is not None:
-        info = known.copy()
+    info = usual if known is None else known.copy()
     if llm.structured_output is not None:
         info["structured_output"] = llm.structured_output
     return info
@@ -335,7 +337,3 @@ def _read_env(environ: Mapping[str, str], variable: str) -> str:
     if not value:
         raise UsageError(f"{variable} is not set: put it into the environment, or use --model {BASELINE}")
     return value
-
-
-def _compact(**arguments: Any) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if value is not None}

@@ -6,7 +6,7 @@ who was called in it, and who has answered.
 """
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -17,9 +17,7 @@ from willowbark.agents.autogen import (
     CancellationToken,
     ChatAgent,
     ChatCompletionClient,
-    Component,
     PolicyGroupChat,
-    SelectorGroupChatConfig,
     SourceMatchTermination,
     TaskResult,
     Team,
@@ -51,11 +49,7 @@ Name the one role from {participants} that should search next. Answer with the n
 """
 
 
-class ResearchTeamConfig(SelectorGroupChatConfig):
-    """A research team's configuration."""
-
-
-class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
+class ResearchTeam(PolicyGroupChat):
     """Specialists, a judge and a report agent, in rounds.
 
     Args:
@@ -71,7 +65,6 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         UsageError: no judge, no report agent or no specialist among the participants, or two approvers.
     """
 
-    component_config_schema = ResearchTeamConfig
     component_provider_override = "willowbark.teams.research_team.ResearchTeam"
 
     DEFAULT_NAME = "ResearchTeam"
@@ -143,13 +136,6 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             await run.leave()
             if own is not None:
                 await own.close()
-
-    def _to_config(self) -> ResearchTeamConfig:
-        return ResearchTeamConfig(**super()._to_config().model_dump())
-
-    @classmethod
-    def _from_config(cls, config: SelectorGroupChatConfig) -> Self:
-        return super()._from_config(config)
 
 
 def default_participants(

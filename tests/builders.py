@@ -1,8 +1,10 @@
 """Small real things that several tests are about: records, replies, messages."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, cast
 
+import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
@@ -12,6 +14,7 @@ from willowbark.agents.assessment import AssessmentDetails, AssessmentMessage, J
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage, Specialist
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import Settings
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence
@@ -27,6 +30,21 @@ SPECIALISTS = [
     Specialist(name="mechanism", takes=("conditions", "drugs")),
     Specialist(name="trials", takes=("queries", "numbers")),
 ]
+
+
+def needs(module: str) -> pytest.MarkDecorator:
+    """Skip where a module of an extra is not installed."""
+    try:
+        missing = find_spec(module) is None
+    except ImportError:
+        missing = True
+    return pytest.mark.skipif(missing, reason=f"{module} is not installed")
+
+
+def short_run(**changes: Any) -> Settings:
+    """Settings of two rounds with few records each; `research__depth` among the changes is `research.depth`."""
+    few = {"research.max_iterations": 2, "research.max_results_per_tool": 5}
+    return Settings().overridden(few | {name.replace("__", "."): value for name, value in changes.items()})
 
 
 def without_clock(report: ResearchReport | dict[str, Any]) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from autogen_core import CancellationToken
 from autogen_core.models import UserMessage
 from batch_servers import AnthropicBatchServer, BatchServer, Body, Fate, OpenAIBatchServer
 from benchmarks.prompt_tokens import quoting_report
-from builders import QUESTION
+from builders import QUESTION, needs
 from openai_server import Answer, refusal
 from starlette.responses import JSONResponse, Response
-from test_other_providers import needs, said_in
+from test_other_providers import said_in
 from test_provider_quirks import VERDICT, kind_of
 
 from willowbark.agents.asking import batches, reader

@@ -8,7 +8,7 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage, UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
-from builders import QUESTION
+from builders import QUESTION, short_run
 from faults.server import SourceServer
 
 from willowbark.agents.asking import ATTEMPTS
@@ -19,7 +19,7 @@ from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.budget import Alarm, Budget, BudgetExceeded, price_of
+from willowbark.teams.run.budget import Budget, BudgetExceeded, price_of
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
@@ -87,8 +87,7 @@ def usage(tokens: int) -> RequestUsage:
 
 
 def settings(**changes: Any) -> Settings:
-    quick = {"research.max_results_per_tool": 5, "research.judge_threshold": 1.0, "research.max_iterations": 3}
-    return Settings().overridden({**quick, **changes})
+    return short_run(**{"research.judge_threshold": 1.0, "research.max_iterations": 3, **changes})
 
 
 async def followed(
@@ -172,28 +171,16 @@ async def test_the_account_adds_up_to_the_budget_by_agent_and_round(sources: Sou
     assert "| **total** | all |" in report.to_appendix()
 
 
-async def test_choosing_speakers_costs_too(sources: SourceServer) -> None:
+async def test_choosing_speakers_costs_too_and_without_a_price_the_account_says_tokens_only(
+    sources: SourceServer,
+) -> None:
     all_read = {"research.max_iterations": 4, "research.max_results_per_tool": 50}
     report = (await followed(sources, Vague(), settings(**all_read)))[-1].data
 
     assert [turn.iteration for turn in report.usage if turn.agent == OTHER_CALLS] == [None]
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
-
-
-async def test_without_a_price_the_account_says_tokens_only(sources: SourceServer) -> None:
-    report = (await followed(sources, Dear(), settings(**{"research.max_iterations": 1})))[-1].data
-
     assert {turn.cost_usd for turn in report.usage} == {None}
     assert "The model's price is unknown: tokens only." in report.to_appendix()
-
-
-async def test_the_baseline_analyst_has_no_account(sources: SourceServer) -> None:
-    report = (await followed(sources, BaselineChatCompletionClient(), settings(**{"research.max_iterations": 1})))[
-        -1
-    ].data
-
-    assert report.usage == []
-    assert "Tokens and cost" not in report.to_appendix()
 
 
 async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sources: SourceServer) -> None:
@@ -220,29 +207,6 @@ async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sources:
     assert any("ConnectionError" in line for line in report.limitations)
     assert report.usage
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
-
-
-async def test_the_clock_warns_before_it_rings() -> None:
-    token, heard, rung = CancellationToken(), list[str](), asyncio.Event()
-
-    def ring() -> None:
-        heard.append("ring")
-        rung.set()
-
-    token.add_callback(ring)
-    alarm = Alarm(token.cancel, lambda: heard.append("warn"))
-    alarm.set(0.05, 0.05)
-    await rung.wait()
-    assert heard == ["warn", "ring"]
-    assert alarm.rang
-
-
-async def test_a_clock_that_goes_on_after_the_warning_share_warns_at_once() -> None:
-    warned = asyncio.Event()
-    alarm = Alarm(CancellationToken().cancel, warned.set)
-    alarm.set(60, 600)
-    await warned.wait()
-    alarm.clear()
 
 
 async def test_a_budget_is_not_reset_by_a_replay(sources: SourceServer) -> None:

@@ -16,7 +16,7 @@ from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.components import VARIABLE, allow_in_autogen, load_component
+from willowbark.teams.components import VARIABLE, load_component
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
 
@@ -190,10 +190,3 @@ def test_deep_nesting_is_refused() -> None:
         deep = {"a": deep}
     with pytest.raises(UsageError, match="nested deeper"):
         load_component(component("willowbark.x.Y", **deep), Team)
-
-
-def test_newer_autogens_are_told_of_willowbark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AUTOGEN_ALLOWED_PROVIDER_NAMESPACES", "mine")
-    allow_in_autogen()
-    allow_in_autogen()
-    assert os.environ["AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"] == "mine,willowbark"

@@ -54,12 +54,6 @@ def test_an_event_is_frozen_and_takes_no_more_fields_or_types() -> None:
             AgentEvent(**{"type": "started", "message": "x", **wrong})  # type: ignore[arg-type]
 
 
-def test_the_data_is_the_object_itself() -> None:
-    answer = Answer(drug="topiramate")
-
-    assert AgentEvent(type="complete", message="x", data=answer).data is answer
-
-
 def cycle() -> list[Any]:
     """A list that holds itself."""
     ring: list[Any] = []

@@ -4,18 +4,16 @@ import gzip
 import socket
 import subprocess
 import sys
-import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from faults.breakage import FaultyServer, brotli, retry_after, zstd_bomb
+from faults.breakage import FaultyServer, brotli, zstd_bomb
 from faults.plan import KINDS, Fault, FaultPlan, FaultRun
 from faults.replies import Asked, answer
 from faults.server import SourceServer
@@ -126,17 +124,6 @@ def test_a_drip_gives_the_whole_answer_to_the_patient_alone(whole: bytes) -> Non
         assert get(server).content == whole
     with spoilt(Fault(kind="drip", drip_s=0.2)) as server, pytest.raises(httpx.ReadTimeout):
         get(server, timeout=httpx.Timeout(60, read=0.1))
-
-
-def test_retry_after_in_every_form() -> None:
-    forms = {"seconds": "7", "huge": "1e9", "negative": "-5", "junk": "when we are back"}
-    made = {form: Fault(kind="status", status=429, retry_after=form, retry_after_s=7) for form in (*forms, "date")}  # type: ignore[arg-type]
-    before = time.time()
-
-    assert {form: retry_after(made[form]) for form in forms} == forms
-    assert before + 7 <= parsedate_to_datetime(retry_after(made["date"])).timestamp() <= time.time() + 8
-    with spoilt(made["seconds"]) as server:
-        assert get(server).headers["retry-after"] == "7"
 
 
 @pytest.mark.parametrize("kind", KINDS)

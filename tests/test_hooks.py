@@ -10,7 +10,6 @@ from builders import QUESTION, reply
 from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
 
-from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.run import hooks
@@ -32,7 +31,10 @@ def endpoints() -> Iterator[Endpoints]:
         yield Endpoints.at(server.url)
 
 
-async def test_hooks_get_the_runs_events_and_one_that_fails_is_told_and_stops_nothing(endpoints: Endpoints) -> None:
+async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says_who_searches_and_why(
+    endpoints: Endpoints, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "willowbark.run")
     seen: dict[str, list[AgentEvent]] = {"before": [], "after": [], "turn": [], "report": []}
 
     def noting(what: str) -> hooks.Hook:
@@ -45,10 +47,10 @@ async def test_hooks_get_the_runs_events_and_one_that_fails_is_told_and_stops_no
         raise ValueError("what it knows stays unsaid")
 
     counter, tracker = TokenCounter(), ErrorTracker()
-    chosen = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
+    quick = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
     all_four = Hooks(*map(noting, seen))
     given = [all_four, counter.hooks, tracker.hooks, Hooks(before_tool=broken)]
-    stream = research_stream(QUESTION, settings=chosen, endpoints=endpoints, hooks=given)
+    stream = research_stream(QUESTION, settings=quick, endpoints=endpoints, hooks=given)
     events = [event async for event in stream]
     report = events[-1].report
 
@@ -61,8 +63,18 @@ async def test_hooks_get_the_runs_events_and_one_that_fails_is_told_and_stops_no
     assert sum(counter.by_agent.values()) == sum(counter.by_round.values()) == report.tokens_used > 0
     assert any(line.startswith("chembl: ") for line in tracker.errors)
     assert [event.message for event in events].count("a hook failed on searching: ValueError") == len(seen["before"])
-    assert isinstance(report, ResearchReport)
     assert report.references
+
+    chosen = [vars(each) for each in caplog.records if each.getMessage() == "chosen"]
+    first = {each["agent"]: each for each in chosen if each["round"] == 1}
+    assert set(first) == {"literature", "trials", "mechanism"}
+    assert first["literature"]["tool"] == "search_pubmed, search_europepmc"
+    assert {each["told"] for each in first.values()} == {
+        "a question of kind prevent: in the first round every specialist searches"
+    }
+    later = [each for each in chosen if each["round"] > 1]
+    assert later
+    assert all("first round" not in each["told"] for each in later)
 
 
 async def test_cost_is_counted_until_a_price_is_not_known() -> None:
@@ -94,23 +106,3 @@ async def test_a_reply_without_fault_is_no_error() -> None:
     tracker = ErrorTracker()
     await call_hooks([tracker.hooks], AgentEvent(type="search_complete", message="", data=reply()))
     assert tracker.errors == []
-
-
-async def test_the_log_says_which_specialist_takes_which_tools_in_a_round_and_why(
-    endpoints: Endpoints, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "willowbark.run")
-    settings = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
-    async for _ in research_stream(QUESTION, settings=settings, endpoints=endpoints):
-        pass
-
-    chosen = [vars(each) for each in caplog.records if each.getMessage() == "chosen"]
-    first = {each["agent"]: each for each in chosen if each["round"] == 1}
-    assert set(first) == {"literature", "trials", "mechanism"}
-    assert first["literature"]["tool"] == "search_pubmed, search_europepmc"
-    assert {each["told"] for each in first.values()} == {
-        "a question of kind prevent: in the first round every specialist searches"
-    }
-    later = [each for each in chosen if each["round"] > 1]
-    assert later
-    assert all("first round" not in each["told"] for each in later)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,10 @@ import pytest
 from anthropic_server import AnthropicServer, failure, message
 from autogen_core.models import SystemMessage, UserMessage
 from benchmarks.prompt_tokens import quoting_report
-from builders import QUESTION
-from openai_server import Answer, OpenAIServer, listening
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from builders import QUESTION, needs
+from ollama_server import OllamaServer, named
+from openai_server import Answer, OpenAIServer
+from starlette.responses import JSONResponse, Response
 from test_provider_quirks import VERDICT, good, kind_of
 from typer.testing import CliRunner
 
@@ -31,14 +29,6 @@ from willowbark.tools.errors import UsageError
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
 Body = dict[str, Any]
 ENVIRONMENT = {"ANTHROPIC_API_KEY": "good", "AZURE_OPENAI_API_KEY": "good"}
-
-
-def needs(module: str) -> pytest.MarkDecorator:
-    try:
-        missing = find_spec(module) is None
-    except ImportError:
-        missing = True
-    return pytest.mark.skipif(missing, reason=f"{module} is not installed")
 
 
 async def ran(model: str, url: str, question: str = QUESTION, rounds: int = 2, **llm: Any) -> ResearchReport:
@@ -192,42 +182,9 @@ async def test_a_team_on_azure_is_never_refused(strict: bool) -> None:
     assert typed == ({"json_schema"} if strict else {"json_object"})
 
 
-class Ollama:
-    """https://github.com/ollama/ollama/blob/main/docs/api.md"""
-
-    def __init__(self) -> None:
-        self.bodies: list[Body] = []
-        self.running = listening([Route("/api/chat", self.chat, methods=["POST"])])
-
-    async def chat(self, request: Request) -> Response:
-        body = await request.json()
-        self.bodies.append(body)
-        form = body.get("format")
-        typed = {"json_schema": {"name": named(form)}, "type": "json_schema"} if isinstance(form, dict) else None
-        said = searching({**body, "response_format": typed})
-        assert not isinstance(said, Response)
-        made: Body = {"role": "assistant", "content": said}
-        if not isinstance(said, str):
-            calls = [{"function": {"name": name, "arguments": given}} for name, given in said.items()]
-            made = {"role": "assistant", "content": "", "tool_calls": calls}
-        done = {"done": True, "done_reason": "stop", "prompt_eval_count": 5, "eval_count": 7}
-        head = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z"}
-        if not body["stream"]:
-            return JSONResponse({**head, "message": made, **done})
-        end = {**head, "message": {"role": "assistant", "content": ""}, **done}
-        lines = [json.dumps(each) for each in ({**head, "message": made, "done": False}, end)]
-        return PlainTextResponse("\n".join(lines), media_type="application/x-ndjson")
-
-
-def named(schema: Body) -> str:
-    """The draft that a schema asks for."""
-    fields = {"readings": "ReadingsDraft", "mechanism_score": "JudgeDraft", "claims": "ReportDraft"}
-    return next(name for field, name in fields.items() if field in schema["properties"])
-
-
 @needs("ollama")
 async def test_a_team_on_ollama_asks_for_its_context_and_is_held_to_schemas() -> None:
-    server = Ollama()
+    server = OllamaServer(searching)
     with server.running() as url:
         report = await ran("ollama/some-model", url, num_ctx=16_384, temperature=0.0, max_tokens=900)
     assert not report.model_failed
@@ -265,7 +222,7 @@ async def test_a_refusal_is_told_in_the_models_own_words_and_not_asked_again(wor
     ],
 )
 async def test_answers_may_come_piece_by_piece_and_are_counted_all_the_same(model: str) -> None:
-    servers = {"anthropic": lambda: AnthropicServer(searching), "ollama": Ollama}
+    servers = {"anthropic": lambda: AnthropicServer(searching), "ollama": lambda: OllamaServer(searching)}
     server = servers.get(model.partition("/")[0], lambda: OpenAIServer(searching, takes_bounds=True))()
     with server.running() as url:
         whole = await ran(model, url, rounds=1)

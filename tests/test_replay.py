@@ -8,23 +8,18 @@ import pytest
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from builders import QUESTION, scripted, without_clock
+from builders import short_run as settings
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
 from willowbark.tools.http.endpoints import Endpoints
 
 pytestmark = pytest.mark.whole
-
-
-def settings(**changes: Any) -> Settings:
-    quick = {"research.max_iterations": 2, "research.max_results_per_tool": 5}
-    return Settings().overridden({**quick, **changes})
 
 
 async def run(server: SourceServer, ledger: Ledger, **options: Any) -> ResearchReport:

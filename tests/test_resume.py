@@ -1,24 +1,19 @@
-"""Runs that are killed and resumed, stopped and resumed, replayed: the same report, nothing asked twice."""
+"""Runs that are stopped and resumed: the same report, nothing asked twice. Killed ones are F8 of the fault matrix."""
 
-import asyncio
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION, without_clock
+from builders import short_run as settings
 from faults.server import SourceServer
 
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import replay, resume
@@ -26,92 +21,15 @@ from willowbark.tools.http.endpoints import Endpoints
 
 pytestmark = pytest.mark.whole
 
-HERE = Path(__file__).parent
-PROGRAM = HERE / "run_and_be_killed.py"
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / ".willowbark" / "ledger.db"
 
 
-def settings(**changes: Any) -> Settings:
-    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
-    return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
-
-
-def program(sources: SourceServer, path: Path, when: str, *more: str) -> "subprocess.CompletedProcess[str]":
-    environment = {
-        **os.environ,
-        "WILLOWBARK_LIBRARY__PATH": "bundled",
-        "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-    }
-    command = [sys.executable, str(PROGRAM), str(path), when, *more]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-def asked(sources: SourceServer, since: int) -> set[tuple[str, str]]:
-    """Path and parameters of what reached the server by GET, whatever the encoding."""
-    seen = [r for r in sources.requests[since:] if r.method == "GET"]
-    return {(f"/{r.source}/{r.path}", str(sorted(parse_qsl(r.query)))) for r in seen}
-
-
 def rows(path: Path, statement: str) -> list[Any]:
     with closing(sqlite3.connect(path)) as database:
         return database.execute(statement).fetchall()
-
-
-def committed(path: Path) -> set[tuple[str, str]]:
-    """The same of what the ledger holds a reply to."""
-    urls = rows(path, "SELECT url FROM exchange WHERE error IS NULL AND method = 'GET'")
-    return {(urlsplit(url).path, str(sorted(parse_qsl(urlsplit(url).query)))) for (url,) in urls}
-
-
-@pytest.fixture(scope="module")
-def unkilled(sources: SourceServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    path = tmp_path_factory.mktemp("whole") / "ledger.db"
-    done = program(sources, path, "never")
-    assert done.returncode == 0, done.stderr
-    assert committed(path) == asked(sources, 0)  # what is compared below is the same on both sides
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("what", "share"),
-    [
-        ("begun", 0.0),
-        ("begun", 0.3),
-        ("begun", 0.8),
-        ("kept", 0.05),
-        ("kept", 0.5),
-        ("kept", 0.99),
-    ],
-)
-def test_a_killed_run_goes_on_where_it_was(
-    what: str, share: float, sources: SourceServer, path: Path, unkilled: dict[str, Any]
-) -> None:
-    number = max(3, round(share * unkilled["times"][what]))  # the run itself is the first thing to be kept
-    while (killed := program(sources, path, f"{what}:{number}")).returncode == 0 or is_complete(path):
-        path, number = path.with_name(f"{number}.db"), number // 2  # commits are shared: there were fewer this time
-    assert killed.returncode == -9, killed.stderr
-    with Ledger(path) as ledger:
-        assert ledger.run("the-run").status == "interrupted"
-        answered = ledger.run("the-run").model_calls
-    known, before = committed(path), len(sources.requests)
-
-    resumed = program(sources, path, "never", "resume")
-    assert resumed.returncode == 0, resumed.stderr
-    found = json.loads(resumed.stdout)
-
-    assert without_clock(found["report"]) == without_clock(unkilled["report"])
-    assert found["model_calls"] == unkilled["model_calls"] - answered
-    assert not known & asked(sources, before)
-    assert committed_twice(path) == []
-
-
-def is_complete(path: Path) -> bool:
-    return rows(path, "SELECT status FROM run") == [("complete",)]
 
 
 def committed_twice(path: Path) -> list[Any]:
@@ -144,23 +62,15 @@ async def cancelled(sources: SourceServer, ledger: Ledger, **changes: Any) -> Re
     return cast(ResearchReport, event.data)
 
 
-async def test_a_cancelled_run_can_be_resumed(sources: SourceServer, path: Path) -> None:
+async def test_a_cancelled_run_can_be_resumed_and_its_time_goes_on(sources: SourceServer, path: Path) -> None:
     with Ledger(path) as ledger:
-        partial = await cancelled(sources, ledger)
+        partial, spent_s = await cancelled(sources, ledger), ledger.run("one").spent_s
         assert (partial.stop_reason, ledger.run("one").status) == ("cancelled", "cancelled")
         report = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         assert ledger.run("one").status == "complete"
+        assert ledger.run("one").spent_s > spent_s > 0
 
     assert report.stop_reason == "max_iterations_reached"
-
-
-async def test_time_goes_on_where_it_was_and_waiting_does_not_count(sources: SourceServer) -> None:
-    with Ledger(None) as ledger:
-        await cancelled(sources, ledger)
-        spent_s = ledger.run("one").spent_s
-        await asyncio.sleep(0.5)
-        await resume("one", ledger, endpoints=Endpoints.at(sources.url))
-        assert ledger.run("one").spent_s > spent_s
 
 
 async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sources: SourceServer) -> None:
@@ -194,6 +104,8 @@ async def test_a_run_is_resumed_by_one_at_a_time(sources: SourceServer, path: Pa
         assert other.run("one").status == "running"
         with pytest.raises(LedgerError, match="being worked on by another process"):
             await resume("one", other, endpoints=endpoints)
+        with pytest.raises(LedgerError, match="being worked on by another process"):
+            other.forget("one")
         await stream.aclose()
         assert other.run("one").status == "interrupted"
         await resume("one", other, endpoints=endpoints)
@@ -212,34 +124,6 @@ async def test_a_run_on_another_server_is_not_resumed_on_the_public_sources(sour
         await cancelled(sources, ledger)
         with pytest.raises(LedgerError, match="was asked of another server"):
             await resume("one", ledger, endpoints=Endpoints.public({}))
-
-
-HOLDING = """
-import sys
-from pathlib import Path
-from willowbark.teams.ledger import Ledger, Model
-model = Model("baseline", "baseline", {})
-with Ledger(Path(sys.argv[1])) as ledger:
-    with ledger.start("a question", settings={}, model=model, sandboxed=True, run_id="one"):
-        print("held", flush=True)
-        sys.stdin.read()
-"""
-
-
-def test_a_run_that_another_process_works_on_is_not_resumed(sources: SourceServer, path: Path) -> None:
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], text=True, **pipes) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        with Ledger(path) as ledger:
-            assert ledger.run("one").status == "running"
-            with pytest.raises(LedgerError, match="being worked on by another process"):
-                asyncio.run(resume("one", ledger, endpoints=Endpoints.at(sources.url)))
-            with pytest.raises(LedgerError, match="being worked on by another process"):
-                ledger.forget("one")
-            other.kill()
-            other.wait()
-            assert ledger.run("one").status == "interrupted"
 
 
 async def test_a_team_that_broke_is_lived_again(

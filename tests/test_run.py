@@ -13,13 +13,13 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION, without_clock
+from builders import short_run as settings
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.research_team import ResearchTeam
 from willowbark.teams.run import course
@@ -30,12 +30,6 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-
-
-def settings(**changes: Any) -> Settings:
-    """Short runs: two rounds, few records; keyword `research__limits__max_tokens` is `research.limits.max_tokens`."""
-    quick = {"research__max_iterations": 2, "research__max_results_per_tool": 5}
-    return Settings().overridden({name.replace("__", "."): value for name, value in {**quick, **changes}.items()})
 
 
 async def followed(**options: Any) -> list[AgentEvent]:
@@ -49,25 +43,21 @@ def types_of(events: list[AgentEvent]) -> list[str]:
 async def test_a_run_starts_with_the_question_and_ends_with_the_report_that_research_gives(
     endpoints: Endpoints,
 ) -> None:
-    events = await followed(settings=settings(), endpoints=endpoints)
-    report = await research(QUESTION, settings=settings(), endpoints=endpoints)
+    chosen = settings(research__judge_threshold=1.0)
+    events = await followed(settings=chosen, endpoints=endpoints)
+    report = await research(QUESTION, settings=chosen, endpoints=endpoints)
 
     assert (events[0].type, events[0].message) == ("started", QUESTION)
-    assert events[-1].type == "complete"
     assert isinstance(events[-1].data, ResearchReport)
     assert types_of(events).count("complete") == 1
     assert "error" not in types_of(events)
     assert without_clock(report) == without_clock(events[-1].data)
-
-
-async def test_events_carry_the_round_they_happened_in(endpoints: Endpoints) -> None:
-    events = await followed(settings=settings(research__judge_threshold=1.0), endpoints=endpoints)
+    assert (report.usage, "Tokens and cost" in report.to_appendix()) == ([], False)  # of the baseline analyst
     verdicts = [event for event in events if event.type == "judge_complete"]
-
     assert [event.iteration for event in verdicts] == [event.data.iteration for event in verdicts]
     rounds = [event.iteration for event in events[1:]]
     assert rounds == sorted(rounds)
-    assert rounds[-1] == events[-1].data.search_iterations
+    assert rounds[-1] == report.search_iterations
 
 
 FAULTS = {
@@ -157,15 +147,12 @@ async def test_a_team_that_fails_is_told_and_what_was_found_is_reported(endpoint
     assert events[-1].data.total_papers_reviewed > 0
 
 
-async def test_time_that_is_used_up_ends_in_a_report() -> None:
+async def test_time_that_is_used_up_is_warned_of_and_ends_in_a_report() -> None:
     with SourceServer(latency_s=0.4) as slow:
         started = time.monotonic()
-        report = await research(
-            QUESTION,
-            settings=settings(research__limits__max_seconds=0.6),
-            endpoints=Endpoints.at(slow.url),
-        )
-    assert report.stop_reason == "timeout"
+        events = await followed(settings=settings(research__limits__max_seconds=0.6), endpoints=Endpoints.at(slow.url))
+    assert events[-1].data.stop_reason == "timeout"
+    assert "80% of the run's 0.6 s are over" in [event.message for event in events]
     assert time.monotonic() - started < 25  # its searches alone may take 30
 
 

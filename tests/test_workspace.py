@@ -39,7 +39,7 @@ class BrokenReport(PlainReport):
 def test_an_id_tells_time_and_question() -> None:
     run_id = new_run_id(QUESTION, datetime(2026, 3, 1, 14, 5, 9, tzinfo=UTC))
 
-    assert run_id.startswith("20260301-140509-which-existing-drugs-could-prevent-migra-")
+    assert run_id.startswith("20260301-140509-which-existing-drugs-could-prevent-mig-")
 
 
 @given(st.text(max_size=300))
@@ -94,13 +94,6 @@ def test_files_are_as_open_as_the_umask_says(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
-def test_a_folder_gone_in_the_meantime_is_made_again(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
-    folder.path.rmdir()
-
-    assert folder.write("report.md", "x").read_text() == "x\n"
-
-
 def test_a_folder_that_became_a_file_is_one_line(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
     folder.path.rmdir()
@@ -148,11 +141,6 @@ def test_a_root_that_is_a_file_is_one_line_with_a_way_out(tmp_path: Path) -> Non
     assert str(root) in str(caught.value)
     assert "--out" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_root_that_may_not_be_written_to_is_one_line() -> None:
-    with read_only_folder() as root, pytest.raises(UsageError, match="cannot be written to"):
-        RunFolder.create(root, QUESTION)
 
 
 def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None:

@@ -90,23 +90,9 @@ class Database:
             )
             try:
                 if self._is_new():
-                    end = time.monotonic() + busy_timeout_s
-                    while True:
-                        try:
-                            self.connection.execute("PRAGMA journal_mode=WAL")
-                            break
-                        except sqlite3.OperationalError as error:  # SQLite does not wait if another process does so
-                            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
-                                raise
-                            time.sleep(0.01)
+                    self._create(time.monotonic() + busy_timeout_s)
                 self.connection.execute("PRAGMA synchronous=NORMAL")
                 self.connection.execute("PRAGMA foreign_keys=ON")
-                if self._is_new():
-                    with self.transaction():
-                        if self._is_new():  # otherwise another process was first
-                            for statement in _SCHEMA.split(";"):
-                                self.connection.execute(statement)
-                            self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             except BaseException:
                 self.connection.close()
                 raise
@@ -127,6 +113,22 @@ class Database:
         what = f"of another version of Willowbark (schema {version}, this one reads {SCHEMA_VERSION})"
         what = "no ledger of Willowbark's" if version <= 0 else what
         raise LedgerError(f"the ledger {self.path} is {what}; move it away, and a new one is made")
+
+    def _create(self, end: float) -> None:
+        """Create the tables, unless another process is first; wait for one until this time of the monotonic clock."""
+        while True:
+            try:
+                self.connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:  # SQLite does not wait if another process does the same
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                    raise
+                time.sleep(0.01)
+        with self.transaction():
+            if self._is_new():
+                for statement in _SCHEMA.split(";"):
+                    self.connection.execute(statement)
+                self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -208,12 +210,10 @@ def insert_into(table: str, **row: Any) -> Statement:
 
 def pack(content: Any) -> bytes:
     """Compress JSON content, or a model's. Unpacking never executes anything."""
-    is_model = isinstance(content, BaseModel)
     try:
-        data = content.model_dump_json().encode() if is_model else to_json(content)  # four times as fast as `json`
+        data = to_json(content)  # four times as fast as `json`
     except ValueError:  # half a surrogate pair, which a source may send
-        plain = content.model_dump(mode="json") if is_model else content
-        data = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        data = json.dumps(content.model_dump(mode="json") if isinstance(content, BaseModel) else content).encode()
     return zlib.compress(data, 1)
 
 
@@ -224,7 +224,7 @@ def unpack(packed: Any) -> Any:
         LedgerError: the content is not what was written.
     """
     try:
-        return json.loads(unpack_bytes(packed).decode("utf-8", "surrogatepass"))
+        return json.loads(unpack_bytes(packed))
     except (ValueError, RecursionError):
         raise LedgerError(f"the ledger {DAMAGED}") from None
 

@@ -3,7 +3,8 @@
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
@@ -78,6 +79,7 @@ class Journal:
         self._relay: Recorder | None = None
         self._on_failure: Callable[[], None] = lambda: None
         self._started = time.monotonic() - spent_s
+        self._paused_at: float | None = None
         self._met: Counter[str] = Counter()
         """Of each request, how many failures of the earlier life were met again."""
         self.earlier_turns = turns_of(database, run_id)
@@ -93,12 +95,18 @@ class Journal:
 
     @property
     def spent_s(self) -> float:
-        """Seconds of work so far."""
-        return time.monotonic() - self._started
+        """Seconds of work so far; stands still while `paused`."""
+        return (time.monotonic() if self._paused_at is None else self._paused_at) - self._started
 
-    def leave_out(self, seconds: float) -> None:
-        """Exclude time spent waiting for a person; negative seconds add time from before the run's start."""
-        self._started += seconds
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Exclude the time in this block, in which a person is waited for."""
+        self._paused_at = time.monotonic()
+        try:
+            yield
+        finally:
+            self._started += time.monotonic() - self._paused_at
+            self._paused_at = None
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
         """Connect a further recorder and a callback for failure.
@@ -132,7 +140,7 @@ class Journal:
     def recall(self, source: str, request: str) -> Reply | SearchError | None:
         """Return a request's final reply or failure, from this run or a fresh one from another."""
         try:
-            if failure := self._next_failure(request):
+            if failure := self.next_failure(request):
                 kind, name, reason = failure
                 found = getattr(errors, kind, SourceUnavailable)
                 return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
@@ -150,7 +158,7 @@ class Journal:
 
     def gave_up(self, request: str, error: SearchError) -> None:
         """Commit a request's final failure."""
-        self._keep_failure(request, type(error).__name__, error.source, error.reason)
+        self.keep_failure(request, type(error).__name__, error.source, error.reason)
 
     # --- model calls ---
 
@@ -192,23 +200,36 @@ class Journal:
         """Commit a request's batch, so that a resumed run waits for it."""
         self._write(insert_into("batch", run=self.run_id, request=request, batch=batch, at=_now()))
 
-    def find_model_failure(self, request: str) -> tuple[str, str] | None:
-        """Return the kind of a model's earlier error, and why a batch gave no answer; None if there was no error."""
-        failure = self._next_failure(request)
-        return (failure[0], failure[2]) if failure else None
+    def next_failure(self, request: str) -> tuple[str, str, str] | None:
+        """Return a request's next failure from before the resume, in the original order, as `keep_failure` takes it."""
+        rows = self._database.query(
+            "SELECT kind, source, reason FROM failure WHERE request = ? AND run = ? AND id <= ? ORDER BY id"
+            " LIMIT 1 OFFSET ?",
+            *(request, self.run_id, self._earlier_failures, self._met[request]),
+        )
+        self._met[request] += len(rows)
+        return rows[0] if rows else None
 
-    def keep_model_failure(self, request: str, kind: str, unanswered: str = "") -> None:
-        """Commit the kind of a model's error, and why a batch gave no answer before it, if one was used."""
-        self._keep_failure(request, kind, MODEL, unanswered)
+    def keep_failure(self, request: str, kind: str, source: str = MODEL, reason: str = "") -> None:
+        """Commit a failure.
+
+        Args:
+            request: its hash.
+            kind: of error.
+            source: that failed, or `MODEL`.
+            reason: a source's, or why a batch gave no answer before a model's.
+        """
+        row = {"run": self.run_id, "request": request, "kind": kind, "source": source, "reason": reason}
+        self._write(insert_into("failure", **row, at=_now()))
 
     # --- turns, report ---
 
-    def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> None:
-        """Commit an agent's turn in a round, counted from 1."""
+    def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> bool:
+        """Commit an agent's turn in a round, counted from 1; return False for one from before a resume."""
         identity = (iteration, message.source, type(message).__name__)
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
-            return
+            return False
         usage = message.models_usage or RequestUsage(0, 0)
         self._write(
             insert_into(
@@ -223,6 +244,7 @@ class Journal:
                 at=_now(),
             )
         )
+        return True
 
     def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
         """Commit the end of the run.
@@ -235,20 +257,6 @@ class Journal:
         packed = None if report is None else pack(report)
         end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
         self._write((end, (status, stop_reason, packed, self.run_id)))
-
-    def _next_failure(self, request: str) -> tuple[str, str, str] | None:
-        """Return this request's next failure from before the resume, in the original order."""
-        rows = self._database.query(
-            "SELECT kind, source, reason FROM failure WHERE request = ? AND run = ? AND id <= ? ORDER BY id"
-            " LIMIT 1 OFFSET ?",
-            *(request, self.run_id, self._earlier_failures, self._met[request]),
-        )
-        self._met[request] += len(rows)
-        return rows[0] if rows else None
-
-    def _keep_failure(self, request: str, kind: str, source: str, reason: str) -> None:
-        row = {"run": self.run_id, "request": request, "kind": kind, "source": source, "reason": reason}
-        self._write(insert_into("failure", **row, at=_now()))
 
     def _write(self, *statements: Statement) -> None:
         """Commit statements together with the time spent."""

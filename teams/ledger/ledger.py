@@ -73,6 +73,11 @@ class Run(BaseModel, frozen=True, extra="forbid"):
     pruned_at: AwareDatetime | None
     """When its replies were dropped to make room; None if they are kept."""
 
+    @property
+    def of_model(self) -> Model:
+        """The run's model."""
+        return Model(self.model, self.analyst, self.model_info)
+
 
 class Ledger:
     """A workspace's file of runs; a context manager.
@@ -128,6 +133,7 @@ class Ledger:
         sandboxed: bool,
         run_id: str | None = None,
         reuse: bool = False,
+        spent_s: float = 0.0,
     ) -> Iterator[Journal]:
         """Start a run and lock it for the duration of the block.
 
@@ -138,6 +144,7 @@ class Ledger:
             sandboxed: whether the sources are a sandbox's.
             run_id: None generates one.
             reuse: whether fresh replies of other runs may be used.
+            spent_s: seconds of work before now.
 
         Raises:
             LedgerError: an invalid run id, one already in use, or a file that cannot be written.
@@ -166,7 +173,7 @@ class Ledger:
                     raise LedgerError(f"there is a run {name!r} already; choose another id")
                 database.execute(statement, values)
                 self._make_room(database)
-            with Journal(self._database, name, reuse=reuse) as journal:
+            with Journal(self._database, name, spent_s=spent_s, reuse=reuse) as journal:
                 yield journal
 
     @contextmanager

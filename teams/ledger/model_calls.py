@@ -129,8 +129,8 @@ class JournaledClient(ChatCompletionCache):
         if most is not None and (tokens := _estimate_tokens(messages, arguments)) > most - most // ANSWERS:
             reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
             raise ModelUnavailable(reason)
-        if journal is not None and (failure := journal.find_model_failure(key)):
-            kind, unanswered = failure
+        if journal is not None and (failure := journal.next_failure(key)):
+            kind, _, unanswered = failure
             if first is not None:
                 first.unanswered = unanswered
             self._budget.failed(kind)
@@ -141,7 +141,7 @@ class JournaledClient(ChatCompletionCache):
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:
-                journal.keep_model_failure(key, provider_error_line(error), first.unanswered if first else "")
+                journal.keep_failure(key, provider_error_line(error), reason=first.unanswered if first else "")
             raise
         answer = _with_calls(result, arguments)
         answer.usage = _cap_usage(answer, messages, arguments)

@@ -4,11 +4,8 @@ The stop makes the model unavailable: the judge then ends the search, and the ba
 what was found. When time is up, the run is cancelled. The judge limits the rounds.
 """
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from typing import Self
 
 from willowbark.agents.asking import add_usage
@@ -252,57 +249,3 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     )
     money = "at a price that is not known" if cost is None else f"${cost:.2f}"
     return f"up to about {round(sum(tokens.values()), -3):,} tokens, {money}"
-
-
-class Alarm:
-    """Ends a run when its time is up, and records that it did.
-
-    Args:
-        end: called to end the run.
-        warn: called once, when `WARN_SHARE` of the time is used up.
-
-    Attributes:
-        rang: whether the time was used up.
-    """
-
-    def __init__(self, end: Callable[[], None], warn: Callable[[], None]) -> None:
-        self._end = end
-        self._warn = warn
-        self._due: list[tuple[float, Callable[[], None]]] = []
-        self._timers: list[asyncio.TimerHandle] = []
-        self.rang = False
-
-    def set(self, seconds: float, limit: float) -> None:
-        """Start the clock.
-
-        Args:
-            seconds: until it rings.
-            limit: of the whole run, including time before a resume; the warning comes at a share of it.
-        """
-        ends = monotonic() + seconds
-        self._start([(ends - (1 - WARN_SHARE) * limit, self._warn), (ends, self._ring)])
-
-    def clear(self) -> None:
-        """Stop the clock for good."""
-        self._start([])
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the clock while this is open."""
-        since, due = monotonic(), self._due
-        self._start([])
-        try:
-            yield
-        finally:
-            waited = monotonic() - since
-            self._start([(when + waited, what) for when, what in due if when > since or what == self._ring])
-
-    def _start(self, due: list[tuple[float, Callable[[], None]]]) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        self._due = due
-        self._timers = [asyncio.get_running_loop().call_later(max(0.0, when - monotonic()), what) for when, what in due]
-
-    def _ring(self) -> None:
-        self.rang = True
-        self._end()

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 from willowbark.tools.enclosure import one_line
 
@@ -24,18 +24,6 @@ _SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_toke
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 _SHORTEST_SECRET = 6  # characters; masking shorter values would garble ordinary words
 _log = logging.getLogger("willowbark.run")
-
-
-class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the current stderr, which a live progress line redirects."""
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, _: TextIO) -> None:
-        """Ignore assignments."""
 
 
 @contextmanager
@@ -85,7 +73,7 @@ def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] 
             structlog.processors.JSONRenderer(ensure_ascii=False) if as_json else lines,
         ],
     )
-    handler = _StderrHandler()
+    handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(lambda record: type(record.msg).__name__ != "MessageEvent")  # only texts, which are not logged
     handler.setFormatter(formatter)
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]

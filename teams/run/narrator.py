@@ -1,20 +1,18 @@
 """Turn the team's messages into a run's events, and write the report of a run that stopped."""
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import undecided
-from willowbark.agents.assessment import AssessmentMessage
+from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
 from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
-    Response,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
@@ -29,14 +27,12 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import WillowbarkError
-from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..config import Settings
 from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Turn
 from ..model_clients import BASELINE
-from .budget import Prices
 
 _log = logging.getLogger("willowbark.run")
 
@@ -45,14 +41,14 @@ _log = logging.getLogger("willowbark.run")
 class Narrator:
     """Turns the team's messages into events, and counts rounds."""
 
+    kind: str
+    """Of the question."""
     asks: bool = False
     """Whether a person is asked about the candidates before the report."""
     iteration: int = 1
-    messages: list[BaseChatMessage] = field(default_factory=list)
-    """The chat messages so far, the question first."""
+    verdict: JudgeAssessment | None = None
+    """The latest."""
     report: ResearchReport | None = None
-    stop_reason: str = "error"
-    """Stop reason for a report, if the run stopped now."""
 
     def event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
         """Create an event of the current round."""
@@ -61,9 +57,6 @@ class Narrator:
     def narrate(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:  # noqa: PLR0912
         """Yield the events for a message of the team."""
         agent = message.source
-        is_question = isinstance(message, TextMessage) and agent == "user"
-        if isinstance(message, FindingsMessage | AssessmentMessage | ApprovalMessage) or is_question:
-            self.messages.append(message)  # type: ignore[arg-type]
         if isinstance(message, ToolCallRequestEvent):
             self._log_choice(message)
             for call in message.content:
@@ -76,7 +69,7 @@ class Narrator:
         elif isinstance(message, FindingsMessage):
             yield self.event("progress", message.to_text(), message.content, agent)
         elif isinstance(message, AssessmentMessage):
-            verdict = message.content
+            verdict = self.verdict = message.content
             yield self.event("judge_complete", message.to_text(), verdict, agent)
             why = (verdict.stop_reason or "").replace("_", " ")
             if verdict.recommendation != "synthesize":
@@ -93,34 +86,24 @@ class Narrator:
             yield self.event("synthesizing", "Writing the report")
         elif isinstance(message, ReportMessage):
             self.report = message.content
-        elif isinstance(message, TextMessage) and message.metadata.get("role") == "specialist":
-            yield self.event("thinking", message.content, agent=agent)
-        elif isinstance(message, TextMessage) and message.metadata.get("role") == "judge":
-            yield self.event("judging", message.content, agent=agent)
+        elif isinstance(message, TextMessage):
+            kinds: Mapping[str | None, EventType] = {"specialist": "thinking", "judge": "judging"}
+            if (kind := kinds.get(message.metadata.get("role"))) is not None:
+                yield self.event(kind, message.content, agent=agent)
 
     def _log_choice(self, message: ToolCallRequestEvent) -> None:
         """Log who searches in this round, with which tools, and why: the kind of question, and the gap to close."""
         calls = Counter(call.name for call in message.content)
         tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
-        question = next((each.content for each in self.messages if isinstance(each, TextMessage)), "")
-        verdicts = [each.content for each in self.messages if isinstance(each, AssessmentMessage)]
         why = "in the first round every specialist searches"
-        if verdicts:
-            own = [each.closes for each in verdicts[-1].next_searches if each.specialist == message.source]
-            why = one_line("; ".join(dict.fromkeys(own or verdicts[-1].gaps)) or "the judge names no gap")
-        told = f"a question of kind {parse_question(question).kind}: {why}"
+        if self.verdict is not None:
+            own = [each.closes for each in self.verdict.next_searches if each.specialist == message.source]
+            why = one_line("; ".join(dict.fromkeys(own or self.verdict.gaps)) or "the judge names no gap")
+        told = f"a question of kind {self.kind}: {why}"
         extra = {"round": self.iteration, "agent": message.source, "tool": tools, "told": told}
         _log.info("chosen", extra=extra)
 
-    def stopped(self, error: BaseException) -> AgentEvent:
-        """Create the event of a stopped or failed team."""
-        if isinstance(error, asyncio.CancelledError):
-            self.stop_reason = "cancelled"
-            return self.event("error", "The run was stopped")
-        return self.event("error", f"The team failed ({type(error).__name__}); reporting what was found until then")
 
-
-Account = Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]]
 _TYPES: Mapping[str, type[BaseChatMessage]] = {
     kind.__name__: kind for kind in (FindingsMessage, AssessmentMessage, ApprovalMessage)
 }
@@ -131,7 +114,7 @@ async def partial_report(
     stop_reason: str,
     settings: Settings,
     model: str,
-    account: Account | None = None,
+    account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
     readings: Readings | None = None,
 ) -> ResearchReport:
     """Let the baseline analyst report what a run found before it stopped.
@@ -141,7 +124,7 @@ async def partial_report(
         stop_reason: as the report states it.
         settings: of the run; if a person was still to be asked, their default applies.
         model: the run's.
-        account: of the run, with usage outside of turns; None counts only the turns.
+        account: of the run's tokens and cost; None for no account.
         readings: of the run, so that nothing is read twice; None reads again.
 
     Raises:
@@ -152,17 +135,15 @@ async def partial_report(
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
         messages = [*messages, await undecided(messages, asked.approval_default, because)]
     analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
-    if model == BASELINE:
-        account = None
-    else:
+    if model != BASELINE:
         analyst.display_name += f", since the run ended before {model} wrote"
-        account = account or Prices.of_run(model, settings.llm).account
     agent = ReportAgent("report", analyst)
-    agent.join(RunContext(account=account, readings=readings or Readings(), stopped=stop_reason))
-    async for event in agent.on_messages_stream(messages, CancellationToken()):
-        if isinstance(event, Response) and isinstance(event.chat_message, ReportMessage):
-            return event.chat_message.content
-    raise WillowbarkError("no report could be made of what was found")
+    is_counted = account if model != BASELINE else None
+    agent.join(RunContext(account=is_counted, readings=readings or Readings(), stopped=stop_reason))
+    written = (await agent.on_messages(messages, CancellationToken())).chat_message
+    if not isinstance(written, ReportMessage):
+        raise WillowbarkError("no report could be made of what was found")
+    return written.content
 
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
@@ -170,30 +151,7 @@ def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
     return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
 
 
-def report_of(turns: Sequence[Turn]) -> ResearchReport | None:
+def stored_report(turns: Sequence[Turn]) -> ResearchReport | None:
     """Return the report among a run's turns; None if there is none yet."""
     written = [turn.message for turn in turns if turn.type == ReportMessage.__name__]
     return ReportMessage.load(written[-1]).content if written else None
-
-
-def merge_earlier_messages(turns: Sequence[Turn], now: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
-    """Merge the messages from before a resume with those since, without duplicates.
-
-    Args:
-        turns: from before the resume.
-        now: messages since the resume, the question first.
-    """
-
-    def identity(message: BaseChatMessage) -> tuple[object, ...]:
-        iteration = message.content.iteration if isinstance(message, FindingsMessage | AssessmentMessage) else None
-        return type(message).__name__, message.source, iteration
-
-    earlier = messages_of(turns)
-    known = Counter(map(identity, earlier))
-    new = []
-    for message in now[1:]:
-        if known[identity(message)] > 0:
-            known[identity(message)] -= 1
-        else:
-            new.append(message)
-    return [*now[:1], *earlier, *new]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     AllHooks = Sequence[Hooks]
 else:  # AutoGen and agents take most of a second: bad input and a run's start are reported before they load
     Asked = AllHooks = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any
-
-
-def _of_autogen(name: str) -> BeforeValidator:
-    """Require an instance of a class of AutoGen's, imported only when there is a value to check."""
-
-    def check(value: object) -> object:
-        if value is not None:
-            from willowbark.agents.autogen import CancellationToken, ChatCompletionClient  # noqa: PLC0415
-
-            if not isinstance(value, {each.__name__: each for each in (CancellationToken, ChatCompletionClient)}[name]):
-                raise PydanticCustomError("is_instance_of", f"should be an instance of {name}")
-        return value
-
-    return BeforeValidator(check)
 
 
 _CHOSEN_ANEW = frozenset(
@@ -115,9 +101,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """The run's id in the ledger; None generates one."""
     fresh: bool = False
     """Ignore cached replies and query the sources again."""
-    model_client: Annotated[ChatCompletionClient | None, _of_autogen("ChatCompletionClient")] = Field(
-        default=None, repr=False
-    )
+    model_client: ChatCompletionClient | None = Field(default=None, repr=False)
     """The model itself, left open; None takes the one that the settings name."""
     endpoints: Endpoints | None = Field(default=None, repr=False)
     """Where the sources are; None takes the public ones, or the library that is set."""
@@ -128,7 +112,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     `library.path` of the settings; `endpoints` overrides both."""
     recorder: Recorder | None = None
     """Receives every exchange with a source."""
-    cancellation_token: Annotated[CancellationToken | None, _of_autogen("CancellationToken")] = None
+    cancellation_token: CancellationToken | None = None
     """Stops the run, which still reports what it found so far."""
     hooks: AllHooks = ()
     """Functions that receive the run's events."""
@@ -136,6 +120,17 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Whether `research` raises `SourcesUnreachable` if no source answered; False returns a report that says so."""
     shown: Shown = Shown()
     """How command line and notebook show it."""
+
+    @field_validator("model_client", "cancellation_token", mode="before")
+    @classmethod
+    def _check_class(cls, value: object, field: ValidationInfo) -> object:
+        if value is not None:
+            from willowbark.agents import autogen  # noqa: PLC0415  imported only when there is a value to check
+
+            classes = {"model_client": autogen.ChatCompletionClient, "cancellation_token": autogen.CancellationToken}
+            if not isinstance(value, kind := classes[str(field.field_name)]):
+                raise PydanticCustomError("is_instance_of", f"should be an instance of {kind.__name__}")
+        return value
 
     @classmethod
     def of(cls, asked: "str | RunOptions", choices: Mapping[str, Any]) -> Self:

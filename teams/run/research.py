@@ -108,8 +108,10 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     with a report of what was found until then.
     """
     from willowbark.agents.asking.questions import understand  # noqa: PLC0415
+    from willowbark.agents.autogen import CreateResult  # noqa: PLC0415
 
-    from .course import Course  # noqa: PLC0415
+    from .budget import Prices  # noqa: PLC0415
+    from .course import UNDERSTANDING, Course  # noqa: PLC0415
 
     options = RunOptions.of(question, choices)
     asked = validate_question(options.question or "")
@@ -131,35 +133,29 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         if await preflight(client, named, probes=probes, timeout_s=limit):  # stored with the run, for a resume
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
-        model, journal = model_of(client), None  # only now is its support for schemas known
+        model = model_of(client)  # only now is its support for schemas known
         others = clients_of_roles(settings)
         for name, other in others.items():
             stack.push_async_callback(close_client, other)
             await preflight(other, name, timeout_s=limit)
-        if options.ledger is not None:
-            book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
-            begun = book.start(
-                asked,
-                settings=settings.model_dump(mode="json"),
-                model=model,
-                sandboxed=not where.is_public,
-                run_id=options.run_id,
-                reuse=where.is_public and not options.fresh,
-            )
-            journal = stack.enter_context(begun)
+        book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
+        begun = book.start(
+            asked,
+            settings=settings.model_dump(mode="json"),
+            model=model,
+            sandboxed=not where.is_public,
+            run_id=options.run_id,
+            reuse=where.is_public and not options.fresh,
+            spent_s=time.monotonic() - began,
+        )
+        journal = stack.enter_context(begun)
+        if understanding is not None:  # counted again whenever the run is resumed
+            answer = CreateResult(finish_reason="stop", content=asked, usage=understanding, cached=False)
+            cost = Prices.of_run(model.name, settings.llm).cost_usd(understanding, model.name)
+            journal.keep_answer(UNDERSTANDING, model.name, answer, understanding, cost)
         approver = approver_for(options.approve, settings)
         course = Course(
-            asked,
-            settings,
-            client,
-            where,
-            options,
-            model=model,
-            others=others,
-            approver=approver,
-            journal=journal,
-            waited_s=time.monotonic() - began,
-            understanding=understanding,
+            asked, settings, client, where, options, model=model, others=others, approver=approver, journal=journal
         )
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event

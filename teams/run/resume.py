@@ -16,7 +16,7 @@ from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import Settings
 from ..events import AgentEvent
-from ..ledger import Ledger, LedgerError, Model, Run
+from ..ledger import Ledger, LedgerError, Run
 from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
@@ -25,8 +25,6 @@ from .course import Course
 from .narrator import messages_of, partial_report
 from .options import RunOptions, library_of
 from .research import approver_for, report_of
-
-_NOWHERE = "http://127.0.0.1:9"  # the discard port: a replay sends nothing
 
 
 async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
@@ -70,7 +68,7 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGen
             client,
             where,
             options,
-            model=_model(run),
+            model=run.of_model,
             others=others,
             approver=approver_for(options.approve, settings),
             journal=journal,
@@ -107,13 +105,11 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         report = await partial_report(said, run.stop_reason or "error", settings, run.model, budget.account)
         yield AgentEvent(type="complete", message="A report of what was found until then", data=report)
         return
-    email = settings.tools.pubmed.email
     if settings.library.path is not None:
         endpoints = Endpoints(library=library_of(settings.library))
-    elif run.sandboxed:
-        endpoints = Endpoints.at(_NOWHERE)
-    else:
-        endpoints = Endpoints.public({}).model_copy(update={"email": email} if email else {})
+    else:  # nothing is sent: the journal answers or fails each request
+        email = None if run.sandboxed else settings.tools.pubmed.email
+        endpoints = Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else _Absent(run)
     course = Course(
         run.question,
@@ -121,7 +117,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         analyst,
         endpoints,
         RunOptions(),
-        model=_model(run),
+        model=run.of_model,
         others={name: _Absent(run, name) for name in settings.llm.roles.model_dump().values() if name},
         approver=approver_for(None, settings),
         journal=journal,
@@ -148,7 +144,3 @@ class _Absent(BaselineChatCompletionClient):
     async def create(self, *arguments: Any, **options: Any) -> Any:
         """Raise `ModelUnavailable`."""
         raise ModelUnavailable("the answer is not in the ledger")
-
-
-def _model(run: Run) -> Model:
-    return Model(run.model, run.analyst, run.model_info)

@@ -10,7 +10,7 @@ questions, queries, records, answers or keys.
 import json
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +18,7 @@ from typing import TextIO
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
 from willowbark.tools.errors import UsageError
@@ -113,42 +112,39 @@ def trace_file(path: Path) -> Iterator[None]:
         if not isinstance(provider, TracerProvider):
             provider = TracerProvider()
             trace.set_tracer_provider(provider)
-        lines = _SpanLines(file)
-        provider.add_span_processor(SimpleSpanProcessor(lines))
+        provider.add_span_processor(_SpanLines(file))
         before = os.environ.get(_RUNTIME_SPANS_OFF)
         os.environ.setdefault(_RUNTIME_SPANS_OFF, "true")  # AutoGen's own switch: hundreds of spans of message passing
         try:
             yield
         finally:
-            lines.file = None
             if before is None:
                 del os.environ[_RUNTIME_SPANS_OFF]
 
 
-class _SpanLines(SpanExporter):
+class _SpanLines(SpanProcessor):
     """Writes spans as lines of JSON, without the messages, arguments, results or exceptions that libraries add."""
 
     def __init__(self, file: TextIO) -> None:
-        self.file: TextIO | None = file
-        """None once the file is closed."""
+        self._file = file
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        for span in spans if self.file is not None else ():
-            began, ended = span.start_time or 0, span.end_time or 0
-            line = {
-                "name": span.name,
-                "start": datetime.fromtimestamp(began / 1e9, UTC).isoformat(timespec="milliseconds"),
-                "duration_ms": round((ended - began) / 1e6, 1),
-                "status": span.status.status_code.name.lower(),
-                "trace_id": trace.format_trace_id(span.context.trace_id) if span.context else None,
-                "span_id": trace.format_span_id(span.context.span_id) if span.context else None,
-                "parent_id": trace.format_span_id(span.parent.span_id) if span.parent else None,
-                "attributes": {
-                    name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
-                    for name, value in (span.attributes or {}).items()
-                    if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
-                },
-            }
-            self.file.write(json.dumps(line, ensure_ascii=False) + "\n")  # type: ignore[union-attr]
-            self.file.flush()  # type: ignore[union-attr]
-        return SpanExportResult.SUCCESS
+    def on_end(self, span: ReadableSpan) -> None:
+        if self._file.closed:  # a processor cannot be taken away again
+            return
+        began, ended = span.start_time or 0, span.end_time or 0
+        line = {
+            "name": span.name,
+            "start": datetime.fromtimestamp(began / 1e9, UTC).isoformat(timespec="milliseconds"),
+            "duration_ms": round((ended - began) / 1e6, 1),
+            "status": span.status.status_code.name.lower(),
+            "trace_id": trace.format_trace_id(span.context.trace_id) if span.context else None,
+            "span_id": trace.format_span_id(span.context.span_id) if span.context else None,
+            "parent_id": trace.format_span_id(span.parent.span_id) if span.parent else None,
+            "attributes": {
+                name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
+                for name, value in (span.attributes or {}).items()
+                if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
+            },
+        }
+        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._file.flush()

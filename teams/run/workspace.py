@@ -8,7 +8,6 @@ import re
 import secrets
 import unicodedata
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ReportFormat = Literal["md", "json"]
-_SLUG_CHARACTERS = 40  # keeps a run id, with time and random part, below 64
-_ATTEMPTS = 5  # at an unused id; ids of the same second differ by 16 random bits
+_SLUG_CHARACTERS = 38  # keeps a run id, with time and random part, within 64
 
 
 def new_run_id(question: str, now: datetime | None = None) -> str:
@@ -36,7 +34,7 @@ def new_run_id(question: str, now: datetime | None = None) -> str:
     when = (now or datetime.now().astimezone()).strftime("%Y%m%d-%H%M%S")
     plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_SLUG_CHARACTERS].strip("-")
-    return "-".join(part for part in (when, slug, secrets.token_hex(2)) if part)
+    return "-".join(part for part in (when, slug, secrets.token_hex(4)) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +55,7 @@ class RunFolder:
         Raises:
             UsageError: the folder cannot be created or written to.
         """
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            for _ in range(_ATTEMPTS):
-                path = root / new_run_id(question)
-                with suppress(FileExistsError):
-                    path.mkdir()
-                    return cls(path)
-        except (OSError, ValueError) as error:
-            raise _unusable(root, error, "written to") from None
-        raise UsageError(f"{root}: no free name for a run folder; name another folder with --out")
+        return cls.at(root, new_run_id(question))
 
     @classmethod
     def open(cls, root: Path, run_id: str) -> Self:
