@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,28 +140,6 @@ async def test_a_run_that_is_stopped_while_it_waits_goes_on_with_the_same_batch(
         assert read.prompt_tokens == 1000 * len(server.batches[0])
         again = await replay("the-run", ledger)
         assert again.usage == report.usage
-
-
-@needs("openai")
-def test_a_run_that_is_killed_while_it_waits_sends_nothing_twice(tmp_path: Path) -> None:
-    server = OpenAIBatchServer(good, looks=10**6)
-    program = [sys.executable, "-m", "willowbark"]
-    with server.running() as url:
-        chosen = settings("openai/gpt-4.1-mini", url).llm
-        told = f'[llm]\nmodel = "{chosen.model}"\nbase_url = "{url}"\nbatch = true\n'
-        (tmp_path / "own.toml").write_text(told + '[tools]\nsources = ["pubmed"]\n', encoding="utf-8")
-        asked = [*program, "ask", QUESTION, "--offline", "--config", "own.toml", "--max-iterations", "1", "--quiet"]
-        with subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            assert server.is_waited_for.wait(60)
-            process.kill()
-        server.looks = 0
-        done = subprocess.run(
-            [*program, "resume", "last", "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 0, done.stderr
-    assert len(server.batches) == 1
-    assert readings_alone(server) == 0
-    assert BATCHED in {turn["agent"] for turn in json.loads(done.stdout)["usage"]}
 
 
 @pytest.mark.parametrize(("kind", "model"), SERVERS)

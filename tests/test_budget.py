@@ -11,7 +11,6 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from builders import QUESTION, short_run
 from faults.server import SourceServer
 
-from willowbark.agents.asking import ATTEMPTS
 from willowbark.agents.asking.drafts import JudgeDraft
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.content import OTHER_CALLS
@@ -54,32 +53,6 @@ class Vague(Dear):
         if options.get("json_output") is JudgeDraft and isinstance(result.content, str):
             result.content = json.dumps({**json.loads(result.content), "next_searches": []})
         return result
-
-
-class Junk(ReplayChatCompletionClient):
-    """A model that never says anything of use."""
-
-    def __init__(self) -> None:
-        super().__init__(["no idea, sorry"] * 50, model_info=BaselineChatCompletionClient().model_info)
-        self.display_name = "junk"
-
-    @property
-    def calls(self) -> int:
-        return len(self.create_calls)
-
-    @property
-    def total_usage_tokens(self) -> int:
-        total = self.total_usage()
-        return total.prompt_tokens + total.completion_tokens
-
-
-class Mortal(Dear):
-    """A model whose server goes down after a few answers."""
-
-    async def create(self, *arguments: Any, **options: Any) -> CreateResult:
-        if self.calls >= 5:
-            raise ConnectionError("gone")
-        return await super().create(*arguments, **options)
 
 
 def usage(tokens: int) -> RequestUsage:
@@ -181,32 +154,6 @@ async def test_choosing_speakers_costs_too_and_without_a_price_the_account_says_
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
     assert {turn.cost_usd for turn in report.usage} == {None}
     assert "The model's price is unknown: tokens only." in report.to_appendix()
-
-
-async def test_junk_is_asked_to_be_mended_a_bounded_number_of_times_and_paid_for(sources: SourceServer) -> None:
-    client = Junk()
-    chosen = settings(**{"research.max_iterations": 1, "llm.prices": {"junk": DEAR.model_dump()}})
-    report = (await followed(sources, client, chosen))[-1].data
-
-    assert report.total_papers_reviewed
-    mended, rest = divmod(client.calls - 3, ATTEMPTS)  # each specialist once, all else twice
-    assert (2 <= mended <= 12, rest) == (True, 0)
-    said = " ".join(report.limitations)
-    assert "the model asked no source; the baseline analyst asked instead" in said
-    assert "judge: the model gave no valid JudgeDraft in 2 attempts" in said
-    assert "report: the model gave no valid ReportDraft in 2 attempts" in said
-    assert sum(turn.tokens for turn in report.usage) == report.tokens_used == client.total_usage_tokens
-    assert {turn.agent for turn in report.usage} == {"literature", "trials", "mechanism", "reading", "judge", "report"}
-
-
-async def test_a_model_that_dies_midway_leaves_the_rest_to_the_baseline(sources: SourceServer) -> None:
-    client = Mortal()
-    report = (await followed(sources, client, settings(**{"research.max_iterations": 2})))[-1].data
-
-    assert report.references
-    assert any("ConnectionError" in line for line in report.limitations)
-    assert report.usage
-    assert sum(turn.tokens for turn in report.usage) == report.tokens_used
 
 
 async def test_a_budget_is_not_reset_by_a_replay(sources: SourceServer) -> None:

@@ -1,12 +1,8 @@
 """The ledger as a file: what it keeps and what it refuses. Disks that fill up and locks are F9 of the fault matrix."""
 
 import json
-import pickle
 import random
 import sqlite3
-import subprocess
-import sys
-import zlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -181,17 +177,6 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
         assert isinstance(ledger.journal("oldest").recall("pubmed", "r1"), SourceUnavailable)
 
 
-def test_what_the_disk_gave_for_dropped_replies_is_used_again(path: Path) -> None:
-    sizes = []
-    with Ledger(path, max_bytes=300_000) as ledger:
-        for number in range(20):
-            with started(ledger, f"run-{number}") as journal:
-                journal.exchanged(exchange(random.Random(number).randbytes(100_000)))
-                journal.finish("complete", "timeout", Ended())
-            sizes.append(ledger._database.connection.execute("PRAGMA page_count").fetchone()[0])
-    assert max(sizes) < 2.5 * sizes[2]
-
-
 def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -> None:
     with Ledger(path) as ledger:
         for name in ("one", "two"):
@@ -258,29 +243,6 @@ async def test_contents_that_are_not_what_was_written_are_refused(edit: str, sou
         ledger._database.connection.execute(edit)
         with pytest.raises(LedgerError, match="is damaged"):
             await resume("one", ledger, endpoints=endpoints)
-
-
-class Evil:
-    """Makes a file when it is unpickled."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self.trace,)
-
-
-@pytest.mark.parametrize("place", ["model_call SET answer", "turn SET message", "run SET report"])
-async def test_a_pickle_is_refused_and_never_opened(place: str, sources: SourceServer, path: Path) -> None:
-    evil = zlib.compress(pickle.dumps(Evil(path.with_name("opened"))))
-    endpoints = Endpoints.at(sources.url)
-    with Ledger(path) as ledger:
-        await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
-        ledger._database.connection.execute(f"UPDATE {place} = ?", (evil,))
-        ledger._database.connection.execute("UPDATE run SET status = 'cancelled'")
-        with pytest.raises(LedgerError, match="is damaged"):
-            await resume("one", ledger, endpoints=endpoints)
-    assert not path.with_name("opened").exists()
 
 
 def test_a_file_that_is_no_database_is_left_as_it_is(path: Path) -> None:
@@ -373,15 +335,3 @@ def test_a_journal_takes_note_of_nothing_while_replaying(path: Path) -> None:
         replaying: Journal = ledger.journal("one")
         replaying.exchanged(exchange())
         assert ledger.run("one").requests == 0
-
-
-def test_processes_that_start_together_share_a_new_ledger(tmp_path: Path) -> None:
-    open_it = (
-        "import sys; from pathlib import Path; from willowbark.teams.ledger import Ledger;"
-        "Ledger(Path(sys.argv[1])).close()"
-    )
-    command = [sys.executable, "-c", open_it, str(tmp_path / "ledger.db")]
-
-    openers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
-
-    assert [opener.communicate(timeout=120)[1] for opener in openers] == [""] * 6

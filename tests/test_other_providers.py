@@ -22,9 +22,8 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.faces.cli import app
-from willowbark.teams.model_clients import close, model_client, preflight
+from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
-from willowbark.tools.errors import UsageError
 
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
 Body = dict[str, Any]
@@ -118,28 +117,6 @@ async def test_a_run_on_anthropic_that_gets_no_answer_says_why_and_fails(
     assert report.model_failed
     assert Outcome(report=report).exit_code is ExitCode.FAILED
     assert report.total_papers_reviewed
-
-
-@needs("anthropic")
-@pytest.mark.parametrize(
-    ("status", "kind", "words"),
-    [
-        (401, "authentication_error", "invalid x-api-key"),
-        (403, "permission_error", "Your key may not use this model."),
-        (404, "not_found_error", "model: claude-99"),
-        (400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
-    ],
-)
-async def test_what_anthropic_will_not_answer_tomorrow_either_stops_a_run_in_one_line(
-    status: int, kind: str, words: str
-) -> None:
-    server = AnthropicServer(lambda _: failure(status, words, kind))
-    with server.running() as url:
-        settings = Settings(llm=LLMSettings(base_url=url))
-        client = model_client("anthropic/claude-99", settings, ENVIRONMENT)
-        with pytest.raises(UsageError, match=f"^model 'anthropic/claude-99' cannot be asked: {status} {words[:20]}"):
-            await preflight(client, "anthropic/claude-99")
-        await close(client)
 
 
 @needs("anthropic")

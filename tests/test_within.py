@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -214,7 +212,6 @@ def test_the_command_line_prints_it_and_json_of_it() -> None:
     ("arguments", "problem"),
     [
         (["--in", "nobody", ASKED], "there is no run 'nobody'"),
-        (["--in", "first", " "], "the question is empty"),
         (["--in", "first", ASKED, "--model", "openai/x", "--fresh"], "--fresh, --model: not with --in"),
     ],
 )
@@ -226,30 +223,7 @@ def test_on_the_command_line_too(arguments: list[str], problem: str) -> None:
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_folder_without_a_ledger_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert "there is no ledger" in invoke("ask", "--in", "last", ASKED).stderr
-
-
-def test_a_second_process_reads_a_run_while_another_holds_it_and_asks_no_network(workspace: Path) -> None:
-    script = (
-        "import socket, sys\n"
-        "def refuse(*_, **__): raise AssertionError('asked the network')\n"
-        "socket.socket.connect = socket.create_connection = refuse\n"
-        "from willowbark.teams.faces.cli import main; sys.argv[0] = 'willowbark'; main()"
-    )
-    with Ledger.existing(workspace / ".willowbark" / "ledger.db") as ledger, ledger.reopen(_stopped(ledger)):
-        done = subprocess.run(
-            [sys.executable, "-c", script, "ask", "--in", "held", "timolol attacks"],
-            capture_output=True, text=True, cwd=workspace, check=False,
-        )  # fmt: skip
-        ledger.run("held")
-
-    assert done.returncode == 0, done.stderr
-    assert "PMID 7" in done.stdout
-
-
-def _stopped(ledger: Ledger) -> str:
+async def test_a_run_that_is_worked_on_is_read_beside_it(ledger: Ledger) -> None:
     kept(ledger, "held", record("7", "Timolol", "Timolol lowered attacks."))
-    return "held"
+    with ledger.reopen("held"), Ledger.existing(ledger.path or Path()) as beside:
+        assert "PMID 7" in (await ask_within("timolol attacks", "held", beside)).to_markdown()

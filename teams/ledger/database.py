@@ -202,12 +202,6 @@ Statement = tuple[str, tuple[Any, ...]]
 """SQL with its values."""
 
 
-def insert_into(table: str, **row: Any) -> Statement:
-    """Build the statement that inserts a row, given by column."""
-    places = ", ".join("?" * len(row))
-    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())  # noqa: S608  our own names
-
-
 def pack(content: Any) -> bytes:
     """Compress JSON content, or a model's. Unpacking never executes anything."""
     try:

@@ -17,7 +17,7 @@ from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, Recorder
 from willowbark.tools.registry import fresh_days
 
-from .database import Database, LedgerError, Statement, digest, insert_into, pack, unpack, unpack_bytes
+from .database import Database, LedgerError, Statement, digest, pack, unpack, unpack_bytes
 
 _KEPT_FIELDS = (
     *("request", "source", "method", "url", "sent", "attempt"),
@@ -128,13 +128,7 @@ class Journal:
         body = digest(exchange.body)
         self._write(
             ("INSERT OR IGNORE INTO body VALUES (?, ?)", (body, zlib.compress(exchange.body, 1))),
-            insert_into(
-                "exchange",
-                run=self.run_id,
-                **{name: getattr(exchange, name) for name in _KEPT_FIELDS},
-                body=body,
-                at=_now(),
-            ),
+            self._row("exchange", body=body, **{name: getattr(exchange, name) for name in _KEPT_FIELDS}),
         )
 
     def recall(self, source: str, request: str) -> Reply | SearchError | None:
@@ -177,19 +171,9 @@ class Journal:
         self, request: str, model: str, answer: BaseModel, usage: RequestUsage, cost_usd: float | None
     ) -> None:
         """Commit a model's answer; `cost_usd` is None if the price is unknown."""
-        self._write(
-            insert_into(
-                "model_call",
-                run=self.run_id,
-                request=request,
-                model=model,
-                answer=pack(answer),
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                cost_usd=cost_usd,
-                at=_now(),
-            )
-        )
+        tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+        told = {"request": request, "model": model, "answer": pack(answer), "cost_usd": cost_usd}
+        self._write(self._row("model_call", **told, **tokens))
 
     def find_batch(self, request: str) -> str | None:
         """Return the batch that contained a request; None if there was none."""
@@ -198,7 +182,7 @@ class Journal:
 
     def keep_batch(self, request: str, batch: str) -> None:
         """Commit a request's batch, so that a resumed run waits for it."""
-        self._write(insert_into("batch", run=self.run_id, request=request, batch=batch, at=_now()))
+        self._write(self._row("batch", request=request, batch=batch))
 
     def next_failure(self, request: str) -> tuple[str, str, str] | None:
         """Return a request's next failure from before the resume, in the original order, as `keep_failure` takes it."""
@@ -211,16 +195,8 @@ class Journal:
         return rows[0] if rows else None
 
     def keep_failure(self, request: str, kind: str, source: str = MODEL, reason: str = "") -> None:
-        """Commit a failure.
-
-        Args:
-            request: its hash.
-            kind: of error.
-            source: that failed, or `MODEL`.
-            reason: a source's, or why a batch gave no answer before a model's.
-        """
-        row = {"run": self.run_id, "request": request, "kind": kind, "source": source, "reason": reason}
-        self._write(insert_into("failure", **row, at=_now()))
+        """Commit a failure; `reason` is a source's, or why a batch gave no answer before a model failed."""
+        self._write(self._row("failure", request=request, kind=kind, source=source, reason=reason))
 
     # --- turns, report ---
 
@@ -231,32 +207,21 @@ class Journal:
             self._to_skip[identity] -= 1
             return False
         usage = message.models_usage or RequestUsage(0, 0)
-        self._write(
-            insert_into(
-                "turn",
-                run=self.run_id,
-                iteration=iteration,
-                source=message.source,
-                type=type(message).__name__,
-                message=pack(message),
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                at=_now(),
-            )
-        )
+        tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+        said = dict(zip(("iteration", "source", "type"), identity, strict=True))
+        self._write(self._row("turn", **said, **tokens, message=pack(message)))
         return True
 
-    def finish(self, status: str, stop_reason: str | None, report: BaseModel | None) -> None:
-        """Commit the end of the run.
-
-        Args:
-            status: complete, cancelled or failed.
-            stop_reason: as the report states it.
-            report: stored as JSON; None if there is none.
-        """
-        packed = None if report is None else pack(report)
+    def finish(self, status: str, stop_reason: str, report: BaseModel) -> None:
+        """Commit the end of the run: `complete`, `cancelled` or `failed`, the report's reason and the report."""
         end = "UPDATE run SET status = ?, stop_reason = ?, report = ? WHERE id = ?"
-        self._write((end, (status, stop_reason, packed, self.run_id)))
+        self._write((end, (status, stop_reason, pack(report), self.run_id)))
+
+    def _row(self, table: str, **row: Any) -> Statement:
+        """Build the statement that inserts a row of this run, given by column."""
+        row |= {"run": self.run_id, "at": _now()}
+        places = ", ".join("?" * len(row))
+        return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values())  # noqa: S608  our names
 
     def _write(self, *statements: Statement) -> None:
         """Commit statements together with the time spent."""

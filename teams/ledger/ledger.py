@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from willowbark import __version__
 from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
-from .database import BUSY_TIMEOUT_S, Database, LedgerError, insert_into, pack, unpack, unpack_bytes
+from .database import BUSY_TIMEOUT_S, Database, LedgerError, pack, unpack, unpack_bytes
 from .journal import Journal, Turn, turns_of
 
 if TYPE_CHECKING:
@@ -153,25 +153,13 @@ class Ledger:
         if not RUN_ID.fullmatch(name):
             raise LedgerError(f"{name!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
         now = datetime.now(UTC).isoformat()
-        statement, values = insert_into(
-            "run",
-            id=name,
-            question=question,
-            status="running",
-            created_at=now,
-            updated_at=now,
-            version=__version__,
-            model=model.name,
-            analyst=model.analyst,
-            model_info=pack(model.info),
-            sandboxed=int(sandboxed),
-            settings=pack(settings),
-        )
+        described = (model.name, model.analyst, pack(model.info), int(sandboxed), pack(settings), spent_s)
+        row = (name, question, "running", None, now, now, __version__, *described, None, None)
         with self._hold(name):
             with self._database.transaction() as database:
                 if database.execute("SELECT 1 FROM run WHERE id = ?", (name,)).fetchone():
                     raise LedgerError(f"there is a run {name!r} already; choose another id")
-                database.execute(statement, values)
+                database.execute(f"INSERT INTO run VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
                 self._make_room(database)
             with Journal(self._database, name, spent_s=spent_s, reuse=reuse) as journal:
                 yield journal
