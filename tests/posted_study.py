@@ -3,7 +3,7 @@
 from typing import Any
 
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 Facts = dict[str, Any]
 DRUG = ("Topiramate", "EXPERIMENTAL", ["Drug: topiramate"])

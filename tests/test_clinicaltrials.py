@@ -12,8 +12,13 @@ from willowbark.tools.errors import SourceRefused, UnreadableReply
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.studies.clinicaltrials import FIELDS, ClinicalTrials, TrialFilters, clean_term
-from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies.clinicaltrials import (
+    FIELDS,
+    ClinicalTrials,
+    TrialFilters,
+    clean_term,
+    parse_study,
+)
 
 PATIENT = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002)
 

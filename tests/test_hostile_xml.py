@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.studies.pubmed_record import read_articles
+from willowbark.tools.sources.studies.pubmed import read_articles
 from willowbark.tools.works.jats import parse_full_text
 
 ROOT = b"<PubmedArticleSet><PubmedArticle><Keyword>"

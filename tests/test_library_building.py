@@ -21,8 +21,7 @@ from willowbark.tools.library import building, open_library
 from willowbark.tools.library.building import Manifest, build_library, verify_library
 from willowbark.tools.library.index import BUILT_INDEX
 from willowbark.tools.library.medline import Article, read_medline
-from willowbark.tools.sources.studies.pubmed import PubMed
-from willowbark.tools.sources.studies.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import PubMed, parse_articles
 
 REPLY = Path(__file__).parent / "replies" / "pubmed" / "efetch.xml"
 HEAD = "<PubmedArticleSet>"

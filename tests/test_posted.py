@@ -16,7 +16,7 @@ from willowbark.tools.reading.design import StudyDesign
 from willowbark.tools.reading.reading import Passage
 from willowbark.tools.reading.registry_entries import more_is_better
 from willowbark.tools.records import Trial
-from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"
 BETTER = {"Topiramate": "-2.1", "Placebo": "-1.1"}

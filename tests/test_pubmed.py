@@ -17,8 +17,7 @@ from willowbark.tools.http.endpoints import Endpoint, Endpoints
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Notice
 from willowbark.tools.search import Status
-from willowbark.tools.sources.studies.pubmed import IDS_PER_FETCH, PubMed
-from willowbark.tools.sources.studies.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import IDS_PER_FETCH, PubMed, parse_articles
 
 Answer = Callable[[str, dict[str, str]], httpx.Response]
 

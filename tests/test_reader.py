@@ -25,7 +25,7 @@ from willowbark.tools.enclosure import condense, enclose, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.sources.studies.clinicaltrials_record import parse_study
+from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
 AIM = "The aim was to compare propranolol with placebo in migraine."

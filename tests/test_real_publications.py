@@ -14,7 +14,7 @@ from defusedxml import ElementTree
 from willowbark.tools.evidence import Evidence, checked_identifier
 from willowbark.tools.http.reply import read_each
 from willowbark.tools.sources.studies.europepmc import parse_page, parse_record
-from willowbark.tools.sources.studies.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import parse_articles
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 pytestmark = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

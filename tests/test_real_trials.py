@@ -15,7 +15,7 @@ from willowbark.tools.lexicon import drug_synonyms, find_drugs
 from willowbark.tools.sources.drugs.chembl import parse_drug as parse_chembl_drug
 from willowbark.tools.sources.drugs.chembl import parse_mechanisms
 from willowbark.tools.sources.drugs.opentargets import parse_disease, parse_drug
-from willowbark.tools.sources.studies.clinicaltrials_record import UNKNOWN_ENROLLMENT, parse_study
+from willowbark.tools.sources.studies.clinicaltrials import UNKNOWN_ENROLLMENT, parse_study
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 pytestmark = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")

@@ -30,7 +30,7 @@ from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import statistics_of
-from willowbark.tools.sources.studies.pubmed_record import parse_articles
+from willowbark.tools.sources.studies.pubmed import parse_articles
 
 from ..config import wording_of
 from ..exports.evidence import safe_cell

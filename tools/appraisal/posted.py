@@ -66,7 +66,7 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
     """Read a trial's posted results for a drug; None if none are posted.
 
     Args:
-        record: a ClinicalTrials.gov record from `clinicaltrials_record.parse_study`.
+        record: a ClinicalTrials.gov record from `clinicaltrials.parse_study`.
         drug: the drug asked about.
         synonyms: its other names.
     """

@@ -52,7 +52,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
     """Read an analysis of a drug against its comparator.
 
     Args:
-        analysis: as returned by `clinicaltrials_record.parse_results`.
+        analysis: as returned by `clinicaltrials.parse_results`.
         outcome: the posted outcome it belongs to.
         pair: which of its groups had the drug.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError, fromstring
 
 from ..errors import UnreadableReply
-from ..sources.studies.pubmed_record import article_facts, read_articles
+from ..sources.studies.pubmed import article_facts, read_articles
 
 _BEGIN, _END = b"<PubmedArticle>", b"</PubmedArticle>"
 _CHUNK = 1 << 20
@@ -37,7 +37,7 @@ class Article(NamedTuple):
     pmid: str
     version: int
     facts: dict[str, Any]
-    """See `pubmed_record.article_facts`."""
+    """See `pubmed.article_facts`."""
 
 
 class Deletion(NamedTuple):

@@ -18,7 +18,7 @@ from ..errors import UsageError
 from ..evidence import UNKNOWN_DATE, Citation, Evidence, SourceName
 from ..records import Notice, Publication
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
-from ..sources.studies.clinicaltrials_record import parse_study
+from ..sources.studies.clinicaltrials import parse_study
 from ..works.jats import FullText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
@@ -136,7 +136,7 @@ class PublicationRow(LibraryRow, frozen=True):
 
 
 class ArticleRow(LibraryRow, frozen=True):
-    """An article from PubMed's baseline, with the fields of `pubmed_record.article_facts`."""
+    """An article from PubMed's baseline, with the fields of `pubmed.article_facts`."""
 
     KIND: ClassVar[str] = "publication"
     facts: dict[str, Any]

@@ -53,7 +53,7 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     The description of the scale decides first, then the unit, then the name of the outcome.
 
     Args:
-        outcome: `title`, `unit`, `description` and `values` from `clinicaltrials_record.parse_results`.
+        outcome: `title`, `unit`, `description` and `values` from `clinicaltrials.parse_results`.
 
     >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
     False
