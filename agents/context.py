@@ -12,12 +12,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
+from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.search import SourceReply
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
@@ -30,6 +31,7 @@ from .digest import EvidenceDigest, digest_replies
 from .findings import Dossier, Findings
 from .report.content import ModelCalls, TurnUsage
 
+TEXTS_READ = 6  # full texts of a run whose tables a model reads with the abstracts
 TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candidate's first before any second
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget that is used up except for the reserve."""
@@ -79,6 +81,7 @@ class RunContext:
         self._so_far: list[Evidence] = []
         """Records found by specialists, in finished and unfinished turns."""
         self._ahead: list[asyncio.Future[Any]] = []
+        self._texts_read = 0
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
         self._checked: tuple[tuple[object, ...], Checked] | None = None
@@ -107,6 +110,27 @@ class RunContext:
         """Start reading records while waiting for other replies; saves the judge time, with the same result."""
         if self.asked and records:
             self._ahead.append(asyncio.ensure_future(self._read(self.asked, records)))
+
+    async def with_full_texts(self, question: Question, replies: Sequence[SourceReply]) -> list[SourceReply]:
+        """Add full texts to the open publications that fit a question best, before a model reads them.
+
+        Of a run at most `TEXTS_READ`; a text that does not come is noted on its record.
+        """
+        found = merge(record for reply in replies for record in reply.records)
+        open_ones = [record for record in rank(question.text, found) if may_be_open(record)]
+        chosen = [record for record in open_ones if wanted_drugs(record, question)][: TEXTS_READ - self._texts_read]
+        if self.transport is None or not chosen:
+            return list(replies)
+        self._texts_read += len(chosen)
+        read = {record.key: record for record in await read_full_texts(chosen, self.transport)}
+
+        def extend(record: Evidence) -> Evidence:
+            paper = read[record.key].paper if record.key in read else None
+            return (
+                record.noting(full_text=paper.full_text, full_text_unread=paper.full_text_unread) if paper else record
+            )
+
+        return [each.model_copy(update={"records": [*map(extend, each.records)]}) for each in replies]
 
     async def _read(self, question: Question, records: Sequence[Evidence]) -> None:
         async with self._reading:  # one reply at a time: more threads would only wait for each other
@@ -193,7 +217,7 @@ class RunContext:
         is_open = {record.key: record for record in pool if may_be_open(record)}
         best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
         in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
-        open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][:FULL_TEXT_LIMIT]
+        open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - self._texts_read]
 
         def say_the_same(some: Sequence[Evidence], others: Sequence[Evidence]) -> bool:
             return len(some) == len(others) and all(map(Evidence.says_as, some, others))

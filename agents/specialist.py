@@ -269,6 +269,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         client = self._reader or self._model_client
         if reads_requests(client) or not turn.replies:
             return
+        turn.replies = await self._run.with_full_texts(question, turn.replies)
         records = merge(record for reply in turn.replies for record in reply.records)
         found = to_read(records, question, in_short=self._run.reads_in_short)
         new = [each for each in found if each.fingerprint not in self._was_read]

@@ -56,6 +56,7 @@ class StandIn(ChatCompletionCache):
         self.tokens: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.cacheable, self.cached = Counter[str](), 0
+        self.fixed = Counter[str]()
         self.steps: list[str] = []
         self._under_way = 0
         self._earlier: list[str] = []
@@ -71,6 +72,7 @@ class StandIn(ChatCompletionCache):
         self._earlier.append(text)
         self.tokens[kind] += len(text) // CHARACTERS_PER_TOKEN
         self.calls[kind] += 1
+        self.fixed[kind] += (len(_offered(options)) + len(_said(messages[0]))) // CHARACTERS_PER_TOKEN
         if not self._under_way:
             self.steps.append(kind)
         self._under_way += 1
@@ -229,6 +231,7 @@ async def main(rounds: int, question: str, economy: bool) -> None:
     print(f"{'all':20} {total:8,}  {client.calls.total():3} calls, {shares}")
     beside = cacheable - client.cacheable["ReadingsDraft"]
     print(f"with --batch: {read / total:.1%} at a batch's price, {(read + beside) / total:.1%} so or cacheable")
+    print(f"of a reading prompt {client.fixed['ReadingsDraft'] / read:.1%} are instructions and schema")
     print(f"{len(client.steps)} serial steps: {', '.join(client.steps)}")
     print(f"{report.search_iterations} rounds, {report.total_papers_reviewed} records read; {report.analyst}")
 

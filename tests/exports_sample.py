@@ -24,7 +24,7 @@ ROWS = [EvidenceRow.model_validate(each) for each in SAMPLE["evidence_table"]]
 TRIALS = [TrialRow.model_validate(each) for each in SAMPLE["trials"]]
 ONE_YEAR = ROWS[0].sentence
 NO_TEXT = frozenset(
-    "kind style look measure evidence_quality certainty group primary stance topic decided_by via generated_at "
+    "kind style look what measure evidence_quality certainty group primary stance topic decided_by via generated_at "
     "asked_at number key evidence_key supporting_citations contradicting_citations undecided_citations "
     "citations".split()
 )

@@ -5,11 +5,11 @@ import threading
 from collections.abc import Sequence
 
 from autogen_agentchat.messages import TextMessage
-from builders import QUESTION, record
+from builders import QUESTION, record, reply
 from faults.server import SourceServer
 from recorded import recorded
 
-from willowbark.agents.context import RunContext
+from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage
 from willowbark.teams.config import Settings
 from willowbark.teams.run.narrator import partial_report
@@ -123,6 +123,21 @@ async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> 
     assert asked_once
     asked_again = [exchange.request for exchange in log.exchanges[len(asked_once) :]]
     assert sorted(asked_again) == sorted(asked_once)  # several go out at once: their order is the scheduler's
+
+
+async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_abstracts_a_few_in_a_run() -> None:
+    told = "Propranolol prevented migraine attacks."
+    papers = [record(f"9999995{at}", "Propranolol in migraine", told, pmcid=f"PMC9999995{at}") for at in range(9)]
+    other = record("11111111", "Propranolol in migraine", told)
+    async with recorded() as transport:
+        run = RunContext(transport)
+        [first] = await run.with_full_texts(parse_question(QUESTION), [reply(*papers, other)])
+        [again] = await run.with_full_texts(parse_question(QUESTION), [reply(*papers, other)])
+    read = [each for each in first.records if not each.metadata.keys().isdisjoint(("full_text", "full_text_unread"))]
+    assert len(read) == TEXTS_READ
+    assert any(each.metadata.get("full_text") for each in read)
+    assert (first.records[-1], again.records) == (other, [*papers, other])
+    assert await RunContext().with_full_texts(parse_question(QUESTION), [first]) == [first]
 
 
 async def test_a_check_that_was_cut_short_is_made_anew() -> None:

@@ -169,7 +169,7 @@ def test_the_policy_allows_the_one_style_sheet_and_the_page_names_nothing_remote
 
 def test_landmarks_headings_tables_and_pictures_are_there_for_those_who_listen(page: str) -> None:
     seen = Seen(page)
-    order = "summary candidates evidence clinical decision change limitations references appendix".split()
+    order = "summary candidates comparison evidence clinical decision change limitations references appendix".split()
     assert [attrs["id"] for attrs in seen.named("section")] == order
     assert seen.named("html") == [{"lang": "en"}]
     assert [len(seen.named(landmark)) for landmark in ("header", "nav", "main", "footer")] == [1] * 4

@@ -45,10 +45,13 @@ def test_every_appraised_record_is_a_row_and_what_is_not_reported_an_empty_cell(
     assert content.startswith(b"\xef\xbb\xbf"), "by which spreadsheets know UTF-8"
     assert [r["key"] for r in rows] == [r.key for r in ROWS]
     assert [r["stance"] for r in rows] == ["supports", "supports", "contradicts", "inconclusive"]
-    assert (rows[0]["effects"], rows[0]["sample_size"]) == (
-        "OR 2.82 (CI 1.89 to 4.28); OR 2.19 (CI 1.29 to 3.86)",
-        "707",
-    )
+    given = {name: rows[0][name] for name in ("estimate", "dose", "tolerability", "sample_size")}
+    assert given == {
+        "estimate": "OR 2.82; 95% CI 1.89-4.28 (Continuous abstinence)",
+        "dose": "150 mg twice a day",
+        "tolerability": "",
+        "sample_size": "707",
+    }
     assert (rows[0]["verdict"], rows[0]["passage"]) == ("supports", ONE_YEAR)
     asked = [rows[0][name] for name in ("population", "intervention", "comparator", "outcome", "result")]
     assert asked == ["smoking cessation", "bupropion", "placebo", "efficacy", "better"]
@@ -72,8 +75,8 @@ def test_the_workbook_holds_the_same_rows_as_the_csv_and_what_a_reviewer_needs()
     assert {value for cells in rows for value in cells[len(COLUMNS) :]} == {None}
     [offered] = sheet.data_validations.dataValidation
     assert offered.formula1 == f'"{",".join(VERDICTS)}"'
-    assert str(offered.sqref) == f"Y2:Y{1 + len(ROWS)}"
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:Z{1 + len(ROWS)}")
+    assert str(offered.sqref) == f"AA2:AA{1 + len(ROWS)}"
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:AB{1 + len(ROWS)}")
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -154,11 +157,11 @@ def test_no_drug_is_broken_in_the_summary_of_findings_in_word() -> None:
     found = document.tables[0]
     heads = [cell.text for cell in found.rows[0].cells]
 
-    assert heads == ["drug", "outcome", "participants (studies)", "effect", "certainty", "comments"]
+    assert heads == ["drug", "participants (studies)", "effect", "certainty", "comments"]
     assert found.autofit is False
     assert found.rows[1].cells[0].width >= Pt(4.6) * len(longest), "a letter of 8.5 points is that wide on average"
     assert [column.width for column in found.columns] == [cell.width for cell in found.rows[1].cells], "for LibreOffice"
-    assert found.rows[1].cells[4].text.startswith("⊕")
+    assert found.rows[1].cells[3].text.startswith("⊕")
 
 
 def test_records_and_trials_are_lists_in_word() -> None:
@@ -168,9 +171,12 @@ def test_records_and_trials_are_lists_in_word() -> None:
     assert len(cards) == decisive + len(ROWS) + len(sample().trials)
     head, known, _ = cards[1]
     assert head == "Tønnesen 2003 [1]"
-    assert known.startswith("design: blinded RCT (follow-up 12 months) · participants: 707 · comparator: placebo · ")
-    assert "result: better; OR 2.82 (CI 1.89 to 4.28)" in known
+    assert known == "design: blinded RCT (follow-up 12 months) · result: better"
     head, known, quote = cards[decisive + 1]
+    assert (
+        "estimate: OR 2.82; 95% CI 1.89-4.28 (Continuous abstinence) · dose: 150 mg twice a day · comparator: placebo"
+        in known
+    )
     assert head.startswith(f"{REFERENCES[0]['title']} [1] Tønnesen 2003 · PMID 12859700")
     assert quote.startswith(f"“{ONE_YEAR}” (Results, full text)")
 

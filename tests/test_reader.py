@@ -17,7 +17,7 @@ from builders import QUESTION, record, scripted, verdict
 
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.drafts import ReadingDraft
-from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read
+from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read, values_of
 from willowbark.agents.memory import CondensedContext
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
@@ -181,6 +181,122 @@ async def test_an_answer_that_is_mended_after_a_cut_one_is_taken_whole() -> None
     assert len(client.create_calls) == 2
 
 
+LONG = (
+    "Seventy-six patients got propranolol 160 mg daily, metoprolol 200 mg daily or placebo. Attacks fell with "
+    "propranolol compared with placebo (OR 0.62; 95% CI 0.45 to 0.85). "
+    "Fatigue was commoner with propranolol (12% v 5%). Metoprolol "
+    "caused nausea in 9%."
+)
+WITH_TABLE = record("11111111", "Propranolol in migraine: a trial", LONG, pmcid="PMC1").noting(
+    full_text={
+        "source": "europepmc",
+        "pmcid": "PMC1",
+        "licence": "CC BY",
+        "sections": [
+            {
+                "kind": "table",
+                "title": "Table 2",
+                "text": "Attacks a month\nWeek 12; Propranolol: 2.1; Placebo: 3.4; p: 0.01",
+            }
+        ],
+    }
+)
+FELL = "Attacks fell with propranolol compared with placebo (OR 0.62; 95% CI 0.45 to 0.85)."
+
+
+def value(what: str, written: str, quote: str = "", outcome: str = "") -> dict[str, str]:
+    return {"what": what, "value": written, "quote": quote, "outcome": outcome}
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (value("estimate", "OR 0.62; 95% CI 0.45 to 0.85", outcome="Attacks"), None),
+        (value("dose", "160 mg daily", "propranolol 160 mg daily"), None),
+        (value("participants", "Seventy-six patients", "Seventy-six patients got"), None),
+        (value("comparator", "placebo"), None),
+        (value("tolerability", "12% v 5%", "Fatigue was commoner", "Fatigue"), None),
+        (
+            value(
+                "estimate", "Propranolol: 2.1; Placebo: 3.4; p: 0.01", "Week 12; Propranolol: 2.1", "Attacks a month"
+            ),
+            None,
+        ),
+        (value("estimate", "OR 0.52"), "not stand so"),
+        (value("estimate", "OR 0.6"), "not stand so"),
+        (value("estimate", "OR 0.62", outcome="Deaths"), "outcome that its quote does not name"),
+        (value("dose", "200 mg daily", "metoprolol 200 mg daily"), "another drug's"),
+        (value("tolerability", "9%", "Metoprolol caused nausea in 9%.", "nausea"), "another drug's"),
+        (value("tolerability", "Fatigue", "Fatigue was commoner with propranolol"), "no figure"),
+        (value("dose", "80 mg", "Propranolol 80 mg was safe."), "quotes what no record says"),
+    ],
+)
+def test_a_value_stands_as_the_record_writes_it_in_the_sentence_or_row_quoted(
+    said: dict[str, str], why: str | None
+) -> None:
+    [given] = to_read([WITH_TABLE], ASKED)
+    kept, refused = values_of(drafted(quote=FELL, values=[said]), given)
+    if why is None:
+        [found] = kept
+        assert found.written == said["value"]
+        assert found.quote in f"{LONG} {WITH_TABLE.metadata['full_text']['sections'][0]['text']}"
+        assert found.quote.endswith((".", "0.01")), "whole sentences or rows"
+    else:
+        assert (kept, [why in each for each in refused]) == ((), [True])
+
+
+async def test_a_refused_value_goes_back_once_and_is_then_told_as_left_out() -> None:
+    right, wrong = value("dose", "160 mg daily", "propranolol 160 mg daily"), value("dose", "180 mg daily")
+    for again, doses, told in ((right, ["160 mg daily"], 0), (wrong, [], 1)):
+        first = drafted(quote=FELL, values=[wrong, value("comparator", "placebo")])
+        client = scripted(answered(first), answered(drafted(quote=FELL, values=[again])))
+        found = await of(client, WITH_TABLE)
+        assert "dose does not stand so" in client.create_calls[1]["messages"][-1].content
+        [reading] = found.readings
+        assert [each.written for each in reading.values if each.what == "dose"] == doses
+        assert [each.written for each in reading.values if each.what == "comparator"] == ["placebo"]
+        assert found.refused == {}
+        assert len([note for note in found.notes if "1 were left out (dose does not stand so" in note]) == told
+
+
+async def test_a_model_reads_the_tables_of_a_full_text_and_may_quote_their_rows() -> None:
+    row = "Week 12; Propranolol: 2.1; Placebo: 3.4; p: 0.01"
+    client = scripted(answered(drafted(quote=row)))
+    found = await of(client, WITH_TABLE)
+    assert row in client.create_calls[0]["messages"][-1].content
+    [reading] = found.readings
+    assert [(each.text, each.section) for each in reading.passages] == [(row, "Table 2")]
+    candidate = next(
+        c for c in appraise_candidates(ASKED, [WITH_TABLE], Readings(given=[reading])) if c.drug == "propranolol"
+    )
+    assert candidate.records[0].sentence == row
+    long = WITH_TABLE.noting(
+        full_text={
+            **WITH_TABLE.metadata["full_text"],
+            "sections": [
+                {
+                    "kind": "table",
+                    "title": "Table 2",
+                    "text": "\n".join(f"Week {at}; Propranolol: 2.1; p: 0.01" for at in range(900)),
+                }
+            ],
+        }
+    )
+    assert len(to_read([long], ASKED)[0].line["tables"][0]) < 2_100
+
+
+def test_a_quote_may_leave_out_what_the_prompt_did_not_show() -> None:
+    whole = f"RESULTS: {RESULT} METHODS: Patients were randomised. CONCLUSIONS: Propranolol helps in migraine."
+    shown = record("11111111", "Propranolol in migraine: a trial", whole)
+    reading = one(drafted(quote=f"{RESULT} … Propranolol helps in migraine."), shown)
+    assert isinstance(reading, Reading)
+    assert [each.text for each in reading.passages] == [
+        f"RESULTS: {RESULT}",
+        "CONCLUSIONS: Propranolol helps in migraine.",
+    ]
+    assert isinstance(one(drafted(quote=f"{RESULT} … Propranolol cured all patients."), shown), str)
+
+
 def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() -> None:
     reading = one(drafted(effect="no_difference"))
     assert isinstance(reading, Reading)
@@ -303,12 +419,12 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.11",
+    "2026.11.27",
     {
         "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
-        "reader": "5a387931",
+        "reader": "e5d18875",
         "report": "ba455fb3",
         "trials": "f254a1e0",
     },

@@ -104,8 +104,8 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
             stands = stands.model_copy(update={"stance": "neutral"})
             verdicts.turned.append(DroppedClaim(claim=claim, reason=f"read as {direction or 'nothing'} on the drug"))
         unsaid = wording_objection(claim.text, claim.quote)
-        known = {**_short_names(record.content), claim.drug.casefold(): drug}
-        if unsaid is None and drug in _drugs_in(claim.quote, known) - _drugs_in(claim.text, known):
+        in_quote, in_text = (drugs_named(text, claim.drug, record) for text in (claim.quote, claim.text))
+        if unsaid is None and drug.casefold() in in_quote - in_text:
             unsaid = "leaves the drug out that its quote is on"
         if unsaid is not None:
             stands = quoted(stands)
@@ -160,18 +160,18 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
     """Whether a quote names the drug, its class in a record read for it, or no drug there or of a title that does."""
     drug = canonical_drug(claim.drug) or claim.drug.casefold()
-    known = {**_short_names(record.content), claim.drug.casefold(): drug}
-    in_quote, in_title = (_drugs_in(text, known) for text in (claim.quote, record.citation.title))
+    in_quote, in_title = (drugs_named(text, claim.drug, record) for text in (claim.quote, record.citation.title))
     misspelt = get_close_matches(drug, plain(claim.quote).split(), 1, ALIKE)
     if drug in in_quote or (misspelt and canonical_drug(misspelt[0]) is None):
         return True
-    if direction and any(is_class_member(drug, named.name) for named in find_drug_classes(claim.quote)):
+    if direction and any(is_class_member(drug, each.name) for each in find_drug_classes(claim.quote)):
         return True
     return not in_quote & in_title if drug in in_title else not in_quote and direction is not None
 
 
-def _drugs_in(text: str, known: Mapping[str, str]) -> set[str]:
-    """Find the drugs named in a text, also by the record's abbreviations."""
+def drugs_named(text: str, asked: str, record: Evidence) -> set[str]:
+    """Find the drugs named in a text, one of them also as it was asked about, all by the record's abbreviations."""
+    known = {**_short_names(record.content), asked.casefold(): canonical_drug(asked) or asked.casefold()}
     words = set(re.findall(r"[\w-]+", text.casefold()))
     return {each.name for each in find_drugs(text)} | {
         drug for name, drug in known.items() if name in words or (" " in name and name in plain(text))

@@ -13,11 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from willowbark.tools.reading.reading import Comparator, Effect, Indication, Match, OutcomeKind, Primary, Role
+from willowbark.tools.reading.reading import (
+    Comparator,
+    Effect,
+    Indication,
+    Match,
+    OutcomeKind,
+    Primary,
+    Role,
+    ValueKind,
+)
 
 MAX_QUERY = 1900  # characters; llama.cpp refuses grammars with 2,000 repetitions, and sources accept no more
 MAX_QUERIES = 16_000  # characters of all queries of a round; a dozen long ones
 MAX_PASSAGE = 1900  # characters of a quote, three times the length of three sentences
+MAX_VALUES = 8  # of a reading: each kind once, and further adverse effects
 MAX_READINGS = 120  # of a batch: ten drugs in each of its records
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """Keywords that some OpenAI models refuse in strict mode:
@@ -33,7 +43,7 @@ class UpTo:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the type's schema with both bounds."""
-        bounded = {**handler(source), "max_length": self.most, "min_length": self.least}
+        bounded = {**handler(source), "max_length": self.most, **({"min_length": self.least} if self.least else {})}
         return core_schema.no_info_before_validator_function(self._cut_to_bounds, bounded)
 
     def _cut_to_bounds(self, given: Any) -> Any:
@@ -170,25 +180,33 @@ class JudgeDraft(Draft):
         return list(dict.fromkeys(search.specialist for search in self.next_searches))
 
 
+class ValueDraft(Draft):
+    """A value of a record's comparison, in the record's words."""
+
+    what: ValueKind
+    value: Annotated[str, UpTo(200, least=1)]
+    outcome: Annotated[str, UpTo(200)]
+    quote: Annotated[str, UpTo(MAX_PASSAGE)]
+
+
 class ReadingDraft(Draft):
-    """A model's reading of one record on one drug; its direction follows by rule."""
+    """A model's reading of one record on one drug; its direction follows by rule, its prompt explains the fields."""
 
     evidence_key: Annotated[str, UpTo(300)]
-    drug: Name = Field(description="Generic name.")
-    quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(
-        description="The whole sentences that carry the result, to the letter; empty where the record reports none."
-    )
+    drug: Name
+    quote: Annotated[str, UpTo(MAX_PASSAGE)]
     role: Role
     match: Match
     kind: OutcomeKind
     comparator: Comparator
-    against: Annotated[str, UpTo(100)] = Field(description="The active comparator's name; empty where there is none.")
+    against: Annotated[str, UpTo(100)]
     effect: Effect
     primary: Primary
     indication: Indication
     alone: bool
     hedged: bool
     non_inferior: bool
+    values: Annotated[list[ValueDraft], UpTo(MAX_VALUES)] = []
 
 
 class ReadingsDraft(Draft):

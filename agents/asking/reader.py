@@ -3,11 +3,13 @@
 For each drug a model gives its role and result in the record with quoted sentences; the direction follows from the
 table that all readers share. Quotes that are not in the record are returned once with the reason; if that fails, it is
 noted, and the learned reader's reading counts. Otherwise the model's verdict counts, and its `match` tells whether
-the record is on the condition.
+the record is on the condition. Of a controlled comparison it also gives the estimate, dose, comparator, participants
+and tolerability, each in the record's own words, which code finds in the sentence quoted for it.
 """
 
 import asyncio
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,24 +30,29 @@ from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, find_conditions
+from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.reading import Passage, Reading
-from willowbark.tools.reading.screening import readable
+from willowbark.tools.reading.numbers import spelled_number
+from willowbark.tools.reading.reading import Passage, Reading, Value
+from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.sections import TITLE, own_part
+from willowbark.tools.works.sections import TITLE, excerpted, is_full_text, own_part, places, section_of
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
-from .claims import Claim, objection, plain, quoted_sentences, spans_of
-from .drafts import ReadingDraft, ReadingsDraft
+from .claims import Claim, drugs_named, objection, plain, quoted_sentences, spans_of
+from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
 BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
 AT_ONCE = 4  # concurrent prompts; providers limit rates
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
+MAX_QUOTED = 4  # sentences that a value is quoted from
+TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
+_GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
+"""Mark of sentences that were not shown; a quote may go on behind it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,9 @@ class ToRead:
         for before, each in pairwise(telling):
             shown.append(each.quote if each.order == before.order + 1 else f"… {each.quote}")
         told = {"key": self.record.key, "title": " ".join(title), "text": " ".join(shown)}
-        return {**told, "drugs": list(self.drugs[:MAX_DRUGS])}
+        rows = [] if self.in_short else places(excerpted(self.record, TABLE_CHARACTERS), "table")
+        tables = {"tables": [f"{each.title}: {each.text}" for each in rows]} if rows else {}
+        return {**told, **tables, "drugs": list(self.drugs[:MAX_DRUGS])}
 
 
 @dataclass
@@ -92,6 +101,8 @@ class Read:
     """Fingerprints of the records that were read."""
     refused: dict[str, list[str]] = field(default_factory=dict)
     """Rejected readings as `key (drug)`, by reason."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Values left out of readings that stand, likewise."""
     failures: Counter[str] = field(default_factory=Counter)
     """Number of records a model did not read, by reason."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
@@ -100,27 +111,41 @@ class Read:
     batch_notes: list[str] = field(default_factory=list)
 
     def take(
-        self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str
+        self, drafts: Sequence[ReadingDraft], batch: Sequence[ToRead], version: str, *, is_mended: bool = False
     ) -> list[tuple[ReadingDraft, str]]:
-        """Add the valid readings of an answer; return the others with reasons."""
+        """Add the valid readings of an answer; return those refused, in whole or in their values, with reasons.
+
+        Args:
+            drafts: the answer.
+            batch: the records it is about.
+            version: of model and prompts.
+            is_mended: whether it answers a refusal: values of readings held already are then added to these.
+        """
         by_key = {each.record.key: each for each in batch}
         refused = list[tuple[ReadingDraft, str]]()
         for draft in drafts:
             given = by_key.get(draft.evidence_key)
             reading = "names a record that was not shown" if given is None else checked(draft, given, version)
-            if isinstance(reading, Reading) and self.holds(reading.key, reading.drug):
-                twice = f"{draft.evidence_key[:60]} ({draft.drug})"
-                self.refused.setdefault("a record is read twice for one drug", []).append(twice)
-            elif isinstance(reading, Reading):
-                self.readings.append(reading)
+            if given is None or isinstance(reading, str):
+                refused.append((draft, str(reading)))
+                continue
+            held, (values, unfounded) = self.held(draft), values_of(draft, given)
+            if held is None or is_mended:
+                both = dict.fromkeys((*(held.values if held else ()), *values))
+                reading = (held or reading).model_copy(update={"values": tuple(both)})
+                self.readings = [*(each for each in self.readings if each is not held), reading]
             else:
-                refused.append((draft, reading))
+                _note(self.refused, "a record is read twice for one drug", draft)
+                continue
+            if unfounded:
+                refused.append((draft, "; ".join(unfounded)))
         self.done |= {each.fingerprint for each in batch}
         return refused
 
-    def holds(self, key: str, drug: str) -> bool:
-        """Whether a record was read for a drug."""
-        return any((each.key, each.drug) == (key, drug) for each in self.readings)
+    def held(self, draft: ReadingDraft) -> Reading | None:
+        """Return the reading of a draft's record for its drug; None if there is none."""
+        named = draft.evidence_key, _drug_of(draft)
+        return next((each for each in self.readings if (each.key, each.drug) == named), None)
 
     @property
     def notes(self) -> list[str]:
@@ -130,6 +155,11 @@ class Read:
             f"{listed(which, most=5)}"
             for reason, which in self.refused.items()
         )
+        left_out = (
+            f"Of the values that the model took from records {len(which)} were left out ({reason}): "
+            f"{listed(which, most=5)}"
+            for reason, which in self.left_out.items()
+        )
         return [
             *self.batch_notes,
             *(
@@ -137,6 +167,7 @@ class Read:
                 for reason, number in self.failures.items()
             ),
             *refused,
+            *left_out,
         ]
 
 
@@ -226,15 +257,17 @@ async def read(
             refused = found.take(answer.given.readings, batch, version)
             if not refused:
                 return
-            further = ask_to_mend("readings", ((reason, draft) for draft, reason in refused), "reader")
+            further = ask_to_mend("readings or values", ((reason, draft) for draft, reason in refused), "reader")
             async with free:
                 again = await ask([client], [*asked, further], ReadingsDraft, cancellation_token)
             add_usage(found.usage, again.usage)
             if again.given is not None:
-                found.take(again.given.readings[: len(refused)], batch, version)
+                found.take(again.given.readings[: len(refused)], batch, version, is_mended=True)
             for draft, reason in refused:
-                if not found.holds(draft.evidence_key, canonical_drug(draft.drug) or draft.drug.strip().casefold()):
-                    found.refused.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+                if (held := found.held(draft)) is None:
+                    _note(found.refused, reason, draft)
+                elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
+                    _note(found.left_out, reason, draft)
 
     tasks = [asyncio.ensure_future(read_batch(batch, gathered)) for batch in batches]
     for task in tasks:
@@ -256,10 +289,11 @@ async def read(
 def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     """Check a model's reading and locate its quote; return the reading or why it is rejected.
 
-    A verdict needs whole sentences of the record as its quote; an inconclusive reading may lack one. A comparator that
-    the record does not name is left out.
+    A verdict needs whole sentences of the record, or rows of its full text's tables, as its quote, which may leave out
+    what was not shown between them; an inconclusive reading may lack one. A comparator that the record does not name
+    is left out.
     """
-    drug = canonical_drug(draft.drug) or draft.drug.strip().casefold()
+    drug = _drug_of(draft)
     whole = given.page.whole
     against = draft.against.strip()
     is_named = plain(against) in plain(whole) or canonical_drug(against) in {name for name, _, _ in given.page.drugs}
@@ -286,30 +320,110 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     verdict = reading.verdict
     if verdict == "none":
         return reading
-    claim = Claim(
-        evidence_key=reading.key,
-        quote=draft.quote,
-        drug=drug,
-        topic="clinical",
-        text=draft.quote or "-",
-        stance=verdict,
+    passages = []
+    for part in _parts(draft.quote, given):
+        claim = Claim(
+            evidence_key=reading.key, quote=part, drug=drug, topic="clinical", text=part or "-", stance=verdict
+        )
+        problem = objection(claim, given.record, Direction.inconclusive)
+        passage = _passage(part, given, is_whole=True) if problem is None else None
+        if passage is not None:
+            passages.append(passage)
+        elif verdict != "neutral":
+            return problem or "quotes across a gap"
+    return reading.model_copy(update={"passages": tuple(passages)})
+
+
+def values_of(draft: ReadingDraft, given: ToRead) -> tuple[tuple[Value, ...], list[str]]:
+    """Check the values of a model's reading; return those that stand, and why the others do not, a line each."""
+    kept, refused = dict[Value, None](), list[str]()
+    for each in draft.values:
+        found = _value(each, draft, given)
+        if isinstance(found, Value):
+            kept[found] = None
+        else:
+            refused.append(f"{each.what} {found}")
+    return tuple(kept), refused
+
+
+def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | str:
+    """Find a value in the sentences quoted for it; return it, or why it does not stand."""
+    parts = _parts(draft.quote.strip() or reading.quote, given)
+    passages = [passage for part in parts if (passage := _passage(part, given, is_whole=False))]
+    written, drug = re.escape(plain(draft.value)), _drug_of(reading)
+    cut = re.compile(rf"(?<!\w)(?<!\d[.,]){written}(?!\w|[.,]\d)")
+    passage = next((each for each in passages if cut.search(plain(each.text))), None)
+    if passage is None:
+        return "does not stand so in the sentence or row quoted for it" if passages else "quotes what no record says"
+    has_figure = any(map(str.isdigit, draft.value)) or any(map(spelled_number, plain(draft.value).split()))
+    if draft.what != "comparator" and not has_figure:
+        return "has no figure"
+    if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
+        return "quotes an order"
+    named = drugs_named(passage.text, reading.drug, given.record)
+    if draft.what not in ("comparator", "participants") and named and drug not in named:
+        return "is another drug's"
+    if draft.what == "dose" and (found := find_drugs(text := plain(passage.text))):
+        dose = text.index(plain(draft.value)), text.index(plain(draft.value)) + len(plain(draft.value))
+        near = min(found, key=lambda each: max(each.start - dose[1], dose[0] - each.end))
+        before = [each for each in found if each.end <= dose[0]][-1:]
+        within = [each for each in found if dose[0] <= each.start < dose[1]]
+        if drug not in {each.name for each in (near, *before, *within)}:
+            return "is another drug's"
+    around = passage.text if not is_full_text(passage.section) else _text_of(passage.section, given.record)
+    if plain(draft.outcome) not in plain(around):
+        return "has an outcome that its quote does not name"
+    outcome = " ".join(draft.outcome.split())
+    return Value(
+        what=draft.what,
+        written=" ".join(draft.value.split()),
+        outcome=outcome,
+        quote=passage.text,
+        section=passage.section,
     )
-    problem = objection(claim, given.record, Direction.inconclusive)
-    passages = _passages(draft.quote, given) if problem is None else ()
-    if verdict != "neutral" and not passages:
-        return problem or "quotes across a gap"
-    return reading.model_copy(update={"passages": passages})
 
 
-def _passages(quote: str, given: ToRead) -> tuple[Passage, ...]:
-    """Locate a quote as whole sentences of title or text; empty if it runs from one into the other."""
-    page, spans = given.page, spans_of(given.page)
-    found = quoted_sentences(plain(quote), [page.whole[start:end] for start, end, _ in spans])
-    if found is None:
-        return ()
-    chosen = spans[found]
-    if len({each.headed == "title" for _, _, each in chosen}) > 1:
-        return ()
+def _drug_of(draft: ReadingDraft) -> str:
+    return canonical_drug(draft.drug) or draft.drug.strip().casefold()
+
+
+def _note(where: dict[str, list[str]], reason: str, draft: ReadingDraft) -> None:
+    where.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+
+
+def _parts(quote: str, given: ToRead) -> list[str]:
+    """Cut a quote where it leaves out what the prompt marked as not shown."""
+    if section_of(given.record, quote, plain):
+        return [quote]
+    return [part for part in _GAP.split(quote) if part] or [quote]
+
+
+def _text_of(section: str, record: Evidence) -> str:
+    return next((each.text for each in places(record) if each.title == section), "")
+
+
+def _passage(quote: str, given: ToRead, *, is_whole: bool) -> Passage | None:
+    """Locate a quote in title, text or full text; None if it is not there or runs from one into another.
+
+    Args:
+        quote: as the model gave it.
+        given: the record.
+        is_whole: whether it must consist of whole sentences or rows; otherwise those that hold it are returned.
+    """
+    section = section_of(given.record, quote, plain)
+    page = Document.cut("", _text_of(section, given.record)) if section and is_full_text(section) else given.page
+    spans, wanted = spans_of(page), plain(quote)
+    texts = [page.whole[start:end] for start, end, _ in spans]
+    if is_whole:
+        found = quoted_sentences(wanted, texts)
+    else:
+        plainly = list(map(plain, texts))
+        runs = (slice(at, at + many) for many in range(1, MAX_QUOTED + 1) for at in range(len(texts)))
+        found = next((run for run in runs if wanted and wanted in " ".join(plainly[run])), None)
+    chosen = spans[found] if found is not None else []
+    if not chosen or len({each.headed == "title" for _, _, each in chosen}) > 1:
+        return None
     start, end = chosen[0][0], chosen[-1][1]
-    section = TITLE if chosen[0][2].headed == "title" else own_part(given.record)
-    return (Passage(text=page.whole[start:end], section=section, start=start, end=end),)
+    if page is given.page:
+        section = TITLE if chosen[0][2].headed == "title" else own_part(given.record)
+    return Passage(text=page.whole[start:end], section=section or "", start=start, end=end)

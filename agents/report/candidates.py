@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.evidence import surname
+from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
@@ -14,7 +15,6 @@ from ..pictures.figures import (
     PathDiagram,
     Plot,
     StudyEffect,
-    estimate,
     forest_plots,
     label,
 )
@@ -42,8 +42,10 @@ from .forms.blocks import (
     Table,
     Text,
     flow,
+    join_flows,
     paragraph,
     points,
+    table,
 )
 from .forms.links import record_name, url_of
 
@@ -51,7 +53,6 @@ MOST_ROWS = 30  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 70  # characters of a title used as name of a study without authors
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
-_MAX_EFFECTS = 4  # of a study
 _STANCES: dict[Stance, str] = {
     "contradicts": "contradicting",
     "supports": "supporting",
@@ -165,6 +166,36 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
     return {c.name: shown_rows(c, [row for row in table if row.drug == c.name], most) for c in candidates}
 
 
+_COMPARED: tuple[ValueKind, ...] = ("dose", "comparator", "participants", "tolerability")
+"""Columns of the comparative table after the study and its effect."""
+
+
+def comparison_table(report: ReportContent) -> Iterator[Block]:
+    """Yield the values of all studies in the drugs' blocks side by side: one row for each study, failures first."""
+    shown = rows_of_blocks(report.candidates, report.evidence_table)
+    rows = []
+    for place, candidate in in_order(report):
+        for row in shown[candidate.name]:
+            drug = Link(candidate.name, f"#candidate-{place}")
+            result = row.pico.result if row.pico else None
+            effect = join_flows(filter(None, (flow(result or ""), _value_cell(row, "estimate"))), ": ")
+            cells = (effect, *(_value_cell(row, what) for what in _COMPARED))
+            study = flow(drug, " (", *_study_link(report, row, is_whole=False), ")")
+            rows.append((study, *(cell or flow(NOT_REPORTED) for cell in cells)))
+    yield table("Studies compared", ("drug (study)", "effect", *_COMPARED), rows)
+    yield paragraph(
+        "Figures as the studies write them; the appendix has their sentences. Without a language model, doses are "
+        "those written beside a drug's name, and tolerability is posted results alone.",
+        look="small",
+    )
+
+
+def _value_cell(row: EvidenceRow, what: ValueKind) -> Flow:
+    """Build the cell of a study's values of one kind; empty without any."""
+    lines = [each.line for each in row.compared(what)]
+    return flow(points(lines, "lines") if len(lines) > 1 else lines[0]) if lines else ()
+
+
 def candidate_block(
     report: ReportContent, candidate: DrugCandidate, place: int, shown: Sequence[EvidenceRow]
 ) -> Section:
@@ -234,13 +265,11 @@ def _studies(
             of = f"{len(found)} of " if len(found) < every else ""
             groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     if groups:
-        columns = ("study", "design", "participants", "comparator", "result")
+        columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
         yield Table(f"Studies of {candidate.name}", columns, tuple(groups), "records")
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Row:
-    reference = next((r for r in report.references if r["key"] == row.key), {})
-    number = Cite((int(reference["number"]),)) if reference else ""
     marks = {
         "retracted": row.retracted,
         "expression of concern": row.concern,
@@ -253,10 +282,6 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
         row.direction in ("supports", "contradicts") and candidate.stance_of(row) == "inconclusive"
     )
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
-    short_name = _study_name(row, reference)
-    link = Link(row.title if is_whole else short_name, url_of(row.key, str(reference.get("url") or "")))
-    known_as = f"{short_name} · " if reference and short_name != record_name(row.key) else ""
-    by = (Text(f" {known_as}{record_name(row.key)}", "small"),) if is_whole else ()
     months = row.followup_months or 0.0
     weeks = f"{months * 52 / 12:.0f} weeks" if months >= 1 / 2 else "under 2 weeks"
     lasted = f"{months:g} months" if months >= 3 else weeks  # short ones are planned in weeks
@@ -267,23 +292,27 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *,
     said.append("harm reported" if row.harm else "")
     if trial and trial.why_stopped_kind in ("safety", "futility"):
         said[0] = f"stopped for {trial.why_stopped_kind}: {trial.why_stopped}"
-    given = [estimate(size) for size in row.effects[:_MAX_EFFECTS]] or (row.figures if is_whole else row.tested_figures)
-    words = "; ".join(filter(None, said))
-    elsewhere = row.effects and row.effects_section not in (None, "Abstract")
+    figures = _value_cell(row, "estimate") or flow("; ".join(row.figures))
+    values = (figures, *(_value_cell(row, what) for what in _COMPARED)) if is_whole else ()
     return Row(
         (
-            flow(link, number, *by, *flags),
+            flow(*_study_link(report, row, is_whole=is_whole), *flags),
             flow(row.design, follow_up),
-            flow(NOT_REPORTED if row.sample_size is None else f"{row.sample_size:,}"),
-            flow((row.pico.comparator if row.pico else None) or NOT_REPORTED),
-            flow(
-                f"{words}{'; ' if words and given else ''}" or ("" if given else NOT_REPORTED),
-                points(given, "lines") if given else "",
-                Text(f" {row.effects_section}", "small") if elsewhere else "",
-            ),
+            flow("; ".join(filter(None, said)) or NOT_REPORTED),
+            *(cell or flow(NOT_REPORTED) for cell in values),
         ),
         tuple(_passages(candidate, row, is_whole=is_whole)),
     )
+
+
+def _study_link(report: ReportContent, row: EvidenceRow, *, is_whole: bool) -> Flow:
+    """Name a study with a link and its reference; in the appendix by its title, with its record."""
+    reference = next((r for r in report.references if r["key"] == row.key), {})
+    short_name = _study_name(row, reference)
+    link = Link(row.title if is_whole else short_name, url_of(row.key, str(reference.get("url") or "")))
+    known_as = f"{short_name} · " if reference and short_name != record_name(row.key) else ""
+    by = Text(f" {known_as}{record_name(row.key)}", "small") if is_whole else ""
+    return flow(link, Cite((int(str(reference["number"])),)) if reference else "", by)
 
 
 def _study_name(row: EvidenceRow, reference: dict[str, object]) -> str:
@@ -300,6 +329,7 @@ def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> 
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
+    passages += [(value.quote, value.section) for value in row.values if is_whole]
     for quote, section in [*passages, *((claim.quote, claim.section) for claim in claims)]:
         line = " ".join(quote.split())
         places[line] = places.get(line) or section or ""

@@ -14,12 +14,12 @@ from willowbark.tools.appraisal import Level, Quality, SeriousEvents
 from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.mechanism.steps import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
-from willowbark.tools.reading.reading import Comparator, Indication, Primary
+from willowbark.tools.reading.reading import Comparator, Indication, Primary, Value, ValueKind
 from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
-from ..pictures.figures import Outcome
+from ..pictures.figures import Outcome, estimate
 from .forms.blocks import Block
 from .forms.markdown import blocks_in_markdown
 
@@ -235,6 +235,9 @@ class EvidenceRow(BaseModel, extra="forbid"):
     effects: list[EffectSize] = []
     """Effect sizes on the outcome from which the direction was read, with their sentences; from the full text's results
     if the whole abstract has none."""
+    values: list[Value] = []
+    """Values of its comparison as a model took them from the record; dose and tolerability without one, too. `compared`
+    has all kinds."""
     figures: list[str] = []
     """Figures of that passage, else of `in_figures`, as written; only without an effect size and if no other drug is
     named there."""
@@ -279,6 +282,17 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Trials named in a pooled analysis."""
     pico: Pico | None = None
     """The record's PICO; None without a reading."""
+
+    def compared(self, what: ValueKind) -> list[Value]:
+        """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""
+        if own := [each for each in self.values if each.what == what]:
+            return own
+        found: dict[ValueKind, list[str]] = {
+            "estimate": [*dict.fromkeys(map(estimate, self.effects))] or self.tested_figures,
+            "comparator": [self.pico.comparator or ""] if self.pico else [],
+            "participants": [] if self.sample_size is None else [f"{self.sample_size:,}"],
+        }
+        return [Value(what=what, written=each) for each in found.get(what, ()) if each]
 
     @property
     def tested_figures(self) -> list[str]:

@@ -18,8 +18,16 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
 from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import RATIOS, EffectSize, effect_sizes, effect_sizes_of, figures, followup_months
-from willowbark.tools.reading.reading import Comparator, Match, OutcomeKind, Role
+from willowbark.tools.reading.numbers import (
+    RATIOS,
+    EffectSize,
+    doses_of,
+    effect_sizes,
+    effect_sizes_of,
+    figures,
+    followup_months,
+)
+from willowbark.tools.reading.reading import Comparator, Match, OutcomeKind, Role, Value
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Trial
@@ -34,6 +42,7 @@ from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResu
 from .material import Material
 
 MAX_EFFECTS = 4  # of a full text's many results: the first are on the primary outcome
+MAX_DOSES, MAX_GROUPS = 2, 3  # doses found by rule, and groups with posted adverse events, of a study
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
@@ -113,12 +122,32 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
             "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
             "harm": any(reading.does_harm for reading in appraised.readings[:1]),
             "pico": pico_of(appraised, record) if appraised.readings else None,
+            "values": [],
         }
         row = EvidenceRow.model_validate(
             own | {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
         )
-        rows.append(row)
+        rows.append(row.model_copy(update={"values": values_of(row, appraised, record)}))
     return rows
+
+
+def values_of(row: EvidenceRow, appraised: AppraisedRecord, record: Evidence) -> list[Value]:
+    """Return the values of a study's comparison that a model took from the record, with dose and tolerability by rule.
+
+    Without a model's, doses are those that stand beside the drug's name, and tolerability is posted results alone.
+    """
+    given = next((reading.values for reading in appraised.readings if reading.values), ())
+    doses = doses_of(Document.of(record).body, row.drug)
+    found = [
+        Value(what="dose", written=dose, quote=sentence, section=section_of(record, sentence, plain) or "")
+        for dose, sentence in doses
+        if not any(other.startswith(dose) and other != dose for other, _ in doses)
+    ][:MAX_DOSES]
+    for events in (appraised.posted.serious_events if appraised.posted else [])[:MAX_GROUPS]:
+        of = "" if events.at_risk is None else f" of {events.at_risk}"
+        found.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
+    kinds = {each.what for each in given}
+    return [*given, *(each for each in found if each.what not in kinds)]
 
 
 def _figures(passage: str, drug: str) -> list[str]:

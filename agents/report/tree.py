@@ -15,6 +15,7 @@ from .candidates import (
     candidate_details,
     candidate_tables,
     certainty_figure,
+    comparison_table,
     figure_of,
     in_order,
     rows_of_blocks,
@@ -70,6 +71,11 @@ def candidates(report: ReportContent) -> Section:
     if report.approval is not None and report.approval.set_aside:
         none = "None: all were set aside before the report was written; see the appendix."
     return Section("Candidates", "candidates", (paragraph(none),))
+
+
+def comparison(report: ReportContent) -> Section | None:
+    """Build the comparative table: what each study gives of effect, dose, comparator, size and tolerability."""
+    return Section("Comparison", "comparison", tuple(comparison_table(report))) if report.candidates else None
 
 
 def evidence(report: ReportContent) -> Section | None:
@@ -191,6 +197,7 @@ SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
     first_screen,
     stored_section("answer", lambda report: report.answer),
     candidates,
+    comparison,
     evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
     decision,

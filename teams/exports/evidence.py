@@ -9,17 +9,17 @@ import csv
 import io
 from collections.abc import Iterator
 
-from willowbark.agents.pictures.figures import estimate
 from willowbark.agents.report.content import Pico
 from willowbark.agents.report.forms.links import url_of
 from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.reading.reading import ValueKind
 
 from . import line
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
     "population": 22, "intervention": 18, "comparator": 18, "outcome": 24, "result": 18,
-    "effects": 26, "figures": 18, "sample_size": 9, "followup_months": 9, "design": 16,
+    "estimate": 26, "figures": 18, "dose": 18, "tolerability": 26, "sample_size": 9, "followup_months": 9, "design": 16,
     "passage": 60, "in_figures": 60, "section": 14, "second_reader": 14,
     "is_preprint": 9, "retracted": 9, "expression_of_concern": 11, "url": 30,
 }  # fmt: skip
@@ -29,12 +29,14 @@ REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns that the workbook leaves for the reviewer."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
 _ABOUT = (
     "One row per candidate drug and record. An empty cell means not reported; for flags, could not be checked.",
     "verdict: what the record says of the drug. stance: how it counts in the appraisal; retracted ones are excluded.",
     "population, intervention, comparator, outcome, result: as read from the record, in the reader's own words.",
-    "effects, figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
+    "estimate, dose, tolerability: as the record writes them, or from posted results; the report has their sentences.",
+    "figures and passage: verbatim from the record; section is where the passage occurs; in_figures is "
     "another sentence, which gives the result in figures where the passage does not.",
     "reviewer_verdict and reviewer_note are for you.",
 )
@@ -92,7 +94,7 @@ def _rows(report: ResearchReport) -> Iterator[tuple[object, ...]]:
             **asked.model_dump(),
             "stance": candidate.stance_of(row) if candidate else row.direction,
             "verdict": row.direction,
-            "effects": "; ".join(map(estimate, row.effects)),
+            **{what: "; ".join(each.line for each in row.compared(what)) for what in _VALUES},
             "figures": "; ".join(row.figures),
             "passage": row.sentence,
             "expression_of_concern": row.concern,

@@ -21,8 +21,8 @@ WARN_SHARE = 0.8
 BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers charge half
 # Of a run on a common disease, measured by benchmarks/prompt_tokens.py, prompts and answers:
 PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
-BATCH_TOKENS = 1_400  # of instructions and schema, sent once for each batch of publications
-RECORD_TOKENS = 800  # of a publication, and of what is extracted from it
+BATCH_TOKENS = 1_500  # of instructions and schema, sent once for each batch of publications
+RECORD_TOKENS = 860  # of a publication, and of what is extracted from it
 CHOICE_TOKENS, JUDGE_TOKENS = 9_000, 5_600  # of a round: its searches with their summaries, and its verdict
 REPORT_TOKENS = 13_000
 
@@ -230,9 +230,9 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 101,000 tokens, $0.06'
+    'up to about 106,000 tokens, $0.07'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 101,000 tokens, at a price that is not known'
+    'up to about 106,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {

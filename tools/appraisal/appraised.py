@@ -29,7 +29,7 @@ from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.linking import named_trials
-from ..works.sections import places
+from ..works.sections import is_full_text, places
 from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 
@@ -151,7 +151,14 @@ class Readings:
         """Return the model's reading, if its quotes are in the text, before another reader's own; else that alone."""
         whole = f"{text.title}\n{text.text}"
         found = (self._given.get(name, {}).get(own.drug) for name in names or names_of(record))
-        given = next((each for each in found if each and all(said.text in whole for said in each.passages)), None)
+        given = next(
+            (
+                each
+                for each in found
+                if each and all(said.text in whole or is_full_text(said.section) for said in each.passages)
+            ),
+            None,
+        )
         if given is None:
             return (own,)
         told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}

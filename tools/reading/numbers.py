@@ -79,6 +79,17 @@ _FIGURES = re.compile(
 )
 
 
+_DOSE = re.compile(
+    r"(?<![\w.,])\d[\d,.]*(?:\s*(?:-|to|or)\s*\d[\d,.]*)?\s*(?:mg|[µμ]g|mcg|g|IU|units?)\b(?!\s*/\s*d?l\b)"
+    r"(?:\s*/\s*(?:kg|m2|day|d|h|week)\b)*"
+    r"(?:\s+(?:(?:once|twice|(?:two|three|four) times)\s+)?(?:a day|per day|daily|a week|weekly|monthly|once|twice)\b"
+    r"|\s+every\s+\d+\s+(?:hours|days|weeks)\b)?",
+    re.IGNORECASE,
+)
+
+_AFTER_DRUG, _BEFORE_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s"), re.compile(r"\s(?:of\s)?")
+
+
 class Number(BaseModel, frozen=True, extra="forbid"):
     """A number with the sentence that reports it."""
 
@@ -150,6 +161,22 @@ def effect_sizes_of(text: str | Sequence[str], drug: str) -> list[EffectSize]:
                 found.append(size)
             last = end
     return found
+
+
+def doses_of(text: str | Sequence[str], drug: str) -> list[tuple[str, str]]:
+    """Find the doses that stand right beside a drug's name, each once, with their sentences.
+
+    >>> doses_of("Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.", "aspirin")
+    [('300 mg once daily', 'Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.')]
+    """
+    found = dict[str, str]()
+    for sentence in _cut(text):
+        named = [each for each in find_drugs(sentence) if each.name == drug]
+        for dose in _DOSE.finditer(plain(sentence)) if named else ():
+            behind = any(_AFTER_DRUG.fullmatch(sentence, each.end, dose.start()) for each in named)
+            if behind or any(_BEFORE_DRUG.fullmatch(sentence, dose.end(), each.start) for each in named):
+                found.setdefault(dose.group().strip(), sentence)
+    return list(found.items())
 
 
 def _cut(text: str | Sequence[str]) -> Sequence[str]:

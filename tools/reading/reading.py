@@ -43,6 +43,9 @@ Design = Literal[
 ]
 SURE_OF_HARM = 0.6
 """Minimum probability to report harm (`weights.md`)."""
+ValueKind = Literal["estimate", "dose", "comparator", "participants", "tolerability"]
+"""`estimate`: the effect with its interval. `dose`: amount and frequency. `tolerability`: withdrawals, or an adverse
+effect."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
 """`none`: the record does not report on the drug's efficacy in the condition."""
 
@@ -55,7 +58,7 @@ class Passage(BaseModel, frozen=True, extra="forbid"):
     section: str = "Abstract"
     """`Title`, `Abstract`, `Registry entry`, or a heading of the full text."""
     start: int = Field(ge=0)
-    """Character offset of the first letter in `title + ". " + text`."""
+    """Character offset of the first letter in `title + ". " + text`; in its section for the full text."""
     end: int = Field(ge=0)
     """Character offset after the last letter."""
 
@@ -72,6 +75,25 @@ class Statistic(BaseModel, frozen=True, extra="forbid"):
     high: float | None = None
     start: int = Field(ge=0)
     end: int = Field(ge=0)
+
+
+class Value(BaseModel, frozen=True, extra="forbid"):
+    """A value of a controlled comparison, as its record writes it."""
+
+    what: ValueKind
+    written: str = Field(min_length=1)
+    """Verbatim where it was quoted."""
+    outcome: str = ""
+    """Outcome of an estimate, or the adverse effect; empty if not told."""
+    quote: str = ""
+    """Verbatim sentences or table rows that hold it; empty for a figure that rules took from the whole record."""
+    section: str = ""
+    """Location of the quote, as in `Passage`."""
+
+    @property
+    def line(self) -> str:
+        """The value with its outcome, if told."""
+        return f"{self.written} ({self.outcome})" if self.outcome else self.written
 
 
 class Reading(BaseModel, frozen=True, extra="forbid"):
@@ -101,6 +123,8 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
     passages: tuple[Passage, ...] = ()
     """Whole sentences that carry the verdict; empty if the verdict is none."""
+    values: tuple[Value, ...] = ()
+    """Values of its comparison that a model took from the record; empty without a model."""
     in_figures: Passage | None = None
     """Another whole sentence that gives the result in figures if `passages` have none; None if there is none."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)

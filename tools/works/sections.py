@@ -120,15 +120,15 @@ def stated_limits(record: Evidence) -> list[Passage]:
     return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
 
 
-def excerpted(record: Evidence) -> Evidence:
+def excerpted(record: Evidence, rows: int = ROWS_SHOWN) -> Evidence:
     """Cut a record's full text to what a model should read.
 
-    Keeps limitations, and results and table rows that name a drug or a figure.
+    Keeps limitations, and results and table rows that name a drug or a figure, `rows` characters of the latter.
     """
     read = record.paper and record.paper.full_text
     if not read:
         return record
-    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": ROWS_SHOWN}
+    room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": rows}
     kept = list[Section]()
     for place in places(record):
         text = _select_sentences(place.text, room.get(place.kind, 0))
