@@ -6,6 +6,7 @@ first sentence says so, and what was read instead.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Direction
@@ -252,67 +253,46 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str,
     return blocks
 
 
-class _Meeting(NamedTuple):
-    """A record that tests two drugs, with its reading for each."""
-
-    one: str
-    other: str
-    record: AppraisedRecord
-    theirs: AppraisedRecord
-    """The same record, read for the other drug."""
-
-    @property
-    def result(self) -> str:
-        """Which drug the record favours, if the readings for both agree.
-
-        A reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug with
-        opposite effects, in 64.
-        """
-        if not all(map(_is_against_active, (self.record, self.theirs))):
-            return _NO_RESULT
-        results: Mapping[tuple[str, str], str] = {
-            ("better", "worse"): f"for {self.one}",
-            ("worse", "better"): f"for {self.other}",
-            ("no_difference", "no_difference"): "without a difference",
-        }
-        return results.get((self.record.readings[0].effect, self.theirs.readings[0].effect), _NO_RESULT)
-
-
-def _is_against_active(record: AppraisedRecord) -> bool:
-    return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
-
-
 def _on_comparison(material: Material, references: References) -> Answer:
-    """Answer which drug is better: head-to-head records, then each drug against placebo."""
+    """Answer which drug is better: head-to-head records, then each drug against placebo.
+
+    A record's reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug
+    with opposite effects, in 64.
+    """
     drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
-    meetings = [
-        _Meeting(one.drug, other.drug, record, theirs)
-        for place, one in enumerate(drugs)
-        for other in drugs[place + 1 :]
-        for record in one.records
-        for theirs in other.records
-        if theirs.key == record.key and any(map(_is_against_active, (record, theirs)))
-    ]
-    results = Counter(each.result for each in meetings)
+    results, rows = Counter[str](), []
+    for one, other in combinations(drugs, 2):
+        theirs_of = {record.key: record for record in other.records}
+        for record in one.records:
+            both = [each for each in (record, theirs_of.get(record.key)) if each]
+            if len(both) < 2 or not any(map(_is_against_active, both)):
+                continue
+            verdicts = {
+                ("better", "worse"): f"for {one.drug}",
+                ("worse", "better"): f"for {other.drug}",
+                ("no_difference", "no_difference"): "without a difference",
+            }
+            is_told = all(map(_is_against_active, both))
+            effects = (both[0].readings[0].effect, both[1].readings[0].effect) if is_told else ("", "")
+            result, size = verdicts.get(effects, _NO_RESULT), record.item.sample_size
+            results[result] += 1
+            rows.append(
+                (
+                    flow(material.records[record.key].citation.title, references.cite([record.key])),
+                    flow(record.item.design.label),
+                    flow(NOT_REPORTED if size is None else f"{size:,}"),
+                    flow(f"{one.drug} against {other.drug}: {result}"),
+                )
+            )
     ordered = sorted(results, key=lambda what: (what == _NO_RESULT, -results[what], what))
     sides = listed([f"{counted(results[what], 'study')} {what}" for what in ordered], most=6)
     where = f"in {short(material.topic)}" if material.asked.conditions else ""
     said = write_lines("answers", "head_to_head", named=_asked_names(material), where=where, sides=sides)
-    rows, against_placebo, counts = [], list[tuple[Flow, ...]](), list[str]()
-    for met in meetings:
-        size, title = met.record.item.sample_size, material.records[met.record.key].citation.title
-        rows.append(
-            (
-                flow(title, references.cite([met.record.key])),
-                flow(met.record.item.design.label),
-                flow(NOT_REPORTED if size is None else f"{size:,}"),
-                flow(f"{met.one} against {met.other}: {met.result}"),
-            )
-        )
+    against_placebo, counts = list[tuple[Flow, ...]](), list[str]()
     for drug in drugs:
         records = [r for r in drug.records if r.readings and r.readings[0].comparator in ("placebo", "none")]
-        better = sum(record.item.direction is Direction.supports for record in records)
-        worse = sum(record.item.direction is Direction.contradicts for record in records)
+        directions = Counter(record.item.direction for record in records)
+        better, worse = directions[Direction.supports], directions[Direction.contradicts]
         split = better, worse, len(records) - better - worse
         cited = references.cite(record.key for record in records)
         against_placebo.append((flow(drug.drug), *(flow(str(number)) for number in split), flow(cited or "none")))
@@ -325,6 +305,10 @@ def _on_comparison(material: Material, references: References) -> Answer:
         columns = ("drug", "better", "no better or worse", "inconclusive", "studies")
         blocks.append(table("Each against placebo or no treatment", columns, against_placebo, columns[1:4]))
     return Answer(said, blocks, PUBLISHED if any(what != _NO_RESULT for what in results) else 0.0)
+
+
+def _is_against_active(record: AppraisedRecord) -> bool:
+    return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
 
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings, references: References) -> Answer:

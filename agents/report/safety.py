@@ -4,7 +4,7 @@ Everything is quoted or counted; nothing is weighed against benefit or recommend
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.approvals import label_sections
@@ -36,15 +36,6 @@ _USES = ("Indications and usage",)
 _WARNINGS = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 
 
-class _Harms(NamedTuple):
-    """Harms of a candidate reported in publications."""
-
-    reporting: list[str]
-    """Keys of publications on patients that clearly report harm."""
-    quotes: list[tuple[str, str]]
-    """Sentences with their records' keys: from these first, then from others by number of participants."""
-
-
 def safety_section(material: Material, references: References) -> ReportSection | None:
     """Write the section on each candidate's status and harms; None without candidates."""
     if not material.shown:
@@ -54,37 +45,55 @@ def safety_section(material: Material, references: References) -> ReportSection 
         entry = record.record
         if isinstance(entry, Drug | Label | Approval) and entry.drug:
             entries.setdefault(canonical_drug(entry.drug) or entry.drug.lower(), []).append(record)
-    harms, quoted = dict[str, _Harms](), dict[str, str]()
+    quoted, told, silent = dict[str, str](), list[tuple[str, dict[str, Any]]](), list[str]()
     for candidate in material.shown:
-        harms[candidate.drug] = _harms_of(candidate, material, quoted)
-        quoted = {sentence: candidate.drug for sentence, _ in harms[candidate.drug].quotes} | quoted
-    known = [c for c in material.shown if any(harms[c.drug]) or _is_known(c, entries.get(c.drug, []))]
-    silent = [candidate.drug for candidate in material.shown if candidate not in known]
-    blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
-    for place, candidate in enumerate(known, 1):
-        drug, records, found = candidate.drug, entries.get(candidate.drug, []), harms[candidate.drug]
-        data: dict[str, Any] = {"approvals": _approvals(records), "withdrawn": withdrawal_of(drug)}
-        data |= _warnings_and_signals(records)
-        data["label"] = label = _label(records, drug, material)
-        events = list[tuple[str, str]]()
+        drug, records = candidate.drug, entries.get(candidate.drug, [])
+        drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
+        reporting, quotes = _harms_of(candidate, material, quoted)
+        quoted = {sentence: drug for sentence, _ in quotes} | quoted
         posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
-        for key, groups in posted[:MOST_TRIALS]:
-            counts = listed([count_events(each) for each in groups], most=MOST_GROUPS)
-            events.append((f"{key.removeprefix('nct:')}: {counts}", key))
-        data |= {"events": events, "events_note": EVENTS_NOTE}
-        data["harms"] = {
-            "reporting": found.reporting,
-            "quotes": [
-                (sentence if quoted[sentence] == drug else "", quoted[sentence], key) for sentence, key in found.quotes
+        data: dict[str, Any] = {
+            "approvals": [
+                {
+                    "agency": f"the {approval.agency}" if approval.agency else "an unnamed agency",
+                    "first": approval.first_approved,
+                    "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
+                    "is_discontinued": approval.is_sold is False,
+                    "key": each.key,
+                }
+                for each in records
+                if isinstance(approval := each.record, Approval)
+                for dated in [[a for a in approval.applications if a.get("approved") == approval.first_approved]]
+                for first in [dated[0] if dated else {}]
             ],
+            "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
+            "withdrawn": withdrawal_of(drug),
+            "warnings": next((("; ".join(map(warned, e.warnings)), key) for key, _, e in drugs if e.warnings), ()),
+            "signals": next(((", ".join(map(signalled, e.signals)), key) for key, _, e in drugs if e.signals), ()),
+            "label": _label(records, drug, material),
+            "events": [
+                (
+                    f"{key.removeprefix('nct:')}: {listed([count_events(each) for each in groups], most=MOST_GROUPS)}",
+                    key,
+                )
+                for key, groups in posted[:MOST_TRIALS]
+            ],
+            "reporting": reporting,
+            "quotes": [(text if quoted[text] == drug else "", quoted[text], key) for text, key in quotes],
         }
-        kinds = {each["kind"] for r in records if isinstance(r.record, Drug) for each in r.record.warnings}
-        is_gone = bool(data["withdrawn"]) or "withdrawn" in kinds
-        is_boxed = bool(label and label["boxed"]) or "boxed warning" in kinds
-        note = ", ".join(["withdrawn"] * is_gone + ["boxed warning"] * is_boxed)
-        blocks.append(
-            Section(drug, f"safety-{place}", write_blocks("safety", "drug", references.cite, d=data), note, "folded")
-        )
+        if any(data.values()):
+            told.append((drug, data))
+        else:
+            silent.append(drug)
+    blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
+    for place, (drug, data) in enumerate(told, 1):
+        warned_of = {
+            each["kind"] for r in entries.get(drug, ()) if isinstance(r.record, Drug) for each in r.record.warnings
+        }
+        marks = ["withdrawn"] * (bool(data["withdrawn"]) or "withdrawn" in warned_of)
+        marks += ["boxed warning"] * (bool(data["label"] and data["label"]["boxed"]) or "boxed warning" in warned_of)
+        shown = write_blocks("safety", "drug", references.cite, d=data, events_note=EVENTS_NOTE)
+        blocks.append(Section(drug, f"safety-{place}", shown, ", ".join(marks), "folded"))
     return ReportSection.of("Safety and regulation", blocks, references.keys[start:])
 
 
@@ -93,54 +102,7 @@ def count_events(group: SeriousEvents) -> str:
     return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
 
 
-def _is_known(candidate: Candidate, records: Sequence[Evidence]) -> bool:
-    """Whether a source other than publications reports its status or harms."""
-    entries = [each.record for each in records if isinstance(each.record, Drug)]
-    return bool(
-        any(isinstance(each.record, Label | Approval) for each in records)
-        or any(each.first_approval or each.warnings or each.signals for each in entries)
-        or any(each.posted and each.posted.serious_events for each in candidate.records)
-        or withdrawal_of(candidate.drug)
-    )
-
-
-def _approvals(records: Sequence[Evidence]) -> list[Mapping[str, Any]]:
-    """Return each agency's first approval, else the earliest year in a database, without an agency."""
-    found = list[Mapping[str, Any]]()
-    for record in records:
-        if isinstance(approval := record.record, Approval):
-            dated = (each for each in approval.applications if each.get("approved") == approval.first_approved)
-            first = next(dated, None) or {}
-            found.append(
-                {
-                    "agency": f"the {approval.agency}" if approval.agency else "an unnamed agency",
-                    "first": approval.first_approved,
-                    "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
-                    "is_discontinued": approval.is_sold is False,
-                    "key": record.key,
-                }
-            )
-    years = [
-        (r.record.first_approval, r.key, title_of(r.citation.source))
-        for r in records
-        if isinstance(r.record, Drug) and r.record.first_approval
-    ]
-    year, key, source = min(years, default=(None, "", ""))
-    return found or [{"agency": "", "year": year, "source": source, "key": key}]
-
-
-def _warnings_and_signals(records: Sequence[Evidence]) -> dict[str, Any]:
-    """Return withdrawals and warnings from ChEMBL, disproportionately reported events from Open Targets."""
-    entries = [(record.key, record.record) for record in records if isinstance(record.record, Drug)]
-    data: dict[str, Any] = {"warnings": "", "signals": ""}
-    for key, entry in [(key, entry) for key, entry in entries if entry.warnings][:1]:
-        data |= {"warnings": "; ".join(map(warned, entry.warnings)), "warnings_key": key}
-    for key, entry in [(key, entry) for key, entry in entries if entry.signals][:1]:
-        data |= {"signals": ", ".join(map(signalled, entry.signals)), "signals_key": key}
-    return data
-
-
-def _label(records: Sequence[Evidence], drug: str, material: Material) -> Mapping[str, Any] | None:
+def _label(records: Sequence[Evidence], drug: str, material: Material) -> dict[str, Any] | None:
     record = next((readable(each) for each in records if isinstance(each.record, Label)), None)
     if record is None or not isinstance(label := record.record, Label):
         return None
@@ -174,16 +136,20 @@ def _on_the_asked(
                 yield sentence, heading
 
 
-def _harms_of(candidate: Candidate, material: Material, quoted: Mapping[str, str]) -> _Harms:
-    """Collect harms from a candidate's publications; sentences not `quoted` for another drug first."""
+def _harms_of(
+    candidate: Candidate, material: Material, quoted: Mapping[str, str]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the keys of publications on patients that report harm, and sentences on harm with their records' keys.
+
+    Sentences of publications that report harm come first, then by number of participants; of each publication one that
+    is not `quoted` for another drug, if there is any.
+    """
     papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
-    read = [(each, each.readings[0]) for each in papers if each.readings]
-    read = [(each, reading) for each, reading in read if reading.design not in NOT_PATIENTS]
-    reporting = [each.key for each, reading in read if reading.does_harm]
-    size = {each.key: each.item.sample_size or 0 for each, _ in read}
+    read = [each for each in papers if each.readings and each.readings[0].design not in NOT_PATIENTS]
+    reporting = [each.key for each in read if each.readings[0].does_harm]
     quotes = list[tuple[str, str]]()
-    for key in sorted(size, key=lambda key: (key not in reporting, -size[key])):
-        every = harm_sentences(material.records[key], candidate.drug)
+    for each in sorted(read, key=lambda each: (each.key not in reporting, -(each.item.sample_size or 0))):
+        every = harm_sentences(material.records[each.key], candidate.drug)
         if every and len(quotes) < MOST_QUOTED:
-            quotes.append((next((sentence for sentence in every if sentence not in quoted), every[0]), key))
-    return _Harms(reporting, quotes)
+            quotes.append((next((sentence for sentence in every if sentence not in quoted), every[0]), each.key))
+    return reporting, quotes
