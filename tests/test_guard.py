@@ -138,7 +138,7 @@ def test_a_server_answers_its_own_pages_under_its_own_name_alone(headers: dict[s
         assert connection.receive_text() == "open"
 
 
-@pytest.mark.parametrize("token", ["short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"])
-def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused(token: str) -> None:
-    with pytest.raises(UsageError, match="A_TOKEN"):
-        guard.token_from({"A_TOKEN": token}, "A_TOKEN")
+def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused() -> None:
+    for token in ("short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"):
+        with pytest.raises(UsageError, match="A_TOKEN"):
+            guard.token_from({"A_TOKEN": token}, "A_TOKEN")

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -48,12 +47,10 @@ class Kernel:
     async def run(
         self, code: str, *, interrupt_at: int | None = None, typed: str | None = None
     ) -> tuple[str, list[dict[str, Any]]]:
-        """Run a cell; gives its status and its messages; interrupts it once so many displays came.
+        """Run a cell; gives its status and messages.
 
-        Args:
-            code: of the cell.
-            interrupt_at: number of displays.
-            typed: into the first input box; None is a front end that has none.
+        It is interrupted after so many displays. What is typed goes into the first input box; without it the front end
+        has none.
         """
         asked = self.client.execute(code, allow_stdin=typed is not None)
         if typed is not None:
@@ -66,7 +63,7 @@ class Kernel:
                 continue
             if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
                 break
-            seen.append({"type": message["msg_type"], "at": time.monotonic(), **message["content"]})
+            seen.append({"type": message["msg_type"], **message["content"]})
             if interrupt_at is not None and len(displays(seen)) == interrupt_at:
                 interrupt_at = None
                 await self.owner.interrupt_kernel()
@@ -101,14 +98,10 @@ async def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         await owner.shutdown_kernel(now=True)
 
 
-async def test_a_run_is_one_display_that_is_updated(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
-    began = time.monotonic()
+async def test_a_run_is_one_display_that_is_updated(kernel: Kernel) -> None:
     status, seen = await kernel.run(CELL)
 
     shown = displays(seen)
-    with capsys.disabled():
-        first, second = (shown[place]["at"] - began for place in (0, 1))
-        print(f"\nfirst display {first:.2f} s, first event {second:.2f} s after the cell")
     assert status == "ok"
     assert [m["type"] for m in shown].count("display_data") == 1
     assert len({m["transient"]["display_id"] for m in shown}) == 1
@@ -168,41 +161,22 @@ def test_a_display_that_fails_does_not_stop_the_run() -> None:
     assert "second" in view._repr_html_()
 
 
-def test_what_records_say_cannot_become_markup() -> None:
-    view = LiveView("<script>alert(1)</script>")
-    view.show(AgentEvent(type="searching", message="<img src=x onerror=alert(2)>", iteration=1))
+def test_the_display_keeps_its_height_and_shows_neither_markup_nor_markdown() -> None:
+    view = LiveView("<script>alert(1)</script>", ["pubmed", "clinicaltrials"])
     bad = SourceReply(source="pubmed", query="x", status=Status.UNAVAILABLE, warnings=["<script>alert(3)</script>"])
-    view.show(AgentEvent(type="search_complete", message="", data=bad, iteration=1))
-
-    assert "<script" not in view._repr_html_()
-    assert "<img" not in view._repr_html_()
-
-
-def test_the_display_has_as_many_lines_at_its_end_as_at_its_start_and_no_markdown() -> None:
-    view = LiveView(QUESTION, ["pubmed", "clinicaltrials"])
-    heights = [view._repr_html_().count("<div")]
+    shown = [view._repr_html_()]
     for event in (
-        AgentEvent(type="searching", message="literature: search_pubmed", iteration=1),
+        AgentEvent(type="searching", message="<img src=x onerror=alert(2)>", iteration=1),
+        AgentEvent(type="search_complete", message="", data=bad, iteration=1),
         AgentEvent(type="search_complete", message="", data=reply(record("1", "A trial")), iteration=1),
         AgentEvent(type="thinking", message="**literature, round 1**\n\n- pubmed · `x`: 1 of 1 record", iteration=1),
     ):
         view.show(event)
-        heights.append(view._repr_html_().count("<div"))
+        shown.append(view._repr_html_())
 
-    assert set(heights) == {4}
-    assert "**" not in view._repr_html_()
-    assert "PubMed · 1 record" in view._repr_html_()
-
-
-def test_a_record_shows_itself_escaped_and_links_to_the_web_alone() -> None:
-    shown = record("1", "<script>alert(1)</script>", "<img src=x onerror=alert(2)>")
-    link = {"citation": shown.citation.model_copy(update={"url": 'javascript:alert("3")'})}
-    unsafe = shown.model_copy(update=link)
-
-    assert "<script" not in shown._repr_html_()
-    assert "<img" not in shown._repr_html_()
-    assert "<a href" in shown._repr_html_()
-    assert "href" not in unsafe._repr_html_()
+    assert {each.count("<div") for each in shown} == {4}
+    assert not [each for each in shown if "<script" in each or "<img" in each or "**" in each]
+    assert "PubMed · 1 record" in shown[-1]
 
 
 async def test_cancelling_who_waits_still_gives_the_report() -> None:

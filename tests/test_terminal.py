@@ -52,7 +52,7 @@ def test_a_source_is_waited_for_until_it_answers() -> None:
     assert label.split() == ["openFDA", "0", "found", "0", "kept", "9", "s", "waiting"]
 
 
-def test_time_between_rounds_is_not_a_sources() -> None:
+def test_time_between_rounds_is_not_a_sources_and_one_that_failed_says_why() -> None:
     now = [0.0]
     board = Board(lambda: now[0])
     for asked_at, answered_at in ((0.0, 2.0), (50.0, 51.0)):
@@ -60,15 +60,10 @@ def test_time_between_rounds_is_not_a_sources() -> None:
         board.note(search("search_pubmed"))
         now[0] = answered_at
         board.note(AgentEvent(type="search_complete", message="", data=reply(record("1", "A trial"))))
-
     assert shown(board)[1].split()[-2:] == ["3", "s"]
 
-
-def test_a_source_that_failed_says_why_in_its_line() -> None:
-    board = Board(lambda: 0.0)
     failed = reply(status=Status.UNAVAILABLE, warnings=["no answer \x1b[31mwithin 90 s " + "and more " * 20])
     board.note(AgentEvent(type="search_complete", message="", data=failed))
-
     line = shown(board)[1]
     assert "no answer" in line
     assert len(line) <= COLUMNS

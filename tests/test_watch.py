@@ -28,10 +28,7 @@ LATER: dict[str, Any] = {
     **ROW,
     "pmid": "2",
     "title": ROW["title"].replace("Propranolol", "Timolol"),
-    "abstract": ROW["abstract"]
-    .replace("ropranolol", "imolol")
-    .replace("Pimolol", "Timolol")
-    .replace("pimolol", "timolol"),
+    "abstract": ROW["abstract"].replace("propranolol", "timolol").replace("Propranolol", "Timolol"),
 }
 
 
@@ -41,10 +38,17 @@ def write(library: Path, *rows: dict[str, Any]) -> Path:
     return library
 
 
-def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A question that is watched, and was asked once, on a library in `library` beside it."""
     folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
-    name = add_watch(folder, QUESTION, {"library": library})
+    add_watch(folder, QUESTION, {"library": library})
     assert run_watches(folder) == ([], 0)
+    return folder
+
+
+def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_path: Path) -> None:
+    library, (place,) = tmp_path / "library", folder.iterdir()
     told: list[str] = []
     assert run_watches(folder, told.append) == ([], 0)
     assert "nothing new" in told[0]
@@ -59,21 +63,19 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(tmp_path: Path) ->
     assert code == MOVED
     assert any(line.startswith("Retracted: pmid:2") for line in moved[0]["changes"])
     once = asyncio.run(research(QUESTION, library=library)).model_dump(mode="json")
-    kept = json.loads((folder / name / "report.json").read_text())
+    kept = json.loads((place / "report.json").read_text())
     assert without_clock(kept)["candidates"] == without_clock(once)["candidates"]
-    assert len(json.loads((folder / name / "changes.json").read_text())) == 2
-    feed = fromstring((folder / name / "changes.atom").read_text())
+    assert len(json.loads((place / "changes.json").read_text())) == 2
+    feed = fromstring((place / "changes.atom").read_text())
     assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 2
-    assert "New: pmid:2" in (folder / name / "changes.md").read_text()
+    assert "New: pmid:2" in (place / "changes.md").read_text()
     assert QUESTION in list_watches(folder)[0]
 
 
-def test_sources_that_do_not_answer_move_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
-    name = add_watch(folder, QUESTION, {"library": library})
-    run_watches(folder)
-    before = (folder / name / "report.json").read_bytes()
-    write(library, ROW, LATER)
+def test_sources_that_do_not_answer_move_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place,) = folder.iterdir()
+    before = (place / "report.json").read_bytes()
+    write(tmp_path / "library", ROW, LATER)
     real = watch.research
 
     async def silent(*given: Any, **more: Any) -> Any:
@@ -87,7 +89,7 @@ def test_sources_that_do_not_answer_move_nothing(tmp_path: Path, monkeypatch: py
     for failing in (silent, unreachable):
         monkeypatch.setattr(watch, "research", failing)
         assert run_watches(folder) == ([], watch.FAILED)
-        assert (folder / name / "report.json").read_bytes() == before
+        assert (place / "report.json").read_bytes() == before
     monkeypatch.setattr(watch, "research", real)
     assert run_watches(folder)[1] == MOVED
 
@@ -105,12 +107,10 @@ def test_a_question_twice_and_none_at_all_get_one_line(tmp_path: Path) -> None:
         add_watch(tmp_path, QUESTION, {"library": tmp_path / "nothing"})
 
 
-def test_a_question_that_cannot_be_asked_costs_itself_alone(tmp_path: Path) -> None:
-    folder, library, lost = tmp_path / "watch", write(tmp_path / "library", ROW), write(tmp_path / "lost", ROW)
-    add_watch(folder, QUESTION, {"library": library})
+def test_a_question_that_cannot_be_asked_costs_itself_alone(folder: Path, tmp_path: Path) -> None:
+    lost = write(tmp_path / "lost", ROW)
     add_watch(folder, "Which existing drugs could treat asthma?", {"library": lost})
-    run_watches(folder)
-    write(library, ROW, LATER)
+    write(tmp_path / "library", ROW, LATER)
     (lost / "records.jsonl").unlink()
 
     told = list[str]()
@@ -120,14 +120,13 @@ def test_a_question_that_cannot_be_asked_costs_itself_alone(tmp_path: Path) -> N
     assert any(str(lost) in line for line in told)
 
 
-def test_what_moved_is_told_again_where_it_could_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_moved_is_told_again_where_it_could_not_be_kept(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise UsageError("the disk is full")
 
-    folder, library = tmp_path / "watch", write(tmp_path / "library", ROW)
-    add_watch(folder, QUESTION, {"library": library})
-    run_watches(folder)
-    write(library, ROW, LATER)
+    write(tmp_path / "library", ROW, LATER)
     with monkeypatch.context() as patch:
         patch.setattr(watch, "as_atom", full)
         with pytest.raises(UsageError):
