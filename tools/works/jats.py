@@ -78,8 +78,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
     body = article.find("body")
     prose = _cap_sections(_sections(body, ())) if body is not None else ()
-    rows = (Section("table", table.label, table.lines()) for table in read_tables(article))
-    return FullText(pmcid, (*prose, *rows), _licence(article))
+    return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
 
 
 def _root(xml: bytes) -> Element:
@@ -223,60 +222,11 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 60, 16, 300
 _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of an article; a cell that spans several rows or columns is repeated in each."""
-
-    label: str
-    """Label in the article: `Table 2`; numbered by position if it has none."""
-    caption: str
-    """Empty if the table has none."""
-    header: tuple[tuple[str, ...], ...]
-    """Non-empty rows of the head; empty if the table has no head."""
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    """Its footnotes."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the name of each column: the head cells above it, from top to bottom."""
-        width = max(map(len, (*self.header, *self.rows)), default=0)
-        above = [[row[at] for row in self.header if at < len(row) and row[at]] for at in range(width)]
-        return tuple(" > ".join(dict.fromkeys(each)) for each in above)
-
-    def lines(self) -> tuple[str, ...]:
-        """Return caption, rows (with column names) and footnotes as passages, up to the size limit.
-
-        >>> table = Table("Table 1", "Attacks", (("", "Drug", "Placebo"),), (("Week 4", "3.1", "4.4"),))
-        >>> table.lines()
-        ('Attacks', 'Week 4; Drug: 3.1; Placebo: 4.4')
-        """
-        columns, group, told = self.columns, "", list[str]()
-        for row in self.rows:
-            if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
-                group = row[0]  # a heading of the rows below
-                continue
-            cells = dict.fromkeys((columns[at], cell) for at, cell in enumerate(row) if cell and at)
-            named = [f"{name}: {cell}" if name else cell for name, cell in cells]
-            told.append("; ".join(filter(None, (group, row[0], *named))))
-        room, found = MAX_TABLE_CHARS, list[str]()
-        for line in filter(None, (self.caption, *told, *self.notes)):
-            if (room := room - len(line)) >= 0:
-                found.append(line)
-        return tuple(found)
-
-
-def read_tables(article: Element) -> list[Table]:
-    """Return the tables of an article, in order; tables given only as images are skipped.
-
-    Args:
-        article: a parsed `article`; nested tables are left out.
-    """
-    found: list[Table] = []
+def read_tables(article: Element) -> list[Section]:
+    """Read the tables of an article, in order; those given only as images are skipped, nested ones left out."""
+    found: list[Section] = []
     for wrap in _wraps(article):
-        if len(found) == MAX_TABLES:
-            break
-        if (table := _table(wrap, len(found) + 1)) is not None:
+        if len(found) < MAX_TABLES and (table := _read_table(wrap, len(found) + 1)) is not None:
             found.append(table)
     return found
 
@@ -289,7 +239,11 @@ def _wraps(element: Element) -> Iterator[Element]:
             yield from _wraps(each)
 
 
-def _table(wrap: Element, number: int) -> Table | None:
+def _read_table(wrap: Element, number: int) -> Section | None:
+    """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
+
+    A column's name is the head cells above it, from top to bottom. Lines beyond the size limit are left out.
+    """
     table = next((each for path in ("table", "alternatives/table") if (each := wrap.find(path)) is not None), None)
     if table is None:
         return None
@@ -300,22 +254,29 @@ def _table(wrap: Element, number: int) -> Table | None:
         if part.tag in ("tbody", "tfoot", "tr")
         for row in ([part] if part.tag == "tr" else part.findall("tr"))
     ]
-    if not head:
-        while body and all(cell.tag == "th" for cell in body[0]):
-            head.append(body.pop(0))
-    rows = tuple(row for row in _grid(body) if any(row))
+    while body and not table.findall("thead/tr") and all(cell.tag == "th" for cell in body[0]):
+        head.append(body.pop(0))
+    header, rows = ([row for row in _grid(part) if any(row)] for part in (head, body))
     if not rows:
         return None
+    above = [[row[at] for row in header if at < len(row) and row[at]] for at in range(MAX_COLUMNS)]
+    columns = [" > ".join(dict.fromkeys(each)) for each in above]
     label, caption = wrap.find("label"), wrap.find("caption")
+    lines, group = [flat(caption) if caption is not None else ""], ""
+    for row in rows:
+        if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
+            group = row[0]  # a heading of the rows below
+            continue
+        cells = dict.fromkeys((columns[at], cell) for at, cell in enumerate(row) if cell and at)
+        named = [f"{name}: {cell}" if name else cell for name, cell in cells]
+        lines.append("; ".join(filter(None, (group, row[0], *named))))
     notes = (each for foot in wrap.findall("table-wrap-foot") for each in foot.iter("p"))
-    named = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
-    return Table(
-        label=named[:_MAX_LABEL_CHARS] or f"Table {number}",
-        caption=flat(caption) if caption is not None else "",
-        header=tuple(row for row in _grid(head) if any(row)),
-        rows=rows,
-        notes=tuple(filter(None, map(flat, notes)))[:_MAX_NOTES],
-    )
+    room, kept = MAX_TABLE_CHARS, list[str]()
+    for line in filter(None, (*lines, *list(filter(None, map(flat, notes)))[:_MAX_NOTES])):
+        if (room := room - len(line)) >= 0:
+            kept.append(line)
+    said = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
+    return Section("table", said[:_MAX_LABEL_CHARS] or f"Table {number}", tuple(kept))
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
