@@ -4,20 +4,22 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
+from autogen_agentchat.messages import ToolCallRequestEvent
 from autogen_core import FunctionCall
 from builders import QUESTION
 from faults.answering import Answer, AnsweringClient, Asked, calls
 from faults.injection import PLACES, Place, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
-from faults.server import SeenRequest, SourceServer
-from recorded import publish, recorded_papers, recorded_trials
+from recorded import publish, recorded, recorded_papers, recorded_trials
 
 from willowbark.agents.asking.claims import objection, plain
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -30,8 +32,6 @@ from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.reading.screening import addressed_to_machines, readable
 
 pytestmark = pytest.mark.whole
@@ -100,46 +100,34 @@ def _spoil_trial(protocol: dict[str, Any], field: str, text: str) -> None:
         protocol["identificationModule"]["briefTitle"] += f" {text}"
 
 
+@dataclass
 class Ran:
     """A whole run over replies, and all that it did."""
 
     report: ResearchReport
     pool: dict[str, Evidence]
-    requests: list[SeenRequest]
     called: list[FunctionCall]
-    exchanges: list[str]
-
-
-def written(folder: Path, replies: Replies) -> Path:
-    """The replies as files."""
-    papers, trials, full_texts = replies
-    return publish(folder, *papers, full_texts=full_texts, trials=trials)
+    asked: set[str]
+    """Source and path of each request: which drugs are looked up follows the order of the records."""
 
 
 async def ran(replies: Replies, client: Any = None, rounds: int = 1) -> Ran:
-    analyst = client or BaselineChatCompletionClient()
-    log, told = ExchangeLog(), Ran()
-    with TemporaryDirectory() as folder, SourceServer(replies=written(Path(folder), replies)) as server:
-        async with Transport(Endpoints.at(server.url), recorder=log) as transport:
-            members = default_participants(analyst, limits=JudgeLimits(max_iterations=rounds), max_results=50)
+    analyst, seen = client or BaselineChatCompletionClient(), list[httpx.Request]()
+    members = default_participants(analyst, limits=JudgeLimits(max_iterations=rounds), max_results=50)
+    papers, trials, full_texts = replies
+    with TemporaryDirectory() as folder:
+        published = publish(Path(folder), *papers, full_texts=full_texts, trials=trials)
+        async with recorded(seen=seen, replies=published) as transport:
             result = await ResearchTeam(members, analyst, transport=transport).run(task=QUESTION)
-        told.requests = list(server.requests)
     found = [m.content for m in result.messages if isinstance(m, FindingsMessage)]
-    told.pool = {record.key: record for finding in found for record in finding.records}
-    told.called = [c for m in result.messages if type(m).__name__ == "ToolCallRequestEvent" for c in m.content]  # type: ignore[union-attr]
-    told.report = result.messages[-1].content  # type: ignore[union-attr,assignment]
-    told.exchanges = [exchange.url.replace(server.url, "") for exchange in log.exchanges]
-    return told
-
-
-_UNDISTURBED: list[Ran] = []
-
-
-async def undisturbed() -> Ran:
-    """The run over records as they are; all tests share one."""
-    if not _UNDISTURBED:
-        _UNDISTURBED.append(await ran(migraine()))
-    return _UNDISTURBED[0]
+    report = result.messages[-1].content  # type: ignore[union-attr]
+    assert isinstance(report, ResearchReport)
+    return Ran(
+        report,
+        pool={record.key: record for finding in found for record in finding.records},
+        called=[c for m in result.messages if isinstance(m, ToolCallRequestEvent) for c in m.content],
+        asked={request.url.path.lstrip("/") for request in seen},
+    )
 
 
 def judged(told: Ran) -> dict[str, Any]:
@@ -153,39 +141,22 @@ def judged(told: Ran) -> dict[str, Any]:
         "claims": [(c.drug, c.stance, c.evidence_key) for d in report.candidates for c in d.claims],
         "references": [reference["key"] for reference in report.references],
         "calls": sorted((c.name, c.arguments) for c in told.called),
-        "exchanges": _paths(told),
+        "asked": told.asked,
         "rounds": (report.search_iterations, report.stop_reason, report.confidence_score),
         "others": (report.claims_kept, report.claims_dropped, report.sources_searched),
     }
 
 
-def _paths(told: Ran) -> set[str]:
-    """What kind of thing was asked for: which drugs are looked up follows the order of the records."""
-    return {url.partition("?")[0] for url in told.exchanges}
-
-
 HOSTS = r"""(?:pubmed\.ncbi\.nlm\.nih\.gov|clinicaltrials\.gov|europepmc\.org|www\.uniprot\.org|www\.ebi\.ac\.uk
 |platform\.opentargets\.org|doi\.org)/""".replace("\n", "")
-READ = ("abstract", "title")
-MOVED_BY_NOTHING = ("candidates", "claims")
 
 
-MAY_MOVE = pytest.mark.xfail(reason="what screening leaves of an order weighs as any words do", strict=False)
-"""For the end of an abstract and many orders in one title: the encoder reads them whole; see SECURITY.md."""
-
-
-@pytest.mark.parametrize("field", [*(pytest.param(field, marks=MAY_MOVE) for field in READ), *FIELDS[2:]])
+@pytest.mark.parametrize("field", FIELDS[2:])  # abstracts and titles are read whole, orders in them too: SECURITY.md
 async def test_verdicts_ranking_references_and_calls_equal_those_of_a_neutral_twin(field: str) -> None:
     texts = [payload.text for payload in PAYLOADS]
-    hostile = await ran(injected(texts, field, str))
+    hostile, twin = [await ran(injected(texts, field, writer)) for writer in (str, neutral)]
 
-    if field in READ:  # whatever else stands in a text is read with it: without the orders it reads as before
-        told = [hostile, await undisturbed()]
-        seen, before = (judged(each) for each in told)
-        assert [seen[name] for name in MOVED_BY_NOTHING] == [before[name] for name in MOVED_BY_NOTHING]
-        assert {*seen["references"]} == {*before["references"]}
-    else:
-        assert judged(hostile) == judged(await ran(injected(texts, field, neutral)))
+    assert judged(hostile) == judged(twin)
     assert hostile.report.candidates
     assert DRUG not in " ".join(hostile.report.drug_candidates)
 
@@ -196,7 +167,7 @@ SLICE = 2
 """Records that each payload is put into here; `python -m faults.injection` takes 20, in the same order."""
 
 
-@pytest.mark.parametrize("place", [pytest.param("end", marks=MAY_MOVE), *PLACES[1:]])
+@pytest.mark.parametrize("place", PLACES[1:])
 def test_no_payload_moves_what_is_read_from_a_record(place: Place) -> None:
     texts = {payload.text for payload in PAYLOADS}
     found = tried(some_records(SLICE), sorted(texts), place)
@@ -211,7 +182,7 @@ async def test_records_with_text_for_machines_are_named_in_the_limitations_and_f
     hostile = (await ran(injected([order], "abstract", str))).report
     [line] = [line for line in hostile.limitations if "addressed to machines" in line]
     spoilt = f"pmid:{migraine().papers[0]['pmid']}"
-    clean = (await undisturbed()).report
+    clean = (await ran(migraine())).report
 
     assert line == f"Text addressed to machines, set aside in 1 record: {spoilt}."
     assert not any("addressed to machines" in line for line in clean.limitations)
@@ -336,11 +307,8 @@ def led_astray(obedient: AnsweringClient) -> Ran:
 
 
 async def test_an_obedient_model_calls_nothing_but_typed_tools(led_astray: Ran) -> None:
-    asked = {f"{request.source}/{request.path}" for request in led_astray.requests}
-
     assert {call.name for call in led_astray.called} - TOOLS  # it did try
-    assert [path for path in asked if not PATHS.fullmatch(path)] == []
-    assert all(EVIL not in request.path for request in led_astray.requests)
+    assert [path for path in led_astray.asked if not PATHS.fullmatch(path)] == []
     report = led_astray.report  # an order to search for ever ends with the last round
     assert (report.search_iterations, report.stop_reason) == (2, "max_iterations_reached")
 
