@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from xml.sax.saxutils import escape
 
 import httpx
-from faults.replies import REPLIES, answer, asked_by
+from faults.replies import REPLIES, Reply, answer, asked_by
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
@@ -23,6 +23,14 @@ S = TypeVar("S", bound=Source)
 HERE = "http://127.0.0.1:1"
 DOWN = httpx.Response(503)
 PAGE = httpx.Response(200, html="<!DOCTYPE html><html><body>Down for maintenance</body></html>")
+
+
+def reply_to(request: httpx.Request, replies: Path = REPLIES) -> Reply:
+    """The recorded reply to a request."""
+    kind = request.headers.get("content-type", "")
+    return answer(
+        asked_by(request.method, request.url.path, request.url.query.decode(), request.content, kind), replies
+    )
 
 
 def recorded(
@@ -48,8 +56,7 @@ def recorded(
             if fnmatchcase(path, pattern):
                 given = other if isinstance(other, httpx.Response) else other(request)
                 return httpx.Response(given.status_code, headers=given.headers, stream=httpx.ByteStream(given.content))
-        kind = request.headers.get("content-type", "")
-        found = answer(asked_by(request.method, path, request.url.query.decode(), request.content, kind), replies)
+        found = reply_to(request, replies)
         stream = httpx.ByteStream(found.body)
         return httpx.Response(found.status, headers={"content-type": found.kind}, stream=stream)
 

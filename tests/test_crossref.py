@@ -6,10 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.replies import answer, asked_by
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import recorded
+from recorded import recorded, reply_to
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
 from willowbark.tools.errors import SourceRefused
@@ -69,7 +68,7 @@ async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
     def first(request: httpx.Request) -> httpx.Response:
         if (refusal := next(refused_once, None)) is not None:
             return refusal
-        found = answer(asked_by("GET", request.url.path, request.url.query.decode(), b""))
+        found = reply_to(request)
         return httpx.Response(found.status, content=found.body)
 
     async with recorded({"crossref/*": first}) as way:

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 from autogen_core import CancellationToken
-from faults.replies import Reply, answer, asked_by
-from recorded import Answer, recorded
+from faults.replies import Reply
+from recorded import Answer, recorded, reply_to
 
 from willowbark.tools.errors import SearchError
 from willowbark.tools.registry import cards, searchable
@@ -75,8 +75,7 @@ def breaks(name: str, breaking: Breaking, broke: list[bool]) -> dict[str, Answer
     """What a source answers that is broken in a way; `broke` gets whether that differs from what is recorded."""
 
     def answered(request: httpx.Request) -> httpx.Response:
-        kind = request.headers.get("content-type", "")
-        found = answer(asked_by(request.method, request.url.path, request.url.query.decode(), request.content, kind))
+        found = reply_to(request)
         broken = breaking(found)
         broke.append((broken.status, broken.body) != (found.status, found.body))
         return httpx.Response(broken.status, headers={"content-type": broken.kind}, content=broken.body)

@@ -14,8 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from faults.replies import answer, asked_by
-from recorded import recorded
+from recorded import recorded, reply_to
 
 from willowbark.tools.errors import SearchError
 from willowbark.tools.search import SourceReply, source_class
@@ -53,8 +52,7 @@ def found(name: str, bodies: Kept, kept: Kept | None = None) -> SourceReply:
     """What a source gives for its query, with other bodies where there are any; `kept` gets those that were read."""
 
     def answered(request: httpx.Request) -> httpx.Response:
-        kind = request.headers.get("content-type", "")
-        reply = answer(asked_by(request.method, request.url.path, request.url.query.decode(), request.content, kind))
+        reply = reply_to(request)
         body = bodies.get(key_of(request), reply.body)
         if kept is not None:
             kept[key_of(request)] = body
