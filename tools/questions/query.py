@@ -38,18 +38,19 @@ _SYNTAX = dict.fromkeys(map(ord, '()"[]'), " ")
 _TYPOGRAPHY = str.maketrans(
     {**dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("‘’‚‛", "'"), **dict.fromkeys("‐‑‒–—―−", "-")}
 )
-_FUNCTION = re.compile(r"(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[[^\[\]]*\]|\b[A-Z][A-Z_]+:")
-_PIECE = re.compile(rf'"[^"]*"|{_FUNCTION.pattern}|\[[^\[\]]*\]|[()]|[^\s()"\[\]]+')
-_STRAY = re.compile(r'(?<!\w)[^\w\s"()\[\]]+(?=(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[)')
+_FUNCTION = re.compile(r"(?:AREA|RANGE|EXPAND|SEARCH|COVER)\[[^\[\]]*\]|\b[A-Z][A-Z_]+:(?=\S)")
+_FIELD = re.compile(r"[\w\"*)]\[[^\[\]]+\]|\b[A-Z][A-Z_]+:\S")
+"""A field tag or search function of a source: `migraine[tiab]`, `AREA[Condition]migraine`, `TITLE:migraine`."""
+_PIECE = re.compile(r'"[^"]*"|[()]|[^\s()"]+')
 _BRACKETED = re.compile(r"\[[^\[\]]*\]")
 _TAGS = re.compile(rf"{_BRACKETED.pattern}|\b[A-Z_]{{2,}}:|\*")
 _EDGES = re.compile(r"^[^\w$*]+|[^\w%*+]+$")
 
 
 class Token(NamedTuple):
-    """A word, an operator, or a piece of query syntax to keep unchanged."""
+    """A word, an operator, or a quote or group to keep unchanged."""
 
-    kind: Literal["word", "operator", "fixed", "function"]
+    kind: Literal["word", "operator", "fixed"]
     text: str
 
 
@@ -126,8 +127,10 @@ def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
 def as_boolean(text: str) -> str:
     """Convert a normalised text to a boolean query: remove noise, add synonyms, keep query syntax.
 
-    >>> as_boolean("drugs for gout OR (psoriasis[ti])")
-    '(gout OR "gouty arthritis") OR (psoriasis[ti])'
+    A query with a source's field tags stays as it is.
+
+    >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
+    ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
     for _ in range(MOST_PASSES):
         parts: list[str] = []
@@ -145,8 +148,10 @@ def as_boolean(text: str) -> str:
 def read_units(text: str) -> list[Unit]:
     """Parse a normalised text into units, joining names of the same concept.
 
-    Of several operators in a row, NOT counts, else the last.
+    Of several operators in a row, NOT counts, else the last. A query with field tags is one unit.
     """
+    if _FIELD.search(text):
+        return [Unit(bare_words(text), [text])]
     units: list[Unit] = []
     known: dict[str, Unit] = {}
     tokens, at, operator = _lex(text), 0, ""
@@ -260,20 +265,14 @@ def _has_word(piece: str) -> bool:
 def _lex(text: str) -> list[Token]:
     """Tokenise a normalised query; groups and quotes become single tokens.
 
-    A field tag applies to the words before it up to an operator, without leading noise words. A function such as
-    AREA[Condition] absorbs the next token. Words in brackets without syntax are an aside ("(chronic)"), not a group; in
-    capitals they are another name for the words before ("(BAY 94-8862)").
+    Words in brackets without syntax are an aside ("(chronic)"), not a group; in capitals they are another name for the
+    words before ("(BAY 94-8862)").
     """
     tokens: list[Token] = []
-    pieces = deque(_PIECE.findall(_STRAY.sub(" ", text)))
+    pieces = deque(_PIECE.findall(text))
     while pieces:
         piece = pieces.popleft()
-        token = None
-        if piece[0] == "[":
-            _attach_tag(tokens, piece)
-        elif _FUNCTION.fullmatch(piece):
-            token = Token("function", piece)
-        elif piece == "(":
+        if piece == "(":
             inner = _group(pieces)
             is_aside = _SYNTAX.keys().isdisjoint(map(ord, inner)) and OPERATORS.isdisjoint(
                 _EDGES.sub("", word) for word in inner.split()
@@ -282,42 +281,21 @@ def _lex(text: str) -> list[Token]:
                 words = [Token("word", word) for word in bare_words(inner)]
                 tokens += words if inner.upper() != inner else [Token("word", "or"), *words]
             elif inner:
-                token = Token("fixed", f"({inner})")
-        elif piece[0] == '"':
-            token = Token("fixed", f'"{piece[1:-1].strip()}"') if _has_word(piece) else None
+                tokens.append(Token("fixed", f"({inner})"))
+        elif piece[0] == '"' and _has_word(piece):
+            tokens.append(Token("fixed", f'"{piece[1:-1].strip()}"'))
         elif _has_word(word := _EDGES.sub("", piece)):
-            token = Token("operator" if word in OPERATORS else "word", word)
-        if token is None:
-            continue
-        if tokens and tokens[-1].kind == "function" and token.kind != "operator":
-            token = Token("function" if token.kind == "function" else "fixed", tokens.pop().text + token.text)
-        tokens.append(token)
-    return [token for token in tokens if token.kind != "function"]
-
-
-def _attach_tag(tokens: list[Token], tag: str) -> None:
-    if not _has_word(tag) or not tokens or tokens[-1].kind in ("operator", "function"):
-        return
-    if tokens[-1].kind == "fixed":
-        tokens[-1] = Token("fixed", tokens[-1].text + tag)
-        return
-    run: list[str] = []
-    while tokens and tokens[-1].kind == "word":
-        run.insert(0, tokens.pop().text)
-    first = next((at for at, word in enumerate(run) if not is_noise(word)), 0)
-    tokens.append(Token("fixed", " ".join(run[first:]) + tag))
+            tokens.append(Token("operator" if word in OPERATORS else "word", word))
+    return tokens
 
 
 def _group(pieces: deque[str], depth: int = 0) -> str:
     """Consume a group's pieces up to its closing bracket or the end; return its content as the user wrote it."""
-    inside, after_function = "", False
+    inside: list[str] = []
     while pieces and (piece := pieces.popleft()) != ")":
         if piece == "(" and depth < MAX_DEPTH:
             inner = _group(pieces, depth + 1)
             piece = f"({inner})" if inner else ""
-        if not _has_word(piece) or (piece[0] == "[" and not inside):
-            continue
-        glued = piece[0] == "[" or not inside or after_function
-        inside += piece if glued else f" {piece}"
-        after_function = _FUNCTION.fullmatch(piece) is not None
-    return inside
+        if _has_word(piece):
+            inside.append(piece)
+    return " ".join(inside)

@@ -61,7 +61,7 @@ _OF_PEOPLE = re.compile(r"\b(?:with|has|have|had|got)\s+$", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^()]*\)\W*$")
 _OPERATOR = re.compile(r"\b(?:AND|OR|NOT)\b")
 _NOT = re.compile(r"\bNOT\b[\s,]*")
-_SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:|\([^)]*\b(?:AND|OR|NOT)\b')
+_SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:(?=\S)|\([^)]*\b(?:AND|OR|NOT)\b')
 _WITHOUT = re.compile(r"\bnon[- ]?([a-z]{4,})\b|\b([a-z]{4,})-(?:free|sparing)\b", re.IGNORECASE)
 
 
