@@ -22,8 +22,7 @@ from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.search import SourceReply
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
-from willowbark.tools.works.identity import published_articles, resolve, settle
-from willowbark.tools.works.linking import link
+from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval

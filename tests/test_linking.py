@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.linking import link
+from willowbark.tools.works.identity import link
 
 
 def trial(number: int = 1, **more: Any) -> Evidence:

@@ -15,7 +15,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.design import StudyDesign
-from willowbark.tools.works.linking import link
+from willowbark.tools.works.identity import link
 
 NUMBER = "NCT99999901"
 POSTED = trial(

@@ -11,8 +11,7 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import Library
 from willowbark.tools.registry import takes_names, title_of
 from willowbark.tools.search import Source, source_class
-from willowbark.tools.works.identity import settle
-from willowbark.tools.works.linking import link
+from willowbark.tools.works.identity import link, settle
 
 from .tables import Table
 

@@ -28,7 +28,7 @@ from ..reading.reading import Reading, indication_from
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
-from ..works.linking import named_trials
+from ..works.identity import named_trials
 from ..works.sections import is_full_text, places
 from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of

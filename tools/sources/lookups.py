@@ -1,12 +1,30 @@
 """Sources that are asked by name: one look-up of each name a run, and searches by the drugs that a query names."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, TypeVar
 
+from ..errors import SearchError
 from ..evidence import Evidence
 from ..questions import Question
 from ..questions.question import read_query
 from ..search import Filters, SearchFilters, Source, SourceReply
+
+T = TypeVar("T")
+
+
+async def gather_answers(asked: Iterable[Awaitable[T]]) -> tuple[list[T], list[SearchError]]:
+    """Wait for several requests at once; returns the answers and the failures, each in the order of the requests."""
+
+    async def answer(request: Awaitable[T]) -> T | SearchError:
+        try:
+            return await request
+        except SearchError as error:
+            return error
+
+    found = await asyncio.gather(*map(answer, asked))
+    failures = [each for each in found if isinstance(each, SearchError)]
+    return [each for each in found if not isinstance(each, SearchError)], failures
 
 
 class Item(NamedTuple):

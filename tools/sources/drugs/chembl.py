@@ -39,7 +39,7 @@ from ...records import Drug
 from ...records.parts import Mechanism
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps
+from ..lookups import Item, LookUps, gather_answers
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
 
 CARD = SourceCard(
@@ -133,15 +133,13 @@ class ChEMBL(LookUps):
             "molecule_chembl_id__in": [name for drug in drugs if (name := checked_identifier("chembl_id", drug))],
         }
         asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
-        pages = await asyncio.gather(
-            *(self._pages("molecule", **{field: names}) for field, names in asked.items()),
-            return_exceptions=True,
+        pages, failed = await gather_answers(
+            self._pages("molecule", **{field: names}) for field, names in asked.items()
         )
-        failed = [page for page in pages if isinstance(page, BaseException)]
-        rows = [row for page in pages if not isinstance(page, BaseException) for row in page[0]]
-        if failed and (not rows or not all(isinstance(each, SearchError) for each in failed)):
-            raise next((each for each in failed if not isinstance(each, SearchError)), failed[0])
-        refused = [f"some names could not be asked: {each.reason}" for each in failed if isinstance(each, SearchError)]
+        rows = [row for page, _ in pages for row in page]
+        if failed and not rows:
+            raise failed[0]
+        refused = [f"some names could not be asked: {each.reason}" for each in failed]
 
         def found(drug: str) -> str | None:
             names = {drug.strip().upper(), *(name.upper() for name in _names(drug))}

@@ -21,14 +21,13 @@ Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4
 data found. The schema is at https://api.platform.opentargets.org/api/v4/graphql/schema.
 """
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeGuard
 
-from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
@@ -38,7 +37,7 @@ from ...records import Disease, Drug
 from ...records.parts import AssociatedTarget, Mechanism, Pathway, Signal
 from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps
+from ..lookups import Item, LookUps, gather_answers
 from ..publications import without_addresses
 from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings
 
@@ -141,13 +140,11 @@ class OpenTargets(LookUps):
         conditions = asked.conditions or (() if asked.drugs else (asked.words,))
         asking = [self._diseases(condition) for condition in conditions]
         asking += [self._drugs(asked.drugs)] if asked.drugs else []
-        answers = await asyncio.gather(*asking, return_exceptions=True)
-        failures = [answer for answer in answers if isinstance(answer, BaseException)]
-        given = [answer for answer in answers if not isinstance(answer, BaseException)]
+        given, failures = await gather_answers(asking)
         records = list({record.key: record for found, _ in given for record in found}.values())
-        if failures and (not records or not isinstance(failures[0], SearchError)):
+        if failures and not records:
             raise failures[0]
-        problems = [failure.reason for failure in failures if isinstance(failure, SearchError)]
+        problems = [failure.reason for failure in failures]
         problems += [problem for _, lacking in given for problem in lacking]
         shown = records[(page - 1) * max_results : page * max_results]
         return self.reply(query, shown, words=asked.words, total=len(records), problems=problems, url=self.url)

@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from html import unescape
 from typing import Any
 
-from ...errors import SearchError, UnreadableReply
+from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...questions import Question
 from ...records import Process, Protein
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps
+from ..lookups import Item, LookUps, gather_answers
 from ..publications import in_whole_sentences
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
@@ -70,21 +70,14 @@ class Reactome(LookUps):
 
         Raises as `find`, also where no database says what the drugs act on.
         """
-        mechanisms, proteins = await asyncio.gather(
-            mechanisms_of(names, self.transport), UniProt(self.transport).look_up(*names), return_exceptions=True
+        (entries, notes), (replies, failures) = await asyncio.gather(
+            mechanisms_of(names, self.transport), gather_answers([UniProt(self.transport).look_up(*names)])
         )
-        if isinstance(mechanisms, BaseException):
-            raise mechanisms
-        entries, notes = mechanisms
-        of_gene: dict[str, set[str]] = {}
-        if isinstance(proteins, SourceReply):
-            for record in proteins.records:
-                if isinstance(said := record.record, Protein):
-                    of_gene[said.gene_symbol or ""] = {each["id"] for each in said.pathways}
-        elif isinstance(proteins, SearchError):
-            notes.append(f"pathways by Open Targets alone: {proteins}")
-        else:
-            raise proteins
+        notes += [f"pathways by Open Targets alone: {failure}" for failure in failures]
+        proteins = [record.record for each in replies for record in each.records]
+        of_gene = {
+            each.gene_symbol: {path["id"] for path in each.pathways} for each in proteins if isinstance(each, Protein)
+        }
         by_drug: dict[str, set[str]] = {}
         for drug, entry in entries:
             told = {each["id"] for each in entry.get("pathways") or ()}

@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import SearchError
 from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each, reported
 from ...http.transport import Transport
@@ -29,7 +28,7 @@ from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps
+from ..lookups import Item, LookUps, gather_answers
 from ..publications import is_code
 from .chembl import ChEMBL
 from .opentargets import OpenTargets
@@ -121,12 +120,10 @@ async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[lis
     Raises:
         SearchError: neither database answered.
     """
-    asked = [source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets)]
-    replies = await asyncio.gather(*asked, return_exceptions=True)
-    failures = [each for each in replies if isinstance(each, BaseException)]
-    if failures and (len(failures) == len(replies) or not all(isinstance(each, SearchError) for each in failures)):
+    replies, failures = await gather_answers(source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets))
+    if not replies:
         raise failures[0]
-    given = [record.record for each in replies if isinstance(each, SourceReply) for record in each.records]
+    given = [record.record for each in replies for record in each.records]
     told = [(said.drug or "", entry) for said in given if isinstance(said, Drug) for entry in said.mechanisms]
     return told, [f"targets by one database alone: {failure}" for failure in failures]
 

@@ -5,19 +5,17 @@ that record is fetched from PubMed, Europe PMC or ClinicalTrials.gov and used in
 does a page's opinion of a record count.
 """
 
-import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...errors import SearchError
-from ...evidence import checked_identifier
+from ...evidence import Evidence, checked_identifier
 from ...questions.query import without_tags
 from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
-from ..lookups import Item
+from ..lookups import Item, gather_answers
 from ..publications import plain_words, trial_numbers
 from .clinicaltrials import ClinicalTrials
 from .europepmc import by_numbers
@@ -77,16 +75,13 @@ class WebSearch(Source):
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
         of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
         papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
-        trials = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
-        asked = [PubMed(self.transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
-        others = [by_numbers(papers, self.transport)] if papers else []
-        replies = await asyncio.gather(*asked, *trials, *others, return_exceptions=True)
-        problems = [f"leads could not be followed: {each}" for each in replies if isinstance(each, SearchError)]
-        for each in replies:
-            if isinstance(each, BaseException) and not isinstance(each, SearchError):
-                raise each
-        given = (each.records if isinstance(each, SourceReply) else each for each in replies)
-        records = [record for found in given if isinstance(found, list) for record in found]
+        asked: list[Awaitable[SourceReply | list[Evidence]]]
+        asked = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
+        asked += [PubMed(self.transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
+        asked += [by_numbers(papers, self.transport)] if papers else []
+        given, failures = await gather_answers(asked)
+        problems = [f"leads could not be followed: {each}" for each in failures]
+        records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
         by_name = {name: record for record in reversed(records) for name in record.identifiers}
         return {name: Item(by_name.get(name), problems) for name in names}
 
