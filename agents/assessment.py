@@ -1,12 +1,13 @@
 """The judge's request, as data and as text, its verdict, and the message with the verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import ModelTextMessage
+from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
@@ -17,6 +18,7 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted, short
 
+from .asking.claims import harm_told
 from .asking.drafts import NextSearch
 from .findings import Specialist
 from .progress import Progress, Search
@@ -245,22 +247,21 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
     """Return a record's reading on a candidate as data for models."""
     item = record.item
-    line = {"key": record.key, "drug": candidate.drug, "says": str(item.direction), "design": str(item.design)}
+    says = "harm" if harm_told(record) and item.direction is Direction.not_assessed else str(item.direction)
+    line = {"key": record.key, "drug": candidate.drug, "says": says, "design": str(item.design)}
     return line if item.sample_size is None else {**line, "n": item.sample_size}
 
 
-def readings_of(candidate: Candidate) -> list[dict[str, Any]]:
-    """Return the readings of a candidate's strongest records, from which a judge needs no abstracts."""
-    lines = []
+def readings_of(candidate: Candidate) -> Iterator[dict[str, Any]]:
+    """Yield the readings of a candidate's strongest records, from which a judge needs no abstracts."""
     for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
         item = each.item
         more = {
             "retracted": item.retracted or None,
             "second_reader": item.second_reader if item.second_reader != str(item.direction) else None,
-            "passage": each.sentence[:SHOWN_PASSAGE] if each.sentence and at < SHOWN_PASSAGES else None,
+            "passage": (each.sentence or harm_told(each))[:SHOWN_PASSAGE] or None if at < SHOWN_PASSAGES else None,
         }
-        lines.append(reading_line(candidate, each) | {name: said for name, said in more.items() if said is not None})
-    return lines
+        yield reading_line(candidate, each) | {name: said for name, said in more.items() if said is not None}
 
 
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:

@@ -38,6 +38,7 @@ from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask
+from .asking.claims import harm_told
 from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -363,9 +364,9 @@ def _findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
     read = {(each.key, candidate.drug): each for candidate in request.candidates for each in candidate.records}
     named = [(each.evidence_key, _generic(each.drug)) for each in draft.key_findings]
     return [
-        f"{drug}: “{' '.join(read[key, drug].sentence.split())}” ({record_name(key)})"
+        f"{drug}: “{' '.join(told.split())}” ({record_name(key)})"
         for key, drug in named
-        if (key, drug) in read and read[key, drug].sentence
+        if (key, drug) in read and (told := read[key, drug].sentence or harm_told(read[key, drug]))
     ]
 
 

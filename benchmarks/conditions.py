@@ -330,13 +330,15 @@ def library_at(library: Path | None, packed: Path | None, unlearnt: bool = False
     if library and not unlearnt:
         yield library
         return
-    with tempfile.TemporaryDirectory() as folder:
-        with (Path(folder) / "publications.jsonl").open("w", encoding="utf-8") as target:
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / (library or packed or Path(home)).name.partition(".")[0]  # reports name it
+        folder.mkdir(exist_ok=True)
+        with (folder / "publications.jsonl").open("w", encoding="utf-8") as target:
             files = sorted(library.glob("publications*.jsonl")) if library else [packed] if packed else []
             for row in (row for file in files for row in read_lines(file)):
                 if not unlearnt or f"pmid:{row['pmid']}" not in learnt_from():
                     target.write(json.dumps(row) + "\n")
-        yield Path(folder)
+        yield folder
 
 
 def main() -> None:

@@ -6,11 +6,17 @@
                                                          take answers from `….json` beside them, until none is left
     python -m benchmarks.recorded NAME --ask DIR --keep  the same, and take over the answers to prompts that ask about
                                                          the same records in other words
+    python -m benchmarks.recorded NAME --library FILE    where the collection lies that a question was asked of, if that
+                                                         is not the bundled one or beside this clone
 
 `recorded/NAME.jsonl` opens with the question and its choices, and has a line for each prompt: hashes of it and of its
 parts, what it is about, and the answer. The answers were given by reading what the prompts show, without looking at
 what the code makes of them. `recorded/NAME.tsv` holds what the same reader took the records to say of each drug, in a
 word, written down before a report was looked at; in how many of them the report says the same is printed.
+
+Where a question was asked of a collection outside the repository, its first line names that as `library`. Sentences
+that answers quote from its records are kept by their place in the record and looked up there, so that without the
+collection nothing is replayed.
 
 What is made false are the sentences that the model quoted: as wordings of claims, by `forgery.py`, and as quotes of
 readings.
@@ -23,7 +29,8 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +39,7 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage, SystemMessage
 from autogen_core.tools import Tool, ToolSchema
 from autogen_ext.models.replay import ReplayChatCompletionClient
+from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
@@ -45,6 +53,9 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
 
 FOLDER = Path(__file__).parent / "recorded"
+COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
+SHORTEST = 40
+"""Characters of what is kept by its place in a record."""
 CHARACTERS_PER_TOKEN = 4
 CAPABLE = {
     "vision": False,
@@ -195,44 +206,114 @@ def changes(client: RecordedClient) -> str:
     return "\n".join(lines)
 
 
-def recorded(name: str) -> tuple[dict[str, Any], list[Answered]]:
-    """A question with its choices, and what was answered."""
+def collection(name: str, given: Path | None = None) -> Path | None:
+    """The file of publications that a question was asked of; None for the bundled library.
+
+    Raises:
+        FileNotFoundError: it is not at hand.
+    """
+    with (FOLDER / f"{name}.jsonl").open(encoding="utf-8") as file:
+        library = json.loads(file.readline()).get("library")
+    if library is None:
+        return None
+    where = given or COLLECTIONS / f"{library}.jsonl.gz"
+    if not where.exists():
+        raise FileNotFoundError(f"{name} is not replayed: it was asked of {library}, which is not at {where}")
+    return where
+
+
+def recorded(name: str, where: Path | None = None) -> tuple[dict[str, Any], list[Answered]]:
+    """A question with its choices, and what was answered; quotes by their places where its collection is not given."""
+    texts = _texts(where)
     with (FOLDER / f"{name}.jsonl").open(encoding="utf-8") as file:
         head, *lines = map(json.loads, file)
-    return head, [Answered(**line) for line in lines]
+    return head, [Answered(**{**line, "answer": quoted(line["answer"], texts)}) for line in lines]
 
 
-async def replayed(name: str) -> tuple[RecordedClient, ResearchReport]:
+def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
+    """An answer whose quotes are replaced by where they begin and end in the text of their record.
+
+    Raises:
+        ValueError: a quote is not in its record.
+    """
+    if isinstance(answer, dict):
+        text = texts.get(answer.get("evidence_key", ""), text)
+        return {name: placed(value, texts, text) for name, value in answer.items()}
+    if isinstance(answer, list):
+        return [placed(each, texts, text) for each in answer]
+    if not (text and isinstance(answer, str) and len(answer) >= SHORTEST):
+        return answer
+    words = " ".join(answer.split())
+    start = text.index(words)
+    return [start, start + len(words)]
+
+
+def quoted(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
+    """An answer with its quotes in words again."""
+    if isinstance(answer, dict):
+        text = texts.get(answer.get("evidence_key", ""), text)
+        return {name: quoted(value, texts, text) for name, value in answer.items()}
+    if isinstance(answer, list):
+        if text and len(answer) == 2 and all(isinstance(each, int) for each in answer):
+            return text[answer[0] : answer[1]]
+        return [quoted(each, texts, text) for each in answer]
+    return answer
+
+
+def _texts(where: Path | None) -> dict[str, str]:
+    """The text of each record of a collection, by its key; nothing for the bundled library."""
+    if where is None:
+        return {}
+    return {
+        f"pmid:{each['pmid']}": " ".join(f"{each['title']} {each['abstract']}".split()) for each in publications(where)
+    }
+
+
+@contextmanager
+def choices(head: Mapping[str, Any], where: Path | None) -> Iterator[dict[str, Any]]:
+    """What `research` takes for a question, for as long as its library is needed."""
+    options = {**head, "max_seconds": 3000}
+    if where is None:
+        yield {**options, "offline": True}
+        return
+    with library_at(None, where) as folder:
+        yield {**options, "library": folder}
+
+
+async def replayed(name: str, where: Path | None = None) -> tuple[RecordedClient, ResearchReport]:
     """A recorded run, lived again."""
-    head, answered = recorded(name)
+    head, answered = recorded(name, where)
     client = RecordedClient(answered)
-    return client, await research(model_client=client, offline=True, max_seconds=3000, **head)
+    with choices(head, where) as options:
+        return client, await research(model_client=client, **options)
 
 
-def ask(name: str, folder: Path, keep: bool) -> None:
+def ask(name: str, folder: Path, keep: bool, where: Path | None = None) -> None:
     """Put what is not answered into files, and take the answers that stand beside them."""
     folder.mkdir(parents=True, exist_ok=True)
-    head, answered = recorded(name)
+    head, answered = recorded(name, where)
+    texts = _texts(where)
     while True:
         client = RecordedClient(answered)
-        asyncio.run(research(model_client=client, offline=True, max_seconds=3000, **head))
+        with choices(head, where) as options:
+            asyncio.run(research(model_client=client, **options))
         due = [*client.unknown, *([] if keep else client.changed)]
         first = due[0].kind.partition(" by ")[0] if due else ""  # what follows a failed answer would be asked otherwise
         new = []
-        for asked in (each for each in due if each.kind.startswith(first)):
-            file = folder / f"{first.replace(' ', '-')}-{asked.prompt}"
-            file.with_suffix(".txt").write_text(client.texts[asked.prompt], encoding="utf-8")
+        for each in (each for each in due if each.kind.startswith(first)):
+            file = folder / f"{first.replace(' ', '-')}-{each.prompt}"
+            file.with_suffix(".txt").write_text(client.texts[each.prompt], encoding="utf-8")
             if file.with_suffix(".json").exists():
                 answer = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
-                new.append(Answered(**{**asdict(asked), "answer": answer}))
+                new.append(Answered(**{**asdict(each), "answer": answer}))
             else:
-                print(f"to answer: {file}.txt ({asked.about[:100]})")
+                print(f"to answer: {file}.txt ({each.about[:100]})")
         if not new:
             break
         answered = [*answered, *new]
-        _write(name, head, answered)
+        _write(name, head, answered, texts)
     if not due:
-        _write(name, head, client.used)
+        _write(name, head, client.used, texts)
 
 
 FITTING = {
@@ -271,9 +352,9 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
     return told, compared
 
 
-def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered]) -> None:
-    once = {each.prompt: each for each in answered}
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *map(asdict, once.values())))
+def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered], texts: Mapping[str, str]) -> None:
+    once = {each.prompt: {**asdict(each), "answer": placed(each.answer, texts)} for each in answered}
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *once.values()))
     (FOLDER / f"{name}.jsonl").write_text(text, encoding="utf-8")
 
 
@@ -306,23 +387,29 @@ def main() -> None:
     parser.add_argument("name", nargs="?")
     parser.add_argument("--ask", type=Path)
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--library", type=Path, help="gzipped publications, where they are not beside this clone")
     parser.add_argument("--verbose", action="store_true", help="print the forgeries that pass")
     given = parser.parse_args()
     if given.ask:
-        ask(given.name, given.ask, given.keep)
+        ask(given.name, given.ask, given.keep, collection(given.name, given.library))
         return
     names = [given.name] if given.name else sorted(path.stem for path in FOLDER.glob("*.jsonl"))
-    quoted: list[Told] = []
+    told_by_quotes: list[Told] = []
     for name in names:
-        client, report = asyncio.run(replayed(name))
+        try:
+            where = collection(name, given.library)
+        except FileNotFoundError as missing:
+            print(missing)
+            continue
+        client, report = asyncio.run(replayed(name, where))
         if changed := changes(client):
             raise SystemExit(f"{name}:\n{changed}")
         print_stood(name, client, report)
         told, compared = disagreements(name, report)
         print(f"  {compared - len(told)} of {compared} drugs as the truth table has them", *told, sep="\n    ")
-        quoted += print_readings(client, report)
-    print(f"forged, of {len(quoted)} sentences that the model quoted:")
-    print_forged(forged(quoted, given.verbose))
+        told_by_quotes += print_readings(client, report, where)
+    print(f"forged, of {len(told_by_quotes)} sentences that the model quoted:")
+    print_forged(forged(told_by_quotes, given.verbose))
 
 
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
@@ -334,13 +421,13 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
     )
 
 
-def print_readings(client: RecordedClient, report: ResearchReport) -> list[Told]:
+def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
     """Print what became of the readings, on their own quotes and on forged ones.
 
     Returns:
         The sentences that were quoted for a verdict, each once.
     """
-    library = {f"pmid:{record['pmid']}": record for record in publications(None)}
+    library = {f"pmid:{record['pmid']}": record for record in publications(where)}
     condition = condition_of(parse_question(report.research_question))
     drafts = [
         ReadingDraft.model_validate(reading)

@@ -15,7 +15,7 @@ from willowbark.tools.appraisal.harms import boxed, harms, warnings
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.records import Drug, Label
 
 WRONG = {"fourth": 1, "fifth": 1, "second work": 2, "sixth": 2, "ninth": 4, "tenth": 3, "eleventh": 2, "thirteenth": 1}
@@ -376,7 +376,23 @@ def test_a_further_part_of_a_question_is_answered_beside_what_helps() -> None:
     assert "no record on a drug in migraine" in _first_lines(
         "Which drugs prevent migraine and which were tried and failed?"
     )
-    assert "a question of its own" in _first_lines("Which drugs treat gout, and what are their side effects?")
+    assert "question of its own" in _first_lines("Which drugs treat gout, and are they safe in pregnancy?")
+
+
+def test_which_drugs_did_harm_is_answered_beside_what_helps() -> None:
+    told = {"role": "tested", "kind": "efficacy", "effect": "worse", "comparator": "placebo"}
+    papers, said = list[Evidence](), dict[str, dict[str, object]]()
+    for pmid, (drug, what) in enumerate({"clonidine": "Seizures", "timolol": "Bradycardia"}.items(), 1):
+        text = f"{what} were more frequent with {drug} than with placebo."
+        papers.append(_paper(f"A trial of {drug} against seizures. {text}", pmid))
+        passage = Passage(text=text, start=0, end=len(text))
+        said[drug] = told | {"kind": "efficacy" if drug == "clonidine" else "harm", "passages": (passage,)}
+    answer = _answer("Which drugs treat seizures, and which failed or did harm?", *papers, **said)
+
+    assert "Patients did worse on these than without them or on another drug: clonidine (1 study)." in answer.sentences
+    assert "Harm is reported of timolol (1 study); it is not weighed against benefit." in answer.sentences
+    nothing = _first_lines("Which drugs treat gout, and what are their side effects?")
+    assert "No harm by these drugs is reported in 0 publications read" in nothing
 
 
 def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers() -> None:

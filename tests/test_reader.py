@@ -419,12 +419,12 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.27",
+    "2026.11.28",
     {
         "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
-        "reader": "e5d18875",
+        "reader": "dba7f9a0",
         "report": "ba455fb3",
         "trials": "f254a1e0",
     },

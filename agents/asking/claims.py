@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
@@ -85,6 +86,15 @@ def heard_from(candidates: Sequence[Candidate]) -> Heard:
         return found.item.direction if found else None
 
     return heard
+
+
+def harm_told(record: AppraisedRecord) -> str:
+    """Return the whole sentences by which patients did worse on the drug or were harmed; empty if there are none."""
+    if not record.readings or record.item.design.is_preclinical:
+        return ""
+    reading, contradicts = record.readings[0], record.item.direction is Direction.contradicts
+    is_told = reading.does_harm or (contradicts and reading.effect == "worse")
+    return " ".join(passage.text for passage in reading.passages) if is_told else ""
 
 
 def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard) -> Verdicts:

@@ -42,13 +42,14 @@ from willowbark.tools.works.sections import TITLE, excerpted, is_full_text, own_
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
-from .claims import Claim, drugs_named, objection, plain, quoted_sentences, spans_of
+from .claims import Claim, Stance, drugs_named, objection, plain, quoted_sentences, spans_of
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
 BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
 AT_ONCE = 4  # concurrent prompts; providers limit rates
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
+AS_GIVEN = {"role", "match", "kind", "comparator", "effect", "primary", "indication", "hedged", "non_inferior"}
 MAX_QUOTED = 4  # sentences that a value is quoted from
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
 _GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
@@ -150,24 +151,21 @@ class Read:
     @property
     def notes(self) -> list[str]:
         """Notes on the reading for the report, a line for each reason."""
-        refused = (
-            f"Of the model's readings {len(which)} were rejected and replaced by the trained reader's ({reason}): "
-            f"{listed(which, most=5)}"
-            for reason, which in self.refused.items()
-        )
-        left_out = (
-            f"Of the values that the model took from records {len(which)} were left out ({reason}): "
-            f"{listed(which, most=5)}"
-            for reason, which in self.left_out.items()
-        )
+        kinds = {
+            "Of the model's readings {} were rejected and replaced by the trained reader's ({}): {}": self.refused,
+            "Of the values that the model took from records {} were left out ({}): {}": self.left_out,
+        }
         return [
             *self.batch_notes,
             *(
                 f"{counted(number, 'record')} not read by the model: {reason}"
                 for reason, number in self.failures.items()
             ),
-            *refused,
-            *left_out,
+            *(
+                said.format(len(which), reason, listed(which, most=5))
+                for said, by_reason in kinds.items()
+                for reason, which in by_reason.items()
+            ),
         ]
 
 
@@ -289,9 +287,9 @@ async def read(
 def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     """Check a model's reading and locate its quote; return the reading or why it is rejected.
 
-    A verdict needs whole sentences of the record, or rows of its full text's tables, as its quote, which may leave out
-    what was not shown between them; an inconclusive reading may lack one. A comparator that the record does not name
-    is left out.
+    A verdict or a harm needs whole sentences of the record, or rows of its full text's tables, as its quote, which may
+    leave out what was not shown between them; an inconclusive reading may lack one. A comparator that the record does
+    not name is left out.
     """
     drug = _drug_of(draft)
     whole = given.page.whole
@@ -303,27 +301,20 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         key=given.record.key,
         drug=drug,
         condition=given.condition,
-        role=draft.role,
-        match=draft.match,
-        kind=draft.kind,
-        comparator=draft.comparator,
         against=(against if is_named else "") or None,
-        effect=draft.effect,
-        primary=draft.primary,
-        indication=draft.indication,
         alone=draft.alone and draft.role != "combined",
-        hedged=draft.hedged,
-        non_inferior=draft.non_inferior,
         reader="model",
         version=version,
+        **draft.model_dump(include=AS_GIVEN),
     )
     verdict = reading.verdict
-    if verdict == "none":
+    if verdict == "none" and not (reading.does_harm and draft.quote.strip()):
         return reading
+    stance: Stance = "contradicts" if verdict == "none" else verdict
     passages = []
     for part in _parts(draft.quote, given):
         claim = Claim(
-            evidence_key=reading.key, quote=part, drug=drug, topic="clinical", text=part or "-", stance=verdict
+            evidence_key=reading.key, quote=part, drug=drug, topic="clinical", text=part or "-", stance=stance
         )
         problem = objection(claim, given.record, Direction.inconclusive)
         passage = _passage(part, given, is_whole=True) if problem is None else None

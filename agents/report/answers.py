@@ -32,6 +32,7 @@ from willowbark.tools.records import Approval, Label, Trial
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
+from ..asking.claims import harm_told
 from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
 from .findings import link_to_condition
 from .forms.blocks import Block, Flow, flow, paragraph, table
@@ -40,6 +41,7 @@ from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
+MOST_HARMED = 8  # drugs that did harm, beside what helps
 MOST_OF_SEVERAL = 3  # sentences of labels on drug combinations
 _HARM_STANCES: Mapping[Stance, str] = {
     "reports": "with harm",
@@ -71,11 +73,13 @@ def answer_of(material: Material, mechanisms: MechanismFindings, references: Ref
     if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
         known = [write_line("answers", "caution", w=each) for each in cautions(material.pool, asked)]
         parts += [Answer(known, [])] if known else []
-    for kind in material.asked.also:
-        if kind in ON_HARM:  # harms are read once for the whole question
-            parts.append(Answer(write_lines("answers", "not_here", kind=kind), []))
-        elif part := _answer_of(kind, material, mechanisms, references):
+    for kind in asked.also:
+        if kind in ("avoid", "safety"):  # harms are read once for the whole question
+            parts.append(Answer(write_lines("answers", "not_here"), []))
+        elif kind != "harm" and (part := _answer_of(kind, material, mechanisms, references)):
             parts.append(part)
+    if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
+        parts.append(_on_harm_beside(material, references))
     if not parts:
         return None
     sentences = dict.fromkeys(sentence for part in parts for sentence in part.sentences)
@@ -343,17 +347,22 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings, references:
 def _on_no_help(material: Material, references: References) -> Answer:
     """Answer what does not help: the records that contradict a benefit."""
     drugs, named = _drugs_asked(material), _asked_names(material)
-    against = sorted((c for c in drugs if c.appraisal.contradicting), key=lambda c: -len(c.appraisal.contradicting))
+    against = sorted(
+        (c for c in drugs if c.appraisal.contradicting),
+        key=lambda c: (_is_disputed(c), -len(c.appraisal.contradicting)),
+    )
     tallies = [
         f"{short(c.drug)} ({len(c.appraisal.contradicting)} contradicting, {len(c.appraisal.supporting)} supporting)"
         for c in against
     ]
+    failed = sum(not _is_disputed(c) for c in against)
     said = write_lines(
         "answers",
         "no_help",
         named=named or "a drug",
         where=f"in {short(material.topic)}" if material.asked.conditions else "",
-        drugs=listed(tallies, most=6),
+        drugs=listed(tallies[:failed], most=6),
+        disputed=listed(tallies[failed:], most=6),
         refuted=listed([c.drug for c in against if c.appraisal.quality == "refuted"]),
         support=sum(len(c.appraisal.supporting) for c in drugs),
         names_drug=bool(named),
@@ -367,6 +376,33 @@ def _on_no_help(material: Material, references: References) -> Answer:
     ]
     blocks = write_blocks("answers", "quotes", references.cite, title="", items=quotes[:MOST_QUOTED])
     return Answer(said, list(blocks))
+
+
+def _is_disputed(candidate: Candidate) -> bool:
+    """Whether more studies support a drug than contradict it."""
+    return len(candidate.appraisal.supporting) > len(candidate.appraisal.contradicting)
+
+
+def _on_harm_beside(material: Material, references: References) -> Answer:
+    """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
+    found = {"worse": dict[str, list[AppraisedRecord]](), "harm": dict[str, list[AppraisedRecord]]()}
+    for candidate in _drugs_asked(material):
+        for record in (each for each in candidate.records if harm_told(each)):
+            what = "worse" if record.key in candidate.appraisal.contradicting else "harm"
+            found[what].setdefault(candidate.drug, []).append(record)
+    drugs = {what: sorted(each, key=lambda drug: -len(each[drug])) for what, each in found.items()}
+    worse, harmed = (
+        listed([f"{short(drug)} ({counted(len(found[what][drug]), 'study')})" for drug in named], most=MOST_HARMED)
+        for what, named in drugs.items()
+    )
+    read = material.counts["peer_reviewed"] + material.counts["preprints"]
+    said = write_lines("answers", "harm_beside", worse=worse, harmed=harmed, read=read)
+    quotes = [
+        (drug, what, harm_told(found[what][drug][0]), found[what][drug][0].key)
+        for what, named in drugs.items()
+        for drug in named[:MOST_HARMED]
+    ]
+    return Answer(said, list(write_blocks("answers", "quotes", references.cite, title="", items=quotes)))
 
 
 def _on_status(material: Material, references: References) -> Answer:

@@ -11,6 +11,7 @@ from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
+from ..asking.claims import harm_told
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
@@ -69,10 +70,10 @@ def first_screen(
             c.drug
             for c in material.shown
             for record in c.records
-            if record.key in c.appraisal.contradicting
-            and (record.item.why_stopped_kind == "safety" or any(r.does_harm for r in record.readings[:1]))
+            if harm_told(record)
+            or (record.key in c.appraisal.contradicting and record.item.why_stopped_kind == "safety")
         }
-        after = [*_failures(candidates, harmful), *_harms(candidates), *after]
+        after = [*_failures(candidates), *_harms(candidates, harmful), *after]
     leaders = list(_leaders(material, candidates)) if helps else []
     for most in (LEADERS, 4, 3):
         parts = [SummaryPart(text=" ".join(answer)), *leaders[:most], *after]
@@ -171,16 +172,15 @@ def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> Iterato
             yield SummaryPart(label=capital(_display_name(each)), text=text, citations=[best.key])
 
 
-def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
-    """Yield drugs contradicted by studies, refuted ones first, and those that did harm."""
+def _failures(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
+    """Yield drugs contradicted by studies, refuted ones first."""
     failed = sorted(
         (c for c in candidates if c.contradicting_citations),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
     )
     tallies = [
         f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}"
-        f"{'harm reported, ' * (c.name in harmful)}{len(c.contradicting_citations)} "
-        f"contradicting, {len(c.supporting_citations)} supporting)"
+        f"{len(c.contradicting_citations)} contradicting, {len(c.supporting_citations)} supporting)"
         for c in failed
     ]
     if failed:
@@ -190,14 +190,14 @@ def _failures(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> 
         yield SummaryPart(label="Failed or harmful", text="no study found contradicts these drugs.")
 
 
-def _harms(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Yield cautions by kind, each with its drugs."""
+def _harms(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
+    """Yield cautions by kind, each with its drugs, harms in studies last."""
     kinds: dict[str, list[str]] = {}
     for candidate in candidates:
-        for mark in candidate.marks:
+        for mark in (*candidate.marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
     if kinds:
-        said = "; ".join(f"{mark}: {listed(names)}" for mark, names in kinds.items())
+        said = "; ".join(f"{mark}: {listed(names, most=4)}" for mark, names in kinds.items())
         yield SummaryPart(label="Cautions", text=f"{said}.")
 
 
