@@ -86,11 +86,7 @@ class PublicationRow(LibraryRow, frozen=True):
         return _index_paper(vars(self), vars(self), tags, [self.abstract])
 
     def read_full_text(self) -> FullText | None:
-        """Read its full text; None if there is none.
-
-        Raises:
-            UnreadableReply: the text is not JATS.
-        """
+        """Read its full text; None if there is none. Raises `UnreadableReply` if it is not JATS."""
         return parse_full_text(self.full_text.encode(), self.pmcid or "") if self.full_text else None
 
     def evidence(self, source: str) -> Evidence:

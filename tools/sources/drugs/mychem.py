@@ -74,11 +74,7 @@ class MyChem(LookUps):
 
 
 def parse_hits(reply: Reply) -> Sequence[Hit]:
-    """Parse the hits of a reply.
-
-    Raises:
-        UnreadableReply: not a list of hits.
-    """
+    """Parse the hits of a reply; raises `UnreadableReply` if it is not a list of hits."""
     return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
 
 

@@ -199,11 +199,7 @@ class OpenTargets(LookUps):
 
 
 def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
-    """Return the hits of a kind.
-
-    Raises:
-        UnreadableReply: there are hits, but none has an id and a kind.
-    """
+    """Return the hits of a kind; raises `UnreadableReply` if there are hits, but none has an id and a kind."""
     given = at(data, "hits")
     known = [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity")]
     if (given and not known) or not isinstance(given, list):

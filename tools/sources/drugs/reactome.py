@@ -98,11 +98,7 @@ class Reactome(LookUps):
 
 
 def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
-    """Parse the objects of a reply.
-
-    Raises:
-        UnreadableReply: not a list.
-    """
+    """Parse the objects of a reply; raises `UnreadableReply` if it is not a list."""
     data = reply.json()
     return entries(reply.source, data, what="a list of objects", keys=("stId", "displayName"))
 

@@ -149,11 +149,7 @@ async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[s
 
 
 def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Parse a reply into its entries and its URL.
-
-    Raises:
-        UnreadableReply: not a list of entries.
-    """
+    """Parse a reply into its entries and its URL; raises `UnreadableReply` if it is not a list of entries."""
     data = reply.json()
     return entries(
         reply.source, data, "results", what="a list of entries", keys=("primaryAccession", "genes")

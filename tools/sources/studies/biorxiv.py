@@ -50,11 +50,7 @@ def _without_version(doi: str) -> str:
 
 
 async def small_question(transport: Transport) -> str:
-    """Look up one preprint, as a check for the doctor.
-
-    Raises:
-        SearchError: no reply, or an unreadable one.
-    """
+    """Look up one preprint, as a check for the doctor; raises `SearchError` if there is no readable reply."""
     found = await published_version("10.1101/2021.03.23.21254186", transport)
     return "knows no article of the preprint asked about" if found is None else f"knows it as {found}"
 
