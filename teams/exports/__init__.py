@@ -35,7 +35,7 @@ FORMATS = (
     Format("bib", "references.bib", "citations"),
     Format("ris", "references.ris", "citations"),
     Format("csl", "references.csl.json", "citations"),
-    Format("pdf", "report.pdf", "pdf"),
+    Format("pdf", "report.pdf", "html"),
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),

@@ -1,16 +1,31 @@
-"""Export a report as one self-contained page that loads nothing and runs nothing from a record's text.
+"""Export a report as one self-contained page that loads nothing and runs nothing from a record's text; and as PDF.
 
 The Content-Security-Policy allows the page's own style sheet, by its hash, and pictures that are part of the page:
-https://www.w3.org/TR/CSP3/#framework-directive-source-list.
+https://www.w3.org/TR/CSP3/#framework-directive-source-list. The PDF is that page, printed by an installed Chromium: no
+library lays it out as well, and the closest ones need system libraries themselves.
 """
 
 import base64
 import hashlib
+import os
+import re
+import shutil
+import subprocess
 from html import escape
 from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from willowbark.agents.report.forms.html import line, page_html
 from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.errors import UsageError
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_LONGEST_S = 120.0  # for printing
+_FLAGS = (
+    "--headless --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
+    "--no-pdf-header-footer"
+).split()
 
 
 def as_html(report: ResearchReport) -> bytes:
@@ -37,3 +52,26 @@ def as_html(report: ResearchReport) -> bytes:
 </html>
 """
     return page.encode(errors="replace")
+
+
+def as_pdf(report: ResearchReport) -> bytes:
+    """Export as PDF; the same report gives the same bytes.
+
+    Raises:
+        UsageError: no Chromium was found, or it failed.
+    """
+    browser = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if browser is None:
+        raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
+    with TemporaryDirectory() as folder:
+        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        page.write_bytes(as_html(report))
+        unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
+        command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
+        try:
+            subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=_LONGEST_S)  # noqa: S603
+            content = printed.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"pdf: {browser} did not print the report ({type(error).__name__})") from None
+    when = f"D:{report.generated_at:%Y%m%d%H%M%S}".encode()
+    return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing

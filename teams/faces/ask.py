@@ -132,17 +132,18 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
     """
     from ..ledger import Ledger  # noqa: PLC0415
     from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
-    from .runs import restore_report  # noqa: PLC0415
+    from .runs import stored_report  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
         root = shown.out or settings.output.directory
-        if run.status == "complete" and (report := restore_report(run_id, root)) is not None:
-            show_report(report, as_json=shown.as_json, full=shown.full)
-            complain(f"run {run_id} was already complete; its report is in {root / run_id}")
-            return ExitCode.REPORT
         folder = RunFolder.at(root, run_id)
+        if run.status == "complete" and (report := stored_report(run_id)) is not None:
+            folder.write_report(report, settings.output.formats)
+            show_report(report, as_json=shown.as_json, full=shown.full)
+            complain(f"run {run_id} was already complete; its report is in {folder.path}")
+            return ExitCode.REPORT
         outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, folder)
     return _finish(outcome, folder, settings, shown)
 

@@ -5,7 +5,6 @@ import json
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +15,7 @@ from rich.text import Text
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
-from ..config import Settings, wording_of
+from ..config import wording_of
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..run.workspace import RUN_ID, RunFolder
 from .terminal import write_out
@@ -130,7 +129,8 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
         problem = UsageError(f"{path}: cannot be read ({error.strerror or error})")
     except UsageError as error:
         problem = error
-    if not RUN_ID.fullmatch(run_id) or (report := restore_report(run_id, root)) is None:
+    kept = [run for run in runs_in_ledger() if run.run_id == run_id and run.stop_reason is not None]
+    if not kept or (report := stored_report(run_id)) is None:
         raise problem
     return report
 
@@ -147,26 +147,13 @@ def _read_report(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def restore_report(run_id: str, root: Path) -> "ResearchReport | None":
-    """Return a run's report from the ledger, and write it to the run folder if missing there; None if there is none.
-
-    Needed for a run killed between its last commit and its files.
+def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
+    """Return a run's report from a ledger; None if it has none yet.
 
     Raises:
-        LedgerError: the ledger or its content is damaged.
+        LedgerError: no such run, or damaged content.
         UsageError: the report is not from this version.
     """
-    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
-    if run is None or run.stop_reason is None or (report := stored_report(run_id)) is None:
-        return None
-    with suppress(UsageError):  # an unwritable folder does not prevent reading
-        folder, formats = RunFolder.at(root, run_id), Settings.restored(run.settings).output.formats
-        folder.write_report(report, [each for each in formats if not (folder.path / f"report.{each}").exists()])
-    return report
-
-
-def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
-    """Return a run's report from the ledger; None if it has none yet. Raises the same as `restore_report`."""
     with Ledger.existing(path) as ledger:
         content = ledger.report(run_id)
     return None if content is None else parse_report(json.dumps(content).encode(), f"{path}: run {run_id}")
@@ -220,8 +207,8 @@ def list_runs(root: Path) -> list[RunRow]:
         name = short if is_alone else f"{short}-{run_id.rpartition('-')[2]}"
         cost, certainty, question = "", "", run.question if run else ""
         try:
-            restored = None if path.is_file() or not (run and run.stop_reason) else restore_report(run_id, root)
-            report = restored.model_dump(mode="json") if restored else json.loads(_read_report(path))
+            kept = None if path.is_file() or not (run and run.stop_reason) else stored_report(run_id)
+            report = kept.model_dump(mode="json") if kept else json.loads(_read_report(path))
             drugs, question = "none", report["research_question"]
             if report["candidates"]:
                 (first, *others) = report["candidates"]
