@@ -137,7 +137,7 @@ def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> No
         (["ask", ANSWERED, "--max-results", "0"], "max_results_per_tool: should be greater than or equal to 1"),
         (["ask", ANSWERED, "--config", "nope.toml"], "nope.toml: there is no such file"),
         (["ask", ANSWERED, "--config", "broken.toml"], "broken.toml: is not valid TOML"),
-        (["ask", ANSWERED, "--out", "broken.toml"], "broken.toml: cannot be written to"),
+        (["ask", ANSWERED, "--out", "broken.toml"], "cannot be written to (Not a directory)"),
         (["ask", ANSWERED, "--library", "nowhere"], "the folder cannot be read"),
         (["ask", "refuse asthma"], "does not suit"),
         (["doctor", "--config", "nope.toml"], "nope.toml"),

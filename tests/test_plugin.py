@@ -5,7 +5,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from test_docs import BARE
 
 import willowbark
@@ -59,9 +58,3 @@ async def test_every_tool_argument_and_command_of_the_skill_exists(tmp_path: Pat
     for command in (each for each in inline if each.startswith("willowbark ")):
         BARE["take_apart"](command)
         assert shlex.split(command)
-
-
-@pytest.mark.parametrize("page", ["docs/how-to/use-over-mcp.md"])
-def test_the_documentation_says_where_they_are(page: str) -> None:
-    text = (PLUGIN.parent / page).read_text(encoding="utf-8")
-    assert "plugin/skills/willowbark" in text

@@ -46,9 +46,7 @@ _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\
 def examine(config: Path | None, *, live: bool) -> str | None:
     """Print what is in place and what is missing; return advice if no source can be reached, otherwise None.
 
-    Args:
-        config: settings file; None uses the default.
-        live: ask every source one small question instead of only connecting.
+    `live` asks every source one small question instead of only connecting.
 
     Raises:
         UsageError: invalid settings or keys.

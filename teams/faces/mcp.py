@@ -210,13 +210,7 @@ def without_keys(schema: Any, *left_out: str) -> Any:
 
 
 class Server(FastMCP[Any]):
-    """The MCP server, not yet listening.
-
-    Args:
-        settings: for the tools and the runs.
-        transport: connection to the sources; left open.
-        ledger: file for runs; created with the first run.
-    """
+    """The MCP server, not yet listening; its runs' ledger is created with the first of them."""
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
@@ -320,15 +314,7 @@ class Server(FastMCP[Any]):
         example: Mapping[str, Any],
         most: int = MOST_BYTES,
     ) -> None:
-        """Offer a function as a tool, with its name and docstring.
-
-        Args:
-            answer: takes validated arguments and the request's context; returns text, and all or part of it as data.
-            args: model of the arguments.
-            gives: model of the data.
-            example: of arguments.
-            most: largest size of the text, in bytes.
-        """
+        """Offer a function as a tool, with its name and docstring; it returns text, and all or part of it as data."""
         told = f"{answer.__doc__} Example: {json.dumps(example)}. At most {most // 1000} kB."
         listed = ListedTool(
             name=answer.__name__,

@@ -75,11 +75,7 @@ def match_run(run: str, ids: Sequence[str]) -> str:
 
 
 def find_run(run: str, *, unfinished: bool = False) -> str:
-    """Find the id of a run in the ledger by its id, its beginning, or `last`.
-
-    Args:
-        run: as typed.
-        unfinished: resolve `last` to the latest unfinished run, if any.
+    """Find the id of a run in the ledger by its id, its beginning, or `last`: with `unfinished` the latest such run.
 
     Raises:
         LedgerError: there is no ledger.
@@ -259,11 +255,7 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
 
 
 def compare_runs(earlier: str, later: str | None) -> list[str]:
-    """List the changes from one run to another, one per line.
-
-    Args:
-        earlier: a run.
-        later: another run; None compares with the latest other run of the same question, in order of time.
+    """List the changes from one run to another, one per line; None means the latest other run of the same question.
 
     Raises:
         LedgerError: no such run, one without a report, or none to compare with.

@@ -58,21 +58,13 @@ class SourceRow:
 
 
 class Board:
-    """State of a run: the round, what the team is doing, and a row per source.
-
-    Args:
-        clock: returns seconds; monotonic by default.
-
-    Attributes:
-        rows: by source, in order of their first search.
-    """
+    """State of a run: the round, what the team is doing, and a row per source; the clock gives seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._began = clock()
+        self._clock, self._began = clock, clock()
         self.rows: dict[str, SourceRow] = {}
-        self._round = 0
-        self._doing = "starting"
+        """By source, in order of their first search."""
+        self._round, self._doing = 0, "starting"
 
     def note(self, event: AgentEvent) -> None:
         """Record one event."""
@@ -102,12 +94,6 @@ class Board:
         return self._clock() - self._began
 
     @property
-    def head(self) -> str:
-        """Round, seconds and current activity, in one line."""
-        round_ = f"round {self._round} · " if self._round else ""
-        return f"{round_}{self.elapsed_s:.0f} s · {self.activity}"
-
-    @property
     def activity(self) -> str:
         """The sources being waited for, otherwise the team's activity."""
         from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
@@ -132,11 +118,12 @@ class Board:
             title = Text(title_of(name), style="" if row.waiting else "dim")
             counts = (f"{row.found:,} found", f"{row.kept:,} kept", f"{self.waited_s(row):.0f} s")
             block.add_row(title, *counts, Text("waiting" if row.waiting else row.problem))
-        head = Table.grid(expand=True)
-        head.add_column(no_wrap=True, overflow="ellipsis")
-        head.add_row(Text(self.head, style="cyan"))
-        head.add_row(block)
-        return head
+        round_ = f"round {self._round} · " if self._round else ""
+        whole = Table.grid(expand=True)
+        whole.add_column(no_wrap=True, overflow="ellipsis")
+        whole.add_row(Text(f"{round_}{self.elapsed_s:.0f} s · {self.activity}", style="cyan"))
+        whole.add_row(block)
+        return whole
 
 
 def source_of(tool: str) -> str | None:
@@ -155,8 +142,7 @@ class Progress:
         self._live: Live | None = None
         if self._console.is_terminal and not quiet:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
-        self._began = time.monotonic()
-        self._counted_at = self._began
+        self._counted_at = 0.0  # seconds from the start
         self._held: list[AgentEvent] | None = None
         self._begun = False
 
@@ -198,13 +184,13 @@ class Progress:
             self._held.append(event)
             return
         self._board.note(event)
-        now = time.monotonic()
+        now = self._board.elapsed_s
         if event.type == "streaming":
             if self._live is not None or now - self._counted_at < COUNT_EVERY_S:
                 return
             self._counted_at = now
         if self._live is None or event.type == "error":
-            self.print_line(format_event(event, time.monotonic() - self._began), style=_STYLES.get(event.type, ""))
+            self.print_line(format_event(event, now), style=_STYLES.get(event.type, ""))
 
     def print_line(self, line: str, *, style: str = "") -> None:
         """Print a separate line."""
@@ -227,12 +213,8 @@ def complain(message: object) -> None:
 def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool = True) -> None:
     """Print a report on stdout as JSON or Markdown; on a terminal it is formatted, and paged if long.
 
-    A reader that leaves early (`| head`) is no failure.
-
-    Args:
-        report: a run's report.
-        as_json: print JSON.
-        full: on a terminal, print the full report instead of its summary and the table of candidates.
+    If not `full`, a terminal shows its summary and the table of candidates. A reader that leaves early (`| head`) is no
+    failure.
 
     Raises:
         UsageError: stdout cannot be written to (full disk, closed terminal).
