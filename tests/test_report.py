@@ -94,9 +94,9 @@ async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAg
     return response.chat_message.content
 
 
-async def test_a_claim_that_stands_makes_a_candidate() -> None:
+async def test_a_claim_that_stands_is_its_candidates_and_a_model_cannot_hide_what_failed_by_silence() -> None:
     report = await written(answers=(drafted(CLAIM),))
-    assert report.drug_candidates == ["propranolol"]
+    assert report.drug_candidates == ["propranolol", "cyclandelate"]
     candidate = report.candidates[0]
     assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract", "text": CLAIM.quote})]
     assert candidate.supporting_citations == ["pmid:11111111"]
@@ -164,7 +164,7 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
     told = {"evidence_key": "pmid:44444444", "drug": "timolol", "quote": quote, "text": quote, "stance": "neutral"}
     beside = CLAIM.model_copy(update=told)
     report = await written(asked(), findings("literature", reply(TRIAL, other)), answers=(drafted(CLAIM, beside),))
-    assert report.drug_candidates == ["propranolol"]
+    assert report.drug_candidates[0] == "propranolol"
     assert report.claims_kept == 1
     assert any("supports or contradicts are not shown: timolol (pmid:44444444)." in line for line in report.limitations)
 
@@ -212,7 +212,7 @@ async def test_what_becomes_of_a_claim_is_counted_and_told(
 
     names = ("kept", "repaired", "dropped", "unworded", "turned")
     assert tuple(getattr(report, f"claims_{name}") for name in names) == counts
-    assert report.drug_candidates == ["propranolol"]
+    assert report.drug_candidates[0] == "propranolol"
     assert {each.text for each in report.candidates[0].claims} <= {CLAIM.text, CLAIM.quote}
     assert [each.drug for each in report.candidates[0].claims] == ["propranolol"]
     assert not line or any(each.startswith(line) for each in report.limitations)
@@ -356,9 +356,7 @@ async def test_a_mechanism_is_proposed_only_where_a_database_links_a_target_with
         },
     )
     linked = (*THREAD[:-1], findings("mechanism", reply(disease, source="opentargets")), THREAD[-1])
-    [alone], [with_disease] = [
-        (await written(*each, answers=(drafted(CLAIM),))).candidates for each in (THREAD, linked)
-    ]
+    alone, with_disease = [(await written(*each, answers=(drafted(CLAIM),))).candidates[0] for each in (THREAD, linked)]
     assert alone.proposed_mechanism == NONE_PROPOSED
     assert with_disease.proposed_mechanism.endswith(
         "; acts on ADRB1, which is associated with migraine disorder (Open Targets)"

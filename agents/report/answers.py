@@ -60,10 +60,10 @@ class Answer(NamedTuple):
     confidence: float | None = None
     """0 to 1, our convention; None if the candidates' confidence applies."""
 
-    @property
-    def section(self) -> ReportSection:
-        """The section below the summary: the whole answer with its evidence."""
-        return ReportSection.of("What was asked", [*map(paragraph, self.sentences), *self.blocks])
+    def section(self, first_screen: str) -> ReportSection:
+        """Build the section below the summary: what the first screen left out, and the evidence."""
+        left_out = (paragraph(sentence) for sentence in self.sentences if sentence not in first_screen)
+        return ReportSection.of("What was asked", [*left_out, *self.blocks])
 
 
 def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
@@ -248,9 +248,15 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str,
     for each in quoted:  # alternate between harms, the most reported first
         turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of], len(turns), each))
         met[each.of] += 1
-    records = []
-    for *_, each in sorted(turns)[:MOST_QUOTED]:
-        records.append((each.drug, _HARM_STANCES[each.stance] if about else f"with {each.of}", each.sentence, each.key))
+    harms_of: dict[tuple[str, str, str], list[str]] = {}
+    for *_, each in sorted(turns):
+        harms_of.setdefault((each.drug, each.sentence, each.key), []).append(
+            _HARM_STANCES[each.stance] if about else each.of
+        )
+    records = [
+        (drug, whats[0] if about else f"with {listed(list(dict.fromkeys(whats)))}", sentence, key)
+        for (drug, sentence, key), whats in list(harms_of.items())[:MOST_QUOTED]
+    ]
     blocks: list[Block] = []
     for title, items in (("What labels say", labels), ("What publications say", records)):
         blocks += write_blocks("answers", "quotes", references.cite, title=title, items=items) if items else ()

@@ -71,7 +71,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         executive_summary=in_short(parts),
         summary_parts=parts,
         research_question=material.dossier.question,
-        answer=answered.section if answered else None,
+        answer=answered.section(parts[0].text) if answered else None,
         methodology=methodology_section(material),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
         disease_mechanism=disease,

@@ -64,6 +64,10 @@ _APPROVAL = {
     "established": "Approved for the condition (label)",
     "not_checked": "approval not checked",
 }
+_REFUTED = (
+    "two trials with two thirds of the participants, or the largest review, found no benefit or harm against placebo, "
+    "no treatment or usual care."
+)
 _PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 
 
@@ -208,7 +212,9 @@ def candidate_block(
     if left := [f"{counts[each]} {name}" for each, name in _STANCES.items() if counts[each] and each not in in_groups]:
         blocks.append(paragraph(f"In the appendix: {listed(left)}.", look="small"))
     blocks += _forest_plots(report, candidate.name, place, rows)
-    if candidate.supporting_citations:
+    if candidate.evidence_quality == "refuted":
+        blocks.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))
+    elif candidate.supporting_citations:
         blocks.append(paragraph(Text("Certainty: ", "strong"), " ".join(candidate.certainty_reasons)))
     note = f"{candidate.certainty} certainty" if _level(candidate) == candidate.certainty else _level(candidate)
     return Section(candidate.name, f"candidate-{place}", tuple(blocks), note, "card")

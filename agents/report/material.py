@@ -74,15 +74,14 @@ class Material:
 
     @cached_property
     def shown(self) -> list[Candidate]:
-        """Candidates shown in the report: those with a verified claim, a verdict and a place in the list.
+        """Candidates shown in the report: those with a verdict and a place in the list.
 
         Empty if the question does not ask what helps. Drugs that only help complications come after the others, unless
         asked about. Drugs that failed are never cut off.
         """
         if not self.asked.asks_what_helps:
             return []
-        claimed = {claim.drug.casefold() for claim in self.verdicts.kept}
-        found = [c for c in self.candidates if c.has_verdict and c.drug in claimed]
+        found = [candidate for candidate in self.candidates if candidate.has_verdict]
 
         def is_aside(candidate: Candidate) -> bool:
             wanted = candidate.drug in self.asked.drugs or candidate.in_asked_class
