@@ -4,7 +4,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -394,11 +393,3 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str, heavy: set[str])
     check = f"import sys; {code}; sys.exit(bool({heavy!r} & set(sys.modules)))"
 
     assert subprocess.run([sys.executable, "-c", check], check=False, capture_output=True).returncode == 0
-
-
-def test_the_installed_program_is_the_same() -> None:
-    program = shutil.which("willowbark", path=str(Path(sys.executable).parent))
-    if program is None:
-        pytest.skip("willowbark is not installed as a program here")
-
-    assert subprocess.check_output([program, "--version"], text=True) == f"willowbark {__version__}\n"

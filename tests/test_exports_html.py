@@ -186,40 +186,21 @@ def test_landmarks_headings_tables_and_pictures_are_there_for_those_who_listen(p
     assert {i for label in seen.values("aria-labelledby") for i in label.split()} <= set(ids)
 
 
-def test_every_part_that_the_report_has_is_on_the_page(page: str) -> None:
-    for text in (
+def test_what_is_marked_in_the_report_is_marked_on_the_page(page: str) -> None:
+    for markup in (
         '<p class="lead">Two randomised trials speak for bupropion',
-        "What would change the answer",
-        "Starts at high: 2 randomised trials. Down one: inconsistency.",
-        "better than placebo: OR 2.82 (CI 1.89 to 4.28), 707 participants",
         '<strong class="flag">boxed warning</strong>',
         "Searched <strong>widely</strong>.",
-        "Still missing: Mechanisms of bupropion.",
-        "PRISMA 2020",
-        "PubMed: 512 hits, 3 retrieved",
-        "1 failed",
-        "filters: not reported",
-        "bupropion AND smoking",
-        "sort=relevance, retmax=10",
-        "no difference from placebo",
-        "Bupropion: 3 of 65",
         "Results, full text</span></blockquote>",
-        "Smokers were volunteers.",
-        "a person (terminal); 1 of 2 accepted",
         "<strong>clonidine</strong> was set aside (1 supporting, 1 contradicting, very low certainty): too old",
-        "0.0123",
-        "price unknown",
-        "2025-06-01 12:00",
-        "<blockquote",
-        "withdrawn",
-        "It is not medical advice",
-        "2 of 3 records could not be checked for retraction.",
     ):
-        assert text in page, text
-    log = page[page.index("Search log") : page.index("Use of the language model")]
-    assert log.count("bupropion AND smoking") == 1  # both sources were asked it
+        assert markup in page, markup
     marks = '[<a href="#ref-1">1</a>, <a href="#ref-2">2</a>], see [9]'  # which is no reference
     assert re.sub(' aria-label="[^"]*"', "", page).count(marks) == 1
+    log = page[page.index("Search log") : page.index("Use of the language model")]
+    assert log.count("bupropion AND smoking") == 1  # both sources were asked it
+    for words in ("PubMed: 512 hits, 3 retrieved", "1 failed", "filters: not reported", "sort=relevance, retmax=10"):
+        assert words in page, words
 
 
 def test_a_report_without_findings_is_a_page_that_says_so() -> None:
