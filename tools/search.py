@@ -236,6 +236,8 @@ class Source:
         return reply
 
     async def _find(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
+        if not query.strip():
+            raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
         if (library := local_library(self.transport)) is not None:
             return library.find(self, query, max_results, filters)
         return await self.find_online(query, max_results, filters)

@@ -90,11 +90,7 @@ class Library(LibraryIndex):
         return f"the library {Path(self.path).name} ({counts})"
 
     def find(self, source: Source, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Answer a search of a source.
-
-        Raises:
-            SourceRefused: filters that the source does not know, or an empty query.
-        """
+        """Answer a search of a source; raises `SourceRefused` for filters that the source does not know."""
         asked = source.filters.of(source.name, filters).model_dump()
         page, size = asked.pop("page"), max(1, max_results)
         if source.name not in self.contents.sources:
@@ -103,8 +99,6 @@ class Library(LibraryIndex):
             asked_for = read_query(source.name, query)
             records, total = self._find_entries(source, asked_for, size, (page - 1) * size)
             return source.reply(query, records, words=asked_for.words, total=total)
-        if not query.strip():
-            raise SourceRefused(source.name, "cannot search for nothing: the query is empty")
         first, last = asked.pop("mindate", None), asked.pop("maxdate", None)
         notes = [f"full texts are {NOT_CHECKED}"] if asked.pop("full_text", False) else []
         tags = [[f"source:{source.name}"]]

@@ -187,8 +187,6 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
 
 def _build_query(query: str, asked: EuropePMCFilters) -> str:
     """Build the query in Europe PMC's syntax, with its filters."""
-    if not query.strip():
-        raise SourceRefused("europepmc", "cannot search for nothing: the query is empty")
     first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
     extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
     extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]

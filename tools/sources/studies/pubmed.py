@@ -123,8 +123,6 @@ class PubMed(Source):
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search PubMed by words or in its own syntax with field tags, most relevant first; otherwise as `find`."""
         asked, most = PubMedFilters.of(self.name, filters), max(1, max_results)
-        if not query.strip():
-            raise SourceRefused(self.name, "cannot search for nothing: the query is empty")
         wanted = " OR ".join(f'"{kind}"[Publication Type]' for kind in asked.publication_types)
         term = f"({with_headings(query)}) AND ({wanted})" if wanted else with_headings(query)
         start = (asked.page - 1) * most
