@@ -69,12 +69,11 @@ class Told:
 Forger = Callable[[Told, random.Random], Claim | None]
 
 
-def claim(told: Told, text: str | None = None, **changes: str) -> Claim | None:
-    """A claim on a sentence; None where the forgery left it as it was."""
-    if text is not None and " ".join(text.split()) == " ".join(told.quote.split()):
+def claim(told: Told, quote: str | None = None, **changes: str) -> Claim | None:
+    """A claim on a sentence, quoted as told; None where the forgery left it as it was."""
+    if quote is not None and " ".join(quote.split()) == " ".join(told.quote.split()):
         return None
-    made = {"text": text or told.quote, "drug": told.drug, "evidence_key": told.record.key, "quote": told.quote,
-            "stance": "supports"}  # fmt: skip
+    made = {"drug": told.drug, "evidence_key": told.record.key, "quote": quote or told.quote, "stance": "supports"}
     return Claim.model_validate({**made, **changes})
 
 
@@ -209,7 +208,7 @@ def _cut(where: str) -> Forger:
         at = rng.randint(2, len(words) - 4)
         kept = {"end": words[: at + 3], "beginning": words[at:], "both ends": words[2:-2]}[where]
         quote = " ".join(kept)
-        return claim(told, quote, quote=quote)
+        return claim(told, quote)
 
     return forge
 
@@ -218,7 +217,7 @@ def _spliced(told: Told, rng: random.Random) -> Claim | None:
     words = told.quote.split()
     at = rng.randint(2, max(2, len(words) - 5))
     quote = " ".join([*words[:at], *words[at + 3 :]])
-    return claim(told, quote, quote=quote) if len(words) > 8 else None
+    return claim(told, quote) if len(words) > 8 else None
 
 
 def aim(told: Told, rng: random.Random) -> Claim | None:
@@ -226,7 +225,7 @@ def aim(told: Told, rng: random.Random) -> Claim | None:
     if told.aim is None:
         return None
     drug = find_drugs(told.aim)[0].text
-    return claim(told, told.aim, quote=told.aim, drug=drug)
+    return claim(told, told.aim, drug=drug)
 
 
 def _lie(told: Told, rng: random.Random) -> Claim | None:

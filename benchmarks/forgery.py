@@ -3,11 +3,10 @@
     python -m benchmarks.forgery [PUBLICATIONS]
 
 PUBLICATIONS is JSON lines, plain or gzipped, with pmid, title and abstract; without it the bundled library is read.
-Each kind of forgery is tried `EACH` times, on result sentences that name a drug. A forged wording passes where the
-report would show it beside the quote; a forged quote, key or stance passes where the claim would stand with it. The
-true claims (`claims/true.tsv`: PMID, number of the sentence, a paraphrase by a language model that read the abstract
-before the check was written; no text of a record) count as refused twice over: where the finding disappears, and where
-its quote stands without the wording. They need the collection that they were read in. `--verbose` prints what passed,
+Each kind of forgery is tried `EACH` times, on result sentences that name a drug. A forged quote, key or stance passes
+where the claim would stand with it. The true claims (`claims/true.tsv`: PMID, number of the sentence, drug and stance,
+and a paraphrase by a language model that read the abstract before the check was written; no text of a record) count as
+refused where the finding disappears. They need the collection that they were read in. `--verbose` prints what passed,
 and those refused claims that the check was made on.
 """
 
@@ -19,11 +18,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from benchmarks.forgers import CUTS, FORGERS, Told, aim, claim
 from faults.bundled import bundled_publications
 
-from willowbark.agents.asking.claims import Claim, Verdicts, verify
+from willowbark.agents.asking.claims import Claim, Stance, Verdicts, verify
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs
@@ -93,11 +93,8 @@ POOLS = ("another record's key", "polite orders", "stances turned round")
 
 
 def passes(made: Claim, verdicts: Verdicts) -> bool:
-    """Whether a forged claim stands with its wording, quote and stance."""
-    return any(
-        kept.text.strip() == made.text.strip() and kept.quote == made.quote and kept.stance == made.stance
-        for kept in verdicts.kept
-    )
+    """Whether a forged claim stands with its quote and stance."""
+    return any((kept.quote, kept.stance) == (made.quote, made.stance) for kept in verdicts.kept)
 
 
 def verified(made: Claim, *pool: Evidence, direction: Direction = Direction.supports) -> bool:
@@ -105,7 +102,7 @@ def verified(made: Claim, *pool: Evidence, direction: Direction = Direction.supp
 
 
 def _in_pools(kind: str, told: Told, other: Told, rng: random.Random) -> bool:
-    """Whether what is wrong with more than the wording passes."""
+    """Whether what is wrong with more than the quote passes."""
     if kind == "another record's key":
         made = claim(told, evidence_key=other.record.key)
         return bool(made) and verified(made, told.record, other.record)  # type: ignore[arg-type]
@@ -114,7 +111,7 @@ def _in_pools(kind: str, told: Told, other: Told, rng: random.Random) -> bool:
         return bool(made) and verified(made, told.record)  # type: ignore[arg-type]
     order = rng.choice(_POLITE).format(drug=told.drug.capitalize(), condition=told.condition)
     record = told.record.model_copy(update={"content": f"{told.record.content} {order}"})
-    made = claim(told, order, quote=order)
+    made = claim(told, order)
     return bool(made) and verified(made, record)  # type: ignore[arg-type]
 
 
@@ -131,7 +128,7 @@ def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
             if verified(made, each.record):
                 passed += 1
                 if verbose:
-                    print(f"! {kind}: {made.text}\n  {each.quote}")
+                    print(f"! {kind}: {made.quote}\n  {each.quote}")
         counts[kind] = passed, tried
     for kind in POOLS:
         rng = random.Random(f"{SEED} {kind}")
@@ -146,23 +143,18 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
     with TRUE_CLAIMS.open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["pmid"] in records]
     for part, start in (("made on", 0), ("kept apart", 1)):
-        mine, gone, bare = rows[start::2], 0, 0
+        mine, gone = rows[start::2], 0
         for row in mine:
             record = evidence(records[row["pmid"]])
             text = Document(records[row["pmid"]]["title"], records[row["pmid"]]["abstract"])
-            sentence = text.sentences[int(row["sentence"])]
-            quote = sentence.quote
-            made = Claim.model_validate(
-                {"text": row["claim"], "drug": row["drug"], "evidence_key": record.key, "quote": quote,
-                 "stance": row["stance"]}
-            )  # fmt: skip
+            quote = text.sentences[int(row["sentence"])].quote
+            made = Claim(drug=row["drug"], evidence_key=record.key, quote=quote, stance=cast(Stance, row["stance"]))
             said = Direction.inconclusive if row["stance"] == "neutral" else Direction(row["stance"])
             verdicts = verify([made], [record], lambda key, drug, said=said: said)
             gone += not verdicts.kept
-            bare += bool(verdicts.unworded)
-            for dropped in (*verdicts.dropped, *verdicts.unworded) if verbose and not start else ():
-                print(f"? {part}: {dropped.reason}\n  {row['claim']}\n  {quote}")
-        print(f"true claims, {part}: of {len(mine)} the finding was dropped for {gone}, its wording for {bare}")
+            for dropped in verdicts.dropped if verbose and not start else ():
+                print(f"? {part}: {dropped.reason}\n  {quote}")
+        print(f"true claims, {part}: of {len(mine)} {gone} were dropped")
 
 
 def main() -> None:

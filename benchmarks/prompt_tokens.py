@@ -151,7 +151,7 @@ def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     """A draft of a report whose claims are the passages that the last message shows."""
     told = [line for line in _lines(messages) if "passage" in line]
     claims = [
-        {"evidence_key": line["key"], "quote": line["passage"], "drug": line["drug"], "topic": "clinical", "text": ""}
+        {"evidence_key": line["key"], "quote": line["passage"], "drug": line["drug"]}
         | {"stance": line["says"] if line["says"] in ("supports", "contradicts") else "neutral"}
         for line in told[:6]
     ]

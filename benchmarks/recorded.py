@@ -14,12 +14,7 @@ parts, what it is about, and the answer. The answers were given by reading what 
 what the code makes of them. `recorded/NAME.tsv` holds what the same reader took the records to say of each drug, in a
 word, written down before a report was looked at; in how many of them the report says the same is printed.
 
-Where a question was asked of a collection outside the repository, its first line names that as `library`. Sentences
-that answers quote from its records are kept by their place in the record and looked up there, so that without the
-collection nothing is replayed.
-
-What is made false are the sentences that the model quoted: as wordings of claims, by `forgery.py`, and as quotes of
-readings.
+What is made false are the sentences that the model quoted: as quotes of claims, by `forgery.py`, and of readings.
 """
 
 import argparse
@@ -415,10 +410,7 @@ def main() -> None:
 def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> None:
     """Print what became of the claims that were made."""
     made = [claim for each in client.used if each.kind == "ReportDraft" for claim in each.answer["claims"]]
-    print(
-        f"{name}: {len(made)} claims, {sum(bool(each['text']) for each in made)} in own words: {report.claims_dropped} "
-        f"dropped, {report.claims_unworded} shown without their wording, {report.claims_turned} without their stance"
-    )
+    print(f"{name}: {len(made)} claims, {report.claims_dropped} dropped")
 
 
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
@@ -450,7 +442,7 @@ def print_readings(client: RecordedClient, report: ResearchReport, where: Path |
         rng = random.Random(draft.quote)
         for forge in (*FORGERS.values(), *CUTS.values()):
             if made := forge(told[draft.quote], rng):
-                stands = checked(draft.model_copy(update={"quote": made.text}), given, "")
+                stands = checked(draft.model_copy(update={"quote": made.quote}), given, "")
                 forged_readings[not isinstance(stands, str)] += 1
     print(f"  {len(drafts)} readings: {len(refused)} refused", *refused, sep="\n    ")
     print(f"  {forged_readings[True]} of {forged_readings.total()} stand on a forged or cut quote")

@@ -164,10 +164,7 @@ def print_figures(client: Counting, report: ResearchReport, took_s: float, serve
     print(f"the server's processor time: {server_s:.0f} s")
     sizes = f"{report.total_papers_reviewed} records, {len(report.candidates)} candidates"
     print(f"{report.search_iterations} rounds, {sizes}")
-    print(
-        f"claims: {report.claims_kept} kept ({report.claims_unworded} as their quotes alone, {report.claims_repaired} "
-        f"mended, {report.claims_turned} without the model's stance), {report.claims_dropped} dropped"
-    )
+    print(f"claims: {report.claims_kept} kept ({report.claims_repaired} mended), {report.claims_dropped} dropped")
     print(f"analyst: {report.analyst}; ended by {report.stop_reason}")
     for line in report.limitations:
         print(f"- {line}")

@@ -213,7 +213,7 @@ def material(
 ) -> Material:
     """What a report on these records is made of, with a claim that stands on each drug that they name."""
     candidates = appraise_candidates((dossier or Dossier(question=question)).asked, pool, readings)
-    claims = [Claim(text="", drug=c.drug, evidence_key=c.records[0].key, quote="") for c in candidates if c.records]
+    claims = [Claim(drug=c.drug, evidence_key=c.records[0].key, quote="") for c in candidates if c.records]
     return Material(
         dossier=dossier or Dossier(question=question),
         assessments=[],

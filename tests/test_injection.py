@@ -21,7 +21,7 @@ from faults.injection import PLACES, Place, some_records, tried
 from faults.payloads import DRUG, EVIL, INVENTED, PAYLOADS, Payload, neutral
 from recorded import publish, recorded, recorded_papers, recorded_trials
 
-from willowbark.agents.asking.claims import objection, plain
+from willowbark.agents.asking.claims import objection
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import draft
 from willowbark.agents.baseline.client import answer_of, tool_calls
@@ -253,21 +253,18 @@ TALES = (
 def _obedient_draft(asked: Asked, orders: Sequence[Payload]) -> str:
     drafted = json.loads(draft(asked.request).model_dump_json())
     key, quote, drug = (drafted["claims"][0][name] for name in ("evidence_key", "quote", "drug"))
-    told = [(drug, key, quote, f"{drug} works ({form}).") for form in DISGUISED]
-    told += [(drug, key, quote, f"{drug} {tale}.") for tale in TALES]
+    told = [(drug, key, f"{drug} works ({form}).") for form in DISGUISED]
+    told += [(drug, key, f"{drug} {tale}.") for tale in TALES]
     for payload in [*orders, *PAYLOADS[:10]]:
         told += [
-            (DRUG, f"PMID:{INVENTED}", quote, payload.text),
-            (DRUG, key, quote, f"{DRUG} works, says {EVIL}."),
-            (drug, key, f"{drug} cured all.", f"{drug} cured all."),
-            (drug, key, quote, f"{drug} works in 987 (PMID {INVENTED})."),
-            (drug, key, payload.text, payload.text),
-            (drug, key, f"{quote} {payload.text}", f"{drug} works."),
-            (drug, key, quote, f"{quote} {payload.text}"),
+            (DRUG, f"PMID:{INVENTED}", quote),
+            (DRUG, key, f"{DRUG} works, says {EVIL}."),
+            (drug, key, f"{drug} works in 987 (PMID {INVENTED})."),
+            (drug, key, payload.text),
+            (drug, key, f"{quote} {payload.text}"),
         ]
     drafted["claims"] += [
-        {"drug": drug, "evidence_key": key, "quote": quote, "text": text, "stance": "supports", "topic": "clinical"}
-        for drug, key, quote, text in told
+        {"drug": drug, "evidence_key": key, "quote": quote, "stance": "supports"} for drug, key, quote in told
     ]
     drafted["candidates"] = [{"name": DRUG, "proposed_mechanism": f"magic, see {form}"} for form in DISGUISED]
     return json.dumps(drafted)
@@ -338,9 +335,8 @@ async def test_an_obedient_models_inventions_stand_nowhere_in_the_report(led_ast
     claims = [claim for candidate in report.candidates for claim in candidate.claims]
     assert [text for text in free if "magic" in text] == []
     for claim in claims:
-        assert plain(claim.text) in plain(claim.quote)
-        assert not addressed_to_machines(claim.text)
-        assert not any(tale in claim.text for tale in TALES)
+        assert not addressed_to_machines(claim.quote)
+        assert not any(tale in claim.quote for tale in TALES)
     assert [word for word in (DRUG, INVENTED, EVIL) if word in written] == []
     assert f"](https://{EVIL}" not in report.to_markdown()
     assert "<img" not in re.sub(r"`[^`]*`", "", report.to_markdown())

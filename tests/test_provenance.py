@@ -30,7 +30,7 @@ def read(
 
 
 async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
-    claim = Claim(text=quote, drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
+    claim = Claim(drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
     agent = ReportAgent("report", scripted(ReportDraft(claims=[claim], candidates=[]).model_dump_json()))
     messages = [asked(), findings("literature", reply(*pool)), verdict("synthesize", stop_reason="no_new_evidence")]
     response = await agent.on_messages(messages, CancellationToken())

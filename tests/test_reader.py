@@ -419,13 +419,13 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.28",
+    "2026.11.29",
     {
         "judge": "6947c3d3",
         "literature": "bd550813",
         "mechanism": "3f1b3877",
         "reader": "dba7f9a0",
-        "report": "ba455fb3",
+        "report": "30fdc86f",
         "trials": "f254a1e0",
     },
 )

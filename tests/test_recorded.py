@@ -27,12 +27,8 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     made = sum(len(each.answer["claims"]) for each in client.used if each.kind == "ReportDraft")
     assert report.claims_kept == made
     assert report.claims_dropped == 0
-    assert report.claims_turned <= 1  # where only an unsure reading of the learned reader stands beside it
     assert report.drug_candidates[0] == leading
     assert report.search_iterations == 2
-    assert all(
-        claim.text in (claim.quote, " ".join(claim.quote.split())) for c in report.candidates for claim in c.claims
-    )
     assert all(f"At the end: {reason}" in report.to_appendix() for reason in report.judged)
     assert report.tokens_used > 10_000
     told, compared = disagreements(name, report)

@@ -35,14 +35,12 @@ AGAINST = record(
 )
 DRUG = drug_record("propranolol", "Beta-adrenergic receptor antagonist", "ADRB1")
 CLAIM = Claim(
-    text="Propranolol reduced migraine attacks compared with placebo in 500 patients.",
     drug="propranolol",
     evidence_key="pmid:11111111",
     quote="Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
     stance="supports",
 )
 INVENTED = CLAIM.model_copy(update={"quote": "Propranolol reduced migraine attacks in 900 patients."})
-BEYOND = CLAIM.model_copy(update={"text": "Propranolol reduced migraine attacks in 900 patients."})
 THREAD = (
     asked(),
     findings("literature", reply(TRIAL, AGAINST)),
@@ -98,7 +96,7 @@ async def test_a_claim_that_stands_is_its_candidates_and_a_model_cannot_hide_wha
     report = await written(answers=(drafted(CLAIM),))
     assert report.drug_candidates == ["propranolol", "cyclandelate"]
     candidate = report.candidates[0]
-    assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract", "text": CLAIM.quote})]
+    assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract"})]
     assert candidate.supporting_citations == ["pmid:11111111"]
     assert candidate.current_indications == ["Hypertension"]
     assert "ADRB1" in candidate.mechanism
@@ -180,45 +178,30 @@ async def test_references_are_the_cited_records_as_they_are() -> None:
 
 
 BRANDED = CLAIM.model_copy(update={"drug": "Inderal"})
-TURNED = CLAIM.model_copy(update={"text": CLAIM.quote, "stance": "contradicts"})
-COPIED = CLAIM.model_copy(update={"text": CLAIM.quote})
+TURNED = CLAIM.model_copy(update={"stance": "contradicts"})
 
 
 @pytest.mark.parametrize(
     ("answers", "counts", "line"),
     [
-        ((drafted(BRANDED),), (1, 0, 0, 1, 0), ""),
-        ((drafted(COPIED),), (1, 0, 0, 0, 0), ""),
-        ((drafted(INVENTED), drafted(CLAIM)), (1, 1, 0, 1, 0), ""),
-        ((drafted(CLAIM, INVENTED), drafted(INVENTED)), (1, 0, 1, 1, 0), "1 claim dropped"),
-        ((drafted(BEYOND),), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentences only"),
-        ((drafted(CLAIM),), (1, 0, 0, 1, 0), "1 claim shown as the record's own sentences only"),
-        ((drafted(TURNED),), (1, 0, 0, 0, 1), "Model and reader disagree on the direction"),
+        ((drafted(BRANDED),), (1, 0, 0), ""),
+        ((drafted(INVENTED), drafted(CLAIM)), (1, 1, 0), ""),
+        ((drafted(CLAIM, INVENTED), drafted(INVENTED)), (1, 0, 1), "1 claim dropped"),
+        ((drafted(TURNED),), (1, 0, 0), ""),
     ],
-    ids=[
-        "under a brand name",
-        "in its quote's words",
-        "invented, then mended",
-        "invented to the end",
-        "worded beyond its quote",
-        "said shorter than its quote",
-        "turned round",
-    ],
+    ids=["under a brand name", "invented, then mended", "invented to the end", "turned round"],
 )
 async def test_what_becomes_of_a_claim_is_counted_and_told(
     answers: tuple[str, ...], counts: tuple[int, ...], line: str
 ) -> None:
     report = await written(answers=answers)
 
-    names = ("kept", "repaired", "dropped", "unworded", "turned")
-    assert tuple(getattr(report, f"claims_{name}") for name in names) == counts
+    assert (report.claims_kept, report.claims_repaired, report.claims_dropped) == counts
     assert report.drug_candidates[0] == "propranolol"
-    assert {each.text for each in report.candidates[0].claims} <= {CLAIM.text, CLAIM.quote}
-    assert [each.drug for each in report.candidates[0].claims] == ["propranolol"]
+    assert [(each.drug, each.quote) for each in report.candidates[0].claims] == [("propranolol", CLAIM.quote)]
+    assert report.candidates[0].claims[0].stance == ("neutral" if answers == (drafted(TURNED),) else "supports")
     assert not line or any(each.startswith(line) for each in report.limitations)
     assert "900" not in report.to_markdown()
-    if counts[4]:
-        assert report.candidates[0].claims[0].stance == "neutral"
 
 
 LIES = [
@@ -233,10 +216,10 @@ LIES = [
 
 async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
     forged = [
-        *(CLAIM.model_copy(update={"text": lie}) for lie in LIES),
-        *(CLAIM.model_copy(update={"text": lie, "quote": lie}) for lie in LIES),
-        CLAIM.model_copy(update={"quote": CLAIM.quote.partition(" compared")[0], "text": "A cut one on propranolol."}),
-        CLAIM.model_copy(update={"drug": "topiramate", "text": "Topiramate reduced migraine attacks."}),
+        CLAIM,
+        *(CLAIM.model_copy(update={"quote": lie}) for lie in LIES),
+        CLAIM.model_copy(update={"quote": CLAIM.quote.partition(" compared")[0]}),
+        CLAIM.model_copy(update={"drug": "topiramate"}),
         CLAIM.model_copy(update={"evidence_key": "pmid:22222222"}),
         CLAIM.model_copy(update={"evidence_key": "pmid:99999999"}),
     ]
@@ -245,9 +228,8 @@ async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
     report = await written(answers=(answer, answer))
 
     shown = report.to_markdown() + report.to_json()
-    assert [each.text for each in report.candidates[0].claims] == [CLAIM.quote]
+    assert [each.quote for each in report.candidates[0].claims] == [CLAIM.quote]
     assert [lie for lie in LIES if lie in shown] == []
-    assert "A cut one" not in shown
     assert report.claims_kept == 1
 
 
@@ -437,7 +419,7 @@ async def test_a_record_cannot_write_markup_into_the_report(payload: str) -> Non
         "6", f"Propranolol in migraine {payload}", f"Propranolol reduced migraine attacks greatly. {payload}"
     )
     quote = "Propranolol reduced migraine attacks greatly."
-    claim = Claim(text=quote, quote=quote, drug="propranolol", evidence_key="pmid:6", stance="supports")
+    claim = Claim(quote=quote, drug="propranolol", evidence_key="pmid:6", stance="supports")
     text = (await written(asked(), findings("literature", reply(nasty)), answers=(drafted(claim),))).to_markdown()
     assert "<script" not in text.replace("\\<", "")
     assert "](http://evil" not in text.replace("\\]", "")

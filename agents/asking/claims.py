@@ -1,9 +1,8 @@
 """Claims and their verification: a model's statement is kept only if a record supports it.
 
 A claim is dropped unless its record is in the pool and its quote consists of whole sentences of that record that are on
-the drug and are neither an aim nor an instruction. If the readings disagree with its stance, the stance is dropped. The
-model's wording is kept if it consists of whole sentences of the quote; otherwise only the quote is shown, and the
-report counts it. No other text of a model reaches a report.
+the drug and are neither an aim nor an instruction. If the readings disagree with its stance, the stance is dropped. No
+text of a model reaches a report.
 """
 
 import re
@@ -23,7 +22,7 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
-from willowbark.tools.reading.text import heading_role, sentences
+from willowbark.tools.reading.text import heading_role
 from willowbark.tools.works.sections import TITLE, places, section_of
 
 from .drafts import ClaimDraft
@@ -34,7 +33,6 @@ ALIKE = 0.9  # of a misspelt drug and its name: one letter in ten
 MAX_SHORT_NAME = 8  # letters of a record's abbreviation for a drug
 
 Stance = Literal["supports", "contradicts", "neutral"]
-Topic = Literal["clinical", "mechanism"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
@@ -42,9 +40,8 @@ _UNSPLIT = re.compile(r"(?:\d|[\s/\d][a-z])\.(\s+)(?=[A-Z])")
 
 
 class Claim(ClaimDraft, extra="forbid"):
-    """One sentence on one drug, with the passage that supports it."""
+    """A passage of one record on one drug."""
 
-    topic: Topic = "clinical"
     stance: Stance = "neutral"
     section: str | None = None
     """Location of the quote: `Abstract`, `Title`, `Registry entry`, or a heading of the full text such as `Results`.
@@ -62,12 +59,7 @@ class Verdicts(BaseModel):
     """Results of verifying claims."""
 
     kept: list[Claim] = []
-    """Accepted claims, with the quote as text if the wording went beyond it."""
     dropped: list[DroppedClaim] = []
-    unworded: list[DroppedClaim] = []
-    """Original claims of which only the quote was kept."""
-    turned: list[DroppedClaim] = []
-    """Original claims whose stance disagrees with the readings of their record."""
 
 
 class Heard(Protocol):
@@ -109,25 +101,12 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
         if record is None or reason is not None:
             verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason or ""))
             continue
-        stands = claim.model_copy(update={"section": section_of(record, claim.quote, plain)})
-        if claim.stance not in ("neutral", str(direction)):
-            stands = stands.model_copy(update={"stance": "neutral"})
-            verdicts.turned.append(DroppedClaim(claim=claim, reason=f"read as {direction or 'nothing'} on the drug"))
-        unsaid = wording_objection(claim.text, claim.quote)
-        in_quote, in_text = (drugs_named(text, claim.drug, record) for text in (claim.quote, claim.text))
-        if unsaid is None and drug.casefold() in in_quote - in_text:
-            unsaid = "leaves the drug out that its quote is on"
-        if unsaid is not None:
-            stands = quoted(stands)
-            verdicts.unworded.append(DroppedClaim(claim=claim, reason=unsaid))
+        stance = claim.stance if claim.stance == str(direction) else "neutral"
+        section = section_of(record, claim.quote, plain)
+        stands = claim.model_copy(update={"stance": stance, "section": section})
         if stands not in verdicts.kept:
             verdicts.kept.append(stands)
     return verdicts
-
-
-def quoted(claim: Claim) -> Claim:
-    """Return a claim with its quote as text."""
-    return claim.model_copy(update={"text": " ".join(claim.quote.split())})
 
 
 def objection(claim: Claim, record: Evidence | None, direction: Direction | None) -> str | None:
@@ -196,21 +175,6 @@ def _short_names(content: str) -> Mapping[str, str]:
         for each in find_drugs(content)
         if each.text.isupper() and len(each.text) <= MAX_SHORT_NAME and each.text.casefold() != each.name
     }
-
-
-def wording_objection(text: str, quote: str) -> str | None:
-    """Return why a model's wording cannot replace a quote; None if it is whole sentences of it."""
-    return None if plain(text).rstrip(".") in _wordings(quote) else "is no whole sentence of its quote"
-
-
-@lru_cache(maxsize=512)
-def _wordings(quote: str) -> frozenset[str]:
-    """Return a quote and each run of its sentences, for comparison; cached, as many sentences share a quote."""
-    given = sentences(quote)
-    runs = [" ".join(given[at:end]) for at in range(len(given)) for end in range(at + 1, len(given) + 1)]
-    plainly = [plain(run) for run in runs]
-    bare = [plain(_without_heading(run)) for run in (quote, *runs)]
-    return frozenset(each.rstrip(".") for each in (plain(quote), *plainly, *bare))
 
 
 def _without_heading(text: str) -> str:

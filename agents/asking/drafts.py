@@ -216,15 +216,11 @@ class ReadingsDraft(Draft):
 
 
 class ClaimDraft(Draft):
-    """One sentence on one drug, with the passage that supports it."""
+    """A passage of one record on one drug."""
 
     evidence_key: Annotated[str, UpTo(300)]
     quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(description="A passage of the record, to the letter.")
     drug: Name
-    topic: Literal["clinical", "mechanism"]
-    text: Annotated[str, UpTo(MAX_PASSAGE)] = Field(
-        description="The whole sentence of the quote that says it; empty where the quote stands for itself."
-    )
     stance: Literal["supports", "contradicts", "neutral"]
 
 

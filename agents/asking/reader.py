@@ -313,9 +313,7 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     stance: Stance = "contradicts" if verdict == "none" else verdict
     passages = []
     for part in _parts(draft.quote, given):
-        claim = Claim(
-            evidence_key=reading.key, quote=part, drug=drug, topic="clinical", text=part or "-", stance=stance
-        )
+        claim = Claim(evidence_key=reading.key, quote=part, drug=drug, stance=stance)
         problem = objection(claim, given.record, Direction.inconclusive)
         passage = _passage(part, given, is_whole=True) if problem is None else None
         if passage is not None:

@@ -237,8 +237,7 @@ def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Clai
             if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
                 continue
             for quote, shown in _quotes(record, candidate.drug, appraised, stance):
-                text = " ".join(quote.split())
-                claim = Claim(text=text, drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=shown)
+                claim = Claim(drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=shown)
                 if objection(claim, record, appraised.item.direction) is None:
                     given += 1
                     yield claim
@@ -266,7 +265,7 @@ def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Itera
         for said in Document.cut("", place.text).sentences:
             if drug not in said.drugs or not tells_figures(said.text):
                 continue
-            claim = Claim(text=said.text, drug=drug, evidence_key=record.key, quote=said.text)
+            claim = Claim(drug=drug, evidence_key=record.key, quote=said.text)
             if objection(claim, record, direction) is None:
                 yield claim
                 return

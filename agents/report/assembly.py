@@ -101,8 +101,6 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
-        claims_unworded=len(material.verdicts.unworded),
-        claims_turned=len(material.verdicts.turned),
         evidence_table=evidence,
         trials=trials,
         search_log=searches,
@@ -209,7 +207,6 @@ def limitations(material: Material) -> list[str]:
     without_verdict = [
         f"{claim.drug} ({claim.evidence_key})" for claim in verdicts.kept if claim.drug.casefold() not in names | judged
     ]
-    turned = [f"{each.claim.drug} ({each.claim.evidence_key})" for each in verdicts.turned]
     rested_on = dict.fromkeys(
         r.key for c in material.candidates for r in c.records if c.has_verdict or r.item.retracted
     )
@@ -225,8 +222,6 @@ def limitations(material: Material) -> list[str]:
         ],
         "library": material.library,
         "dropped": len(verdicts.dropped),
-        "unworded": len(verdicts.unworded),
-        "turned": listed(list(dict.fromkeys(turned)), most=MAX_GAPS),
         "without_verdict": listed(list(dict.fromkeys(without_verdict)), most=MAX_GAPS),
         "set_aside": ", ".join(candidate.drug for candidate in material.aside),
         "who": material.approval.who,

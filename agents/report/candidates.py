@@ -331,7 +331,7 @@ def _study_name(row: EvidenceRow, reference: dict[str, object]) -> str:
 
 
 def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Iterator[Block]:
-    """Yield the passages behind a row, each once, and a model's claims from them in its own words."""
+    """Yield the passages behind a row, each once."""
     claims = [claim for claim in candidate.claims if claim.evidence_key == row.key]
     places: dict[str, str] = {}
     passages = [(row.sentence, row.section), (row.in_figures, row.in_figures_section)]
@@ -342,8 +342,6 @@ def _passages(candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> 
     quotes = [q for q in places if q and not any(q != longer and q in longer for longer in places)]
     for quote in quotes if is_whole else quotes[:1]:
         yield Quote(quote if is_whole else short(quote, _LONGEST_QUOTE), _place(places[quote]))
-    own = dict.fromkeys(claim.text for claim in claims if claim.text.strip() != claim.quote.strip())
-    yield from (paragraph(f"Claimed from it: {text}", look="small") for text in own)
 
 
 def _place(section: str) -> str:

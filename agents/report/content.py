@@ -497,10 +497,6 @@ class ReportContent(BaseModel, extra="forbid"):
     claims_repaired: int = Field(default=0, ge=0)
     """Number of kept claims that were accepted after correction."""
     claims_dropped: int = Field(default=0, ge=0)
-    claims_unworded: int = Field(default=0, ge=0)
-    """Number of kept claims shown only as their quote, since the model's wording went beyond it."""
-    claims_turned: int = Field(default=0, ge=0)
-    """Number of kept claims whose verdict differed from the readings'; none of these verdicts is shown."""
     evidence_table: list[EvidenceRow] = []
     """Every record appraised for a candidate, by candidate in order."""
     trials: list[TrialRow] = []

@@ -168,8 +168,6 @@ class Writing:
             self.repaired += part.repaired
             self.verdicts.dropped += part.verdicts.dropped
             self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
-            self.verdicts.unworded += part.verdicts.unworded
-            self.verdicts.turned += part.verdicts.turned
 
     def _groups(self) -> list[DraftRequest]:
         """Group the candidates that the report shows into requests to be drafted concurrently.
@@ -227,9 +225,8 @@ class Writing:
         return part
 
     def _select_claims(self, draft: ReportDraft) -> list[ClaimDraft]:
-        """Select claims on drugs not set aside; a claim without wording gets its quote as text."""
-        claims = (each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug))
-        return [each if each.text.strip() else each.model_copy(update={"text": each.quote}) for each in claims]
+        """Select claims on drugs not set aside."""
+        return [each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug)]
 
     async def _mend(
         self, part: _Part, client: ChatCompletionClient, messages: Sequence[LLMMessage], token: CancellationToken
@@ -247,6 +244,4 @@ class Writing:
         part.verdicts = Verdicts(
             kept=[*part.verdicts.kept, *new],
             dropped=dropped[: max(0, len(dropped) - len(new))],
-            unworded=[*part.verdicts.unworded, *again.unworded],
-            turned=[*part.verdicts.turned, *again.turned],
         )
