@@ -21,7 +21,7 @@ from ..lexicon.conditions import is_generic
 from ..lexicon.stemming import stems
 from ..questions import Question
 from ..questions.question import speaks_of
-from ..reading.design import RANDOMISED, StudyDesign, purpose_at, purpose_of, study_design
+from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
 from ..reading.reading import Reading, indication_from
@@ -321,7 +321,7 @@ def _item(
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title names a condition, and not just as a background of people treated for another one named there.
+    """Whether a title names a condition and no other one: with a second one it may only say whom the drug was given.
 
     Args:
         record: a publication, or a trial, whose listed conditions count as its title.
@@ -330,24 +330,16 @@ def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
     document, listed = Document.of(record), record.trial.conditions if record.trial else ()
     wanted = [frozenset(stems(name)) for name in names]
     words = frozenset(stems(" ; ".join((document.title, *listed))))
-    if not any(each <= words for each in wanted):
-        return False
-    own, others = list[bool](), list[bool]()
-    for sentence in (each for each in document.sentences if each.headed == "title"):
-        for name, start, end in sentence.conditions:
-            held = frozenset(stems(name))
-            is_own = any(each <= held or held <= each for each in wanted)
-            if is_own or not is_generic(name):
-                (own if is_own else others).append(sentence.has_as_population(start, end))
-    return not others or not own or not all(own)
+    titled = (name for name, start, _ in document.conditions if start < document.offset and not is_generic(name))
+    held = [frozenset(stems(name)) for name in titled]
+    alike = all(any(each <= one or one <= each for each in wanted) for one in held)
+    return alike and any(each <= words for each in wanted)
 
 
 def _prevents(document: Document, reading: Reading) -> bool:
-    """Whether a record uses the drug for prevention, both overall and where it reports the result."""
-    names = (reading.drug, *drug_synonyms(reading.drug))
+    """Whether a record uses the drug for prevention, where it reports the result."""
     quotes = [passage.text for passage in reading.passages] or [""]
-    preventing = any(purpose_at(document, quote) == "prevention" for quote in quotes)
-    return preventing and purpose_of(document, names) == "prevention"
+    return any(purpose_at(document, quote) == "prevention" for quote in quotes)
 
 
 def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:

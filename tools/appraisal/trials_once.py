@@ -68,7 +68,7 @@ class AppraisedItem:
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
-    """Whether the title names the condition asked about, not just as a background of people treated for another."""
+    """Whether the title names the condition asked about, and no other one."""
     surrogate: bool = False
     """Whether the outcome is only a marker of the condition."""
     unnamed: str | None = None

@@ -4,12 +4,11 @@ Tiers follow the Oxford levels of evidence for treatment questions
 (https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence). A preprint is a flag of a record, not
 a design.
 
-Purpose matters because a drug that ends attacks does not answer a question about preventing them. It is read from the
-title and from the sentences that name the drug.
+Purpose matters because a drug that ends attacks does not answer a question about preventing them. It is read where the
+result is reported.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
@@ -125,70 +124,29 @@ def study_design(
 
 
 Purpose = Literal["prevention", "relief", "unknown"]
-
-_TITLE_WEIGHT = 3  # a title that names the drug counts this often
-_SHORT = 5  # letters: names this short must match as whole words
-_BOTH = 2.0  # how much one purpose must outweigh the other
-
-
-def purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
-    """Classify what a record uses a drug for.
-
-    Args:
-        document: the record.
-        names: the drug's names; if no sentence names it, all sentences count.
-
-    >>> purpose_of(Document("Sumatriptan in acute migraine", "It gave relief at 2 hours."), ("sumatriptan",))
-    'relief'
-    """
-    return document.once(_purpose_of, document, names)
-
-
-def _purpose_of(document: Document, names: tuple[str, ...]) -> Purpose:
-    title, whole = document.title, document.whole.lower()
-    named = _pattern(tuple(each for each in names if not each.isascii() or each.lower() in whole))
-    in_title, body = named.search(title), document.lines
-    if in_title and _used_for("relief", title) and not _used_for("prevention", title):
-        return "relief"
-    spoken: Sequence[str] = [s for s in body if named.search(s)] or body
-    of_title = _TITLE_WEIGHT if in_title else 1
-    prevents, relieves = (
-        of_title * _used_for(use, title) + sum(_used_for(use, s) for s in spoken) for use in ("prevention", "relief")
-    )
-    if not prevents and not relieves:
-        prevents, relieves = (sum(_used_for(use, s) for s in body) for use in ("prevention", "relief"))
-    if relieves and relieves >= _BOTH * prevents:
-        return "relief"
-    return "prevention" if prevents else "unknown"
+_PREVAILS = 2  # sentences on one purpose for each on the other
 
 
 def purpose_at(document: Document, quote: str) -> Purpose:
-    """Classify the purpose of a quoted sentence from its own words, else the title, else the last sentence before it.
+    """Classify the purpose of a quoted sentence: from its own words, else the title, else most of the record.
 
-    Reviews cover treating attacks and then preventing them, so the purpose mentioned last applies. A sentence that
-    mentions both decides nothing on its own.
+    Reviews cover treating attacks and then preventing them: where neither purpose prevails, the one mentioned last
+    before the quote applies. A sentence that mentions both decides nothing on its own.
 
     >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
     >>> purpose_at(review, "Triptans are effective.")
     'relief'
     """
     at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
-    for text in (document.lines[at], document.title, *reversed(document.lines[:at])):
-        prevents, relieves = _used_for("prevention", text), _used_for("relief", text)
-        if prevents != relieves:
-            return "prevention" if prevents else "relief"
-    return "prevention" if _used_for("prevention", document.lines[at]) else "unknown"
+    told = [(_used_for("prevention", text), _used_for("relief", text)) for text in document.lines]
+    prevents, relieves = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
+    whole = (prevents >= _PREVAILS * relieves, relieves >= _PREVAILS * prevents)
+    for prevention, relief in (*told[at : at + 1], *told[:1], whole, *reversed(told[:at])):
+        if prevention != relief:
+            return "prevention" if prevention else "relief"
+    return "prevention" if told and told[at][0] else "unknown"
 
 
 @lru_cache(maxsize=4096)
 def _used_for(use: str, text: str) -> bool:
     return says(use, cue_regex(f"not {use}", __package__).sub(" ", text)) is not None
-
-
-@lru_cache(maxsize=512)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Pattern for any of the names: whole words, longer names also as word beginnings. No names match nothing."""
-    if not names:
-        return re.compile("(?!)")
-    parts = [re.escape(name) + ("" if len(name) > _SHORT else r"(?!\w)") for name in sorted(names, key=len)[::-1]]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})", re.IGNORECASE)

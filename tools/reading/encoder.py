@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import onnxruntime
 
-from .document import Document
 from .heads import Floats
-from .view import SIGNS, Pieces, Shown, View, shown, shown_whole
+from .view import SIGNS, Pieces, View, shown
 
 THREADS = 0
 """Threads used for one record; 0 means one per core."""
@@ -50,13 +49,7 @@ class Encoder:
 
     def of_view(self, view: View) -> States:
         """Encode a record for one drug and one condition."""
-        return self._states(shown(view, self.pieces))
-
-    def of_document(self, document: Document) -> States:
-        """Encode a record for predicting its design."""
-        return self._states(shown_whole(document, self.pieces))
-
-    def _states(self, seen: Shown) -> States:
+        seen = shown(view, self.pieces)
         pieces = np.array(seen.pieces)
         named = [np.flatnonzero(pieces == SIGNS[name]) for name in ("DRUG", "COND")]
         parts = [np.zeros(1, np.int64), *named, np.array(seen.places, np.int64)]

@@ -2,13 +2,12 @@
 
 The design comes from a multinomial regression over words and phrases. Publication types are features too; none decides
 alone, since they can be wrong (a review tagged as a trial). The number of participants is one of the numbers in the
-text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate. The
-weights are made by `benchmarks/train_facts.py`.
+text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
@@ -16,13 +15,11 @@ from typing import cast
 
 from ..lexicon.matching import read_table, split_names
 from .document import Document, Sentence
-from .heads import Floats, Head, heads, softmax
+from .heads import Head, heads
 from .numbers import spelled_number
 from .reading import Design
 from .text import Token
 
-SURE_OF_DESIGN = 0.9
-"""Design probability from which no second opinion is needed."""
 NOT_REPORTED = 0
 """Candidate value for "not reported"."""
 
@@ -60,19 +57,10 @@ class Facts:
     """Number of people or animals randomised or analysed; None: not reported."""
 
 
-def facts_of(document: Document, ask: Callable[[Document], Floats] | None = None) -> Facts:
-    """Predict a record's design and number of participants.
-
-    Args:
-        document: the record.
-        ask: second opinion on the design, as probabilities in alphabetical order, used if the first prediction is below
-            `SURE_OF_DESIGN`; None uses the first alone.
-    """
+def facts_of(document: Document) -> Facts:
+    """Predict a record's design and number of participants."""
     known = heads()
-    designs = softmax(known["design"].scores(design_features(document)))
-    if ask is not None and designs.max() < SURE_OF_DESIGN:
-        designs = designs * ask(document)
-    design = known["design"].classes[int(designs.argmax())]
+    design = known["design"].best(design_features(document))
     found = candidates(document, design)
     weight = weight_of(known["participants"]).get
     best = max(found, key=lambda value: sum(weight(name, 0.0) for name in found[value]))

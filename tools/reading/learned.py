@@ -1,30 +1,27 @@
-"""The learned reader: encoder states, small linear heads, a table of thresholds, and consistent fields.
+"""The learned reader: encoder states, small linear heads, and consistent fields.
 
 The encoder's own heads predict each field from its states. The heads here combine those predictions, the states and the
-verdict carried by each sentence; they were trained on records that the encoder was not. The probabilities in
-`thresholds.tsv` decide which verdict is given and shown; the other fields are the most probable combination that leads
-to that verdict by the table in `reading`.
+verdict carried by each sentence; they were trained on records that the encoder was not. The most probable verdict is
+given; the other fields are the most probable combination that leads to it by the table in `reading`.
 """
 
-import csv
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
 from itertools import product
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
 from .document import Document
-from .encoder import SENTENCES, Encoder, States, encoder
-from .facts import Facts, facts_of
+from .encoder import SENTENCES, States, encoder
+from .facts import facts_of
 from .heads import Floats, softmax
 from .numbers import figures
 from .reading import (
     Comparator,
-    Design,
     Effect,
     Indication,
     Match,
@@ -55,10 +52,6 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """Fields predicted for a record with their values, in the order of the weights."""
 _OF_ENCODER = ("verdict", "role", "match", "kind", "effect", "comparator")
 _WIDTH = 384
-_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("rct", "systematic_review", "meta_analysis"), "trials"),
-    **dict.fromkeys(("review", "guideline"), "reviews"),
-}
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
 _NON_INFERIOR = (0.0, -0.5)
 """Log prior: of labelled results that do not differ from an active drug's, 58 in 100 count as non-inferior."""
@@ -66,50 +59,32 @@ _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """Log-odds bonus for quoting a sentence that names the drug or the condition."""
 _ITS_OWN_BASELINE = 0.2
 """Odds that a randomised trial compares with before treatment, where it is read so: 6 of 29 labelled ones did."""
-_OF_OTHERS = frozenset({"OTHER", "CLASS"})
-"""A failure quoted from a sentence on other drugs alone is never sure: 3 of 3 labelled ones were no failures."""
 _TELLS_FIGURES = 0.1
 """Minimum probability that a result with figures carries the verdict, to show it beside a quote without figures."""
 _CARRIES: dict[Verdict, str] = {"supports": "+", "contradicts": "-", "neutral": "~"}
 Combination = tuple[Role, Match, OutcomeKind, Comparator, Effect, bool, bool]
 
 
-class Threshold(NamedTuple):
-    """Thresholds for verdicts on one kind of study."""
-
-    lean: Mapping[str, float]
-    """Added to the log probability of each verdict before the best is chosen."""
-    sure: Mapping[str, float]
-    """Minimum probability at which each verdict counts as sure."""
-
-
 class Weights:
-    """The linear heads over the encoder's states, and the thresholds.
+    """The linear heads over the encoder's states.
 
     Attributes:
-        version: the first twelve digits of the files' SHA-256.
+        version: the first twelve digits of the file's SHA-256.
+        lean: added to the log probability of a contradiction, which is seldom told, before the best verdict is chosen,
+            where the title names drug and condition: of the main comparison, contradictions are rightly told.
+        sure: minimum probability at which support is shown.
     """
 
-    def __init__(self, arrays: bytes, thresholds: str) -> None:
+    def __init__(self, arrays: bytes) -> None:
         with np.load(io.BytesIO(arrays)) as stored:
-            found = {name: np.asarray(each, np.float32) for name, each in stored.items()}
-        self.version = hashlib.sha256(arrays + thresholds.encode()).hexdigest()[:12]
-        self._found = found
-        self.thresholds: dict[tuple[str, str], Threshold] = {}
-        for row in csv.DictReader(io.StringIO(thresholds), delimiter="\t"):
-            verdict = row["verdict"]
-            each = self.thresholds.setdefault((row["design"], row["comparator"]), Threshold({}, {}))
-            cast(dict[str, float], each.lean)[verdict] = float(row["lean"])
-            cast(dict[str, float], each.sure)[verdict] = float(row["sure"])
+            self._found = {name: np.asarray(each, np.float32) for name, each in stored.items()}
+        self.version = hashlib.sha256(arrays).hexdigest()[:12]
+        self.lean, self.sure = float(self._found["lean"]), float(self._found["sure"])
 
     def probabilities(self, states: States, zones: Sequence[str]) -> dict[str, Floats]:
         """Predict the probabilities of each field's values, in the order of `FIELDS`."""
         row = self.row(states, zones)
         return {name: softmax(row @ self._found[name] + self._found[f"{name}.bias"]) for name in FIELDS}
-
-    def design(self, states: States) -> Floats:
-        """Predict design probabilities, in alphabetical order, from the record's start and sentences."""
-        return softmax(states.whole @ self._found["design"] + self._found["design.bias"])
 
     def row(self, states: States, zones: Sequence[str]) -> Floats:
         """Build the heads' input: states, predictions of the encoder's own heads, verdicts of the sentences."""
@@ -139,37 +114,32 @@ class LearnedReader:
 
     Thread-safe. Each record is read alone on all cores, so its reading never depends on the
     others.
-
-    Args:
-        tuned: the encoder; None uses the bundled one.
-        learnt: the heads; None uses the bundled ones.
     """
 
     name = "learned"
 
-    def __init__(self, tuned: Encoder | None = None, learnt: Weights | None = None) -> None:
-        self._encoder, self._weights = tuned or encoder(), learnt or weights()
+    def __init__(self) -> None:
+        self._encoder, self._weights = encoder(), weights()
         self.version = self._weights.version
-
-    def facts_of(self, document: Document) -> Facts:
-        """Predict a record's design and number of participants."""
-        return facts_of(document, lambda each: self._weights.design(self._encoder.of_document(each)))
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
-        view, facts = View(document, drug, condition), document.once(self.facts_of, document)
+        view, facts = View(document, drug, condition), document.once(facts_of, document)
         states = self._encoder.of_view(view)
         told = self._weights.probabilities(states, document.zones)
         if facts.design == "rct":
             told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
         best = {name: FIELDS[name][int(told[name].argmax())] for name in ("comparator", "primary", "indication")}
-        threshold = self._weights.thresholds[kind_of_study(facts.design, best["comparator"])]
-        verdict = decide(told, threshold)
+        verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
         fields = consistent(verdict, told, FIELDS)
         quoted = _find_quoted(view, states.sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
-        signs = frozenset() if quoted is None or verdict != "contradicts" else frozenset(view.sentences[quoted])
+        if verdict == "supports":
+            sure = probability >= self._weights.sure and best["primary"] != "not_met"
+        else:  # a failure is sure unless its sentence speaks of another drug alone
+            signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
+            sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
         return Reading(
             key=key,
             drug=drug,
@@ -189,23 +159,23 @@ class LearnedReader:
             passages=passages,
             in_figures=_in_figures(view, states.sentences, verdict, passages),
             probability=probability,
-            sure=probability >= threshold.sure.get(verdict, 0.0) and ("DRUG" in signs or signs.isdisjoint(_OF_OTHERS)),
+            sure=sure,
             harm=_harm(told),
             reader=self.name,
             version=self.version,
         )
 
 
-def kind_of_study(design: Design, comparator: str) -> tuple[str, str]:
-    """Return the key into the thresholds: trials, reviews or other designs; against placebo/nothing or other."""
-    return _KINDS.get(design, "other"), "placebo" if comparator in ("placebo", "none") else "other"
+def is_titled(view: View) -> bool:
+    """Whether the title names the drug and the condition."""
+    return view.document.title != "" and {"DRUG", "COND"} <= set(view.sentences[0])
 
 
-def decide(told: Mapping[str, Floats], threshold: Threshold) -> Verdict:
-    """Choose the most probable verdict after adding the threshold's lean."""
+def decide(told: Floats, lean: float) -> Verdict:
+    """Choose the most probable verdict after adding the lean to the log probability of a contradiction."""
     names = cast(tuple[Verdict, ...], FIELDS["verdict"])
-    scores = {name: float(np.log(told["verdict"][at] + 1e-9)) + threshold.lean[name] for at, name in enumerate(names)}
-    return max(scores, key=scores.__getitem__)
+    scores = told * np.array([np.exp(lean) if name == "contradicts" else 1.0 for name in names])
+    return names[int(scores.argmax())]
 
 
 def _harm(told: Mapping[str, Floats]) -> float:
@@ -288,5 +258,4 @@ def _passage(view: View, at: int) -> Passage:
 @cache
 def weights() -> Weights:
     """Load the bundled weights once."""
-    here = files(__package__)
-    return Weights(here.joinpath("reader.npz").read_bytes(), here.joinpath("thresholds.tsv").read_text("utf-8"))
+    return Weights(files(__package__).joinpath("reader.npz").read_bytes())

@@ -24,12 +24,9 @@ LONGEST = 240
 """Maximum pieces per record; a longer one loses its least informative sentences."""
 LONGEST_IN_PASSING = 144
 """The same if at most one sentence names the drug, and it is not the title, the last one or a conclusion."""
-LONGEST_WHOLE = 160
-"""The same for predicting a record's design."""
 _NAME = 12  # maximum pieces of the condition's name
 _ZONES = {zone: 10 + at for at, zone in enumerate("TABMRC")}
 _SOON = {zone: at for at, zone in enumerate("TCRAMB")}
-_SOON_OF_DESIGN = {zone: at for at, zone in enumerate("TMARCB")}
 _LONGEST_WORD = 100  # letters, as in BERT's tokeniser; splitting takes quadratic time
 _REMEMBERED = 50_000  # size of the word cache, so that memory stays constant for files of any size
 
@@ -194,6 +191,7 @@ def shown(view: View, pieces: Pieces) -> Shown:
     zones, last = view.document.zones, len(view.sentences) - 1
     named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
     in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
+    longest = LONGEST_IN_PASSING if in_passing else LONGEST
     ranks: list[int] = []
     for at, zone in enumerate(zones):
         if at in (0, last):
@@ -202,34 +200,16 @@ def shown(view: View, pieces: Pieces) -> Shown:
             ranks.append(2 if zone in "RC" else 3)
         else:
             ranks.append(3 + _SOON[zone])
-    cut = [pieces.of_all(words) for words in view.spelt]
-    asked = [SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]
-    return _cut_to(asked, cut, zones, ranks, LONGEST_IN_PASSING if in_passing else LONGEST)
-
-
-def shown_whole(document: Document, pieces: Pieces) -> Shown:
-    """Cut a record to the input for its design, without a drug or condition: title, end, methods first."""
-    zones, last = document.zones, len(document.sentences) - 1
-    words = document.words_without_drugs
-    cut = [pieces.of_all(words[each.first : each.last]) for each in document.sentences]
-    ranks = [0 if at == 0 else 1 if at == last else 2 + _SOON_OF_DESIGN[zone] for at, zone in enumerate(zones)]
-    return _cut_to([], cut, zones, ranks, LONGEST_WHOLE)
-
-
-def _cut_to(
-    asked: Sequence[int], cut: Sequence[Sequence[int]], zones: Sequence[str], ranks: Sequence[int], longest: int
-) -> Shown:
-    """Keep the sentences with the lowest ranks that fit, in their order."""
-    room, last = longest - 2 - len(asked), len(cut) - 1
-    kept: dict[int, list[int]] = {}
-    for at in sorted(range(len(cut)), key=lambda at: (ranks[at], at)):
-        found = [_ZONES[zones[at]], *cut[at]]
+    whole = [Pieces.START, *[SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]]
+    room, kept = longest - 1 - len(whole), dict[int, list[int]]()
+    for at in sorted(range(len(zones)), key=lambda at: (ranks[at], at)):
+        found = [_ZONES[zones[at]], *pieces.of_all(view.spelt[at])]
         if at in (0, last):
             found = found[: room if kept else longest // 2]
         if len(found) <= room:
             kept[at] = found
             room -= len(found)
-    whole, places = [Pieces.START, *asked], list[int]()
+    places = list[int]()
     for at in sorted(kept):
         places.append(len(whole))
         whole += kept[at]
