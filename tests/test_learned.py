@@ -15,7 +15,7 @@ from willowbark.tools.reading import learned
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import Encoder, encoder
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.learned import FIELDS, LearnedReader, _find_quoted, consistent, decide
+from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent, decide
 from willowbark.tools.reading.reading import (
     Comparator,
     Effect,
