@@ -254,8 +254,8 @@ def main() -> None:  # noqa: PLR0915  # steps in a row
     by_outcome = np.where(met, names.index("supports"), names.index("contradicts"))
     truth = np.concatenate([[names.index(each.verdict) for each in left], by_outcome[placebo]])
     certain = np.array([*(each.sure for each in left), *(True for _ in met[placebo])])
-    every = [np.concatenate(each) for each in ((told["verdict"], chances[placebo]), (titled, trial_titled[placebo]))]
-    lean, sure = settle(*every, truth, certain)
+    every = np.concatenate([told["verdict"], chances[placebo]])
+    lean, sure = settle(every, np.concatenate([titled, trial_titled[placebo]]), truth, certain)
     stored["lean"], stored["sure"] = np.array(lean), np.array(sure)
     said = verdicts(chances, trial_titled, lean)
     against, for_it = ((said == names.index(name)) & placebo for name in ("contradicts", "supports"))
