@@ -28,7 +28,7 @@ from .kinds import question_words
 LONGEST_NAME = 8  # words of a known name
 MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
 MAX_DEPTH = 50  # of nested groups; deeper opening brackets are ignored
-MOST_PASSES = 10  # removing stray punctuation may change the parse; normal questions need one
+MOST_PASSES = 1  # removing stray punctuation may change the parse; normal questions need one
 OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 PREVENTION_WORD = re.compile(r"prevent\w*|prophyla\w*", re.IGNORECASE)

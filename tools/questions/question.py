@@ -37,7 +37,6 @@ from .query import (
 SURE = 0.6
 """From this probability on a kind is taken; below, the question is asked back. Chosen on the sets up to the seventh in
 `benchmarks/labels/questions.tsv`."""
-LONGEST_SEARCH = 3  # words that are typed to search for, not to ask
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
 ADULT, OLD = 18, 65  # years
@@ -272,9 +271,6 @@ def parse_question(question: str) -> Question:
         for plain in bare_words(word[0])
         if not is_noise(plain) and plain.lower() not in question_words("asks")
     ]
-    is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
-    if is_search and conditions:  # "hay fever teenagers"
-        kind = "treat"
     is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and says_nothing(text, names))
     is_alone = is_open and (drugs or classes) and not (conditions or unread or population or parts[1:])
     kind = "uses" if is_alone else kind
@@ -286,7 +282,7 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
-        is_sure=bool(guess.sure >= SURE or is_search or is_alone or kind != guess.kind),
+        is_sure=bool(guess.sure >= SURE or is_alone or kind != guess.kind),
         or_kind=guess.next,
         also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
         conditions=distinct_words(name.name for name in conditions if name not in of_people),
@@ -533,7 +529,7 @@ def names_of(text: str) -> list[Name]:
     conditions = [each._replace(name=singular[each.name]) for each in found if each not in classes]
     conditions = [each for each in conditions if not all(map(is_noise, bare_words(each.text)))]
 
-    use = re.compile(rf"([ -]lowering)? ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
+    use = re.compile(rf" ({'|'.join(question_words('drugs by use'))})\b", re.IGNORECASE)
     by_use = [each for each in conditions if use.match(text, each.end)]
     if len({each.name for each in conditions}) > len({each.name for each in by_use}):
         conditions = [each for each in conditions if each not in by_use]
@@ -645,8 +641,6 @@ def _choose_words(
         elif not has_condition and plain.strip("?.,!").lower() not in question_words("asks"):
             kept.append(word[0])
         follows = is_in[1] or (follows and is_noise(plain) and plain != "or")
-    while has_condition and kept and kept[-1] == "or":
-        kept.pop()
     if all(map(is_noise, bare_words(" ".join(kept)))):
         kept = [text]
     return " ".join([*kept, *(f"NOT {each.text}" for each in excluded if each.kind != "route")])
