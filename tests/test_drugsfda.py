@@ -20,7 +20,12 @@ def application(
     return {
         "application_number": number,
         "products": [
-            {"brand_name": "B", "active_ingredients": [{"name": n} for n in ingredients], "marketing_status": status}
+            {
+                "brand_name": "B",
+                "active_ingredients": [{"name": n} for n in ingredients],
+                "marketing_status": status,
+                "route": status[:4].upper(),
+            }
         ],
         "submissions": [{"submission_type": "ORIG", "submission_status": state, "submission_status_date": day}],
     }
@@ -53,6 +58,7 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
     assert found is not None
     assert (found.metadata["first_approved"], found.metadata["is_sold"]) == ("1995-04-14", True)
     assert "NDA000001" in found.content
+    assert found.metadata["routes"] == ["PRES"]
     assert parse_approval("losartan", [given[2]]) == (None, (), "no reference product holds 'losartan'")
     alone = parse_approval("losartan", [given[1]]).record
     assert alone is not None

@@ -17,7 +17,7 @@ from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.search import Status
-from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, parse_label
+from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, day, parse_label
 from willowbark.tools.toolbox import FewDrugArgs, SourceTool
 
 SET_ID = "85973689-bb21-483f-becb-c5c8bfb05658"
@@ -61,6 +61,10 @@ async def test_a_condition_gives_the_labels_that_name_it(openfda: OpenFDA) -> No
     found = await openfda.find('(migraine OR "migraine disorders")')
 
     assert {record.metadata["drug"] for record in found.records} == {"propranolol", "topiramate", "valproic acid"}
+    seen = list[httpx.Request]()
+    for number in (1, 3):
+        await answering(OpenFDA, page(), seen).find("migraine", 5, {"page": number})
+    assert [request.url.params.get("skip") for request in seen] == [None, "10"]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +117,11 @@ def test_an_empty_openfda_block_and_odd_fields_are_read() -> None:
 
 
 def test_a_long_section_is_cut_at_a_sentence_and_says_so() -> None:
-    record = parse_label(label(warnings=["Do not stop suddenly. " * 200]))
+    record = parse_label(label(warnings=["Do not stop suddenly. " * 200], effective_time="20250317"))
 
     assert record is not None
+    assert record.citation.date == "2025-03-17"
+    assert {day(each) for each in ("2025031", "202503170", "2025-3-17", None)} == {"Unknown"}
     assert record.content.endswith("Do not stop suddenly. […]")
     assert len(record.content) < MAX_SECTION + 100
 

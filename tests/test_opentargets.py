@@ -153,7 +153,11 @@ async def test_nothing_else_is_given_for_what_was_asked_about() -> None:
     disease = await Server(Search=hits(("MONDO_1", "gout", "disease"))).source().find("migraine")
     unknown = await Server(Drug=None).source().look_up("CHEMBL27")
 
+    relative = Server(Search=hits(("MONDO_1", "migraine with aura", "disease"), ("MONDO_2", "gout", "disease")))
+    await relative.source().find("migraine")
+
     assert {each.status for each in (drug, disease, unknown)} == {Status.EMPTY}
+    assert relative.asked[1:] == [("Disease", {"id": "MONDO_1"})]
     assert "CHEMBL27" in unknown.warnings[0]
 
 
