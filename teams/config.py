@@ -17,12 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
@@ -246,13 +241,8 @@ class Settings(_Sections, BaseSettings):
     )
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+    def settings_customise_sources(  # type: ignore[override]
+        cls, _: Any, init_settings: PydanticBaseSettingsSource, env_settings: PydanticBaseSettingsSource, **__: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Let the environment win over the file, whose content arrives as arguments."""
         return env_settings, init_settings

@@ -18,7 +18,7 @@ from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.budget import Budget, BudgetExceeded, price_of
+from willowbark.teams.run.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
 from willowbark.tools.http.endpoints import Endpoints
@@ -74,7 +74,7 @@ async def followed(
 
 def test_a_warning_comes_once_at_80_percent() -> None:
     said: list[str] = []
-    counting = Budget(None, max_tokens=100, warn=said.append)
+    counting = Budget(max_tokens=100, warn=said.append)
     for _ in range(9):
         counting.used(usage(10))
     assert said == ["80% of the budget is used up: 80 tokens of 100, at a price that is not known"]
@@ -82,7 +82,7 @@ def test_a_warning_comes_once_at_80_percent() -> None:
 
 @pytest.mark.parametrize("limits", [{"max_tokens": 10}, {"max_cost_usd": 10.0}], ids=["tokens", "money"])
 def test_a_call_beyond_the_limit_is_refused(limits: dict[str, Any]) -> None:
-    counting = Budget(DEAR, **limits)
+    counting = Budget(Prices(DEAR), **limits)
     counting.used(usage(9))
     counting.check()
     counting.used(usage(1))
@@ -91,7 +91,7 @@ def test_a_call_beyond_the_limit_is_refused(limits: dict[str, Any]) -> None:
 
 
 def test_without_a_price_money_limits_nothing() -> None:
-    counting = Budget(None, max_cost_usd=0.01)
+    counting = Budget(max_cost_usd=0.01)
     counting.used(usage(10_000_000))
     counting.check()
     assert str(counting).endswith("at a price that is not known")
@@ -172,7 +172,7 @@ async def test_a_budget_is_not_reset_by_a_replay(sources: SourceServer) -> None:
 
 async def test_a_stopped_run_asks_no_model_any_more() -> None:
     stop, model = CancellationToken(), ReplayChatCompletionClient(["an answer"])
-    client = JournaledClient(model, Budget(None), None, "scripted", stop)
+    client = JournaledClient(model, Budget(), None, "scripted", stop)
     stop.cancel()
 
     with pytest.raises(asyncio.CancelledError):

@@ -12,7 +12,7 @@ from recorded import recorded
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage
 from willowbark.teams.config import Settings
-from willowbark.teams.run.narrator import partial_report
+from willowbark.teams.run.course import partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
 from willowbark.tools.evidence import Evidence

@@ -206,7 +206,7 @@ async def test_of_hundreds_of_calls_of_tools_forty_are_made() -> None:
     calls = [FunctionCall(id=f"c{at}", name="search_pubmed", arguments="{}") for at in range(500)]
     usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
     said = CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
-    client = JournaledClient(ReplayChatCompletionClient([said]), Budget(None), None, "openai/x")
+    client = JournaledClient(ReplayChatCompletionClient([said]), Budget(), None, "openai/x")
     assert len((await client.create([UserMessage(content="Search.", source="user")])).content) == MAX_CALLS
 
 

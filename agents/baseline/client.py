@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel
 
-from willowbark.agents.asking import REQUEST
+from willowbark.agents.asking import REQUEST, add_usage
 from willowbark.agents.assessment import AssessmentRequest, NextSearches
 from willowbark.agents.autogen import (
     CORE_EVENT_LOGGER_NAME,
@@ -106,10 +106,7 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
         if self._estimates_tokens:
             usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
-        self._usage = RequestUsage(
-            prompt_tokens=self._usage.prompt_tokens + usage.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
-        )
+        add_usage(self._usage, usage)
         if _log.isEnabledFor(logging.INFO):
             _log.info(
                 LLMCallEvent(

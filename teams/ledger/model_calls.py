@@ -47,16 +47,14 @@ TOKENS_A_LETTER = 2  # of any script: upper bound of a text's average
 MOST_UNSEEN_SENT = 2_000  # tokens that a server's template puts around a prompt
 MOST_THOUGHTS = 131_072  # tokens of an answer that are hidden but billed
 MAX_CALLS = 40  # tool calls of one answer; a confused model makes hundreds
-_SANDBOX = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
 
 class JournaledClient(ChatCompletionCache):
     """A model client that answers repeated requests from a run's journal, within a budget.
 
-    Requests count as the same if they differ only in incidental parts: the marker of records, the time of a search, a
-    sandbox's address, and the order of agents that worked in parallel. Content sent both as words and as data counts
-    once.
+    Requests count as the same if they differ only in incidental parts: the marker of records, the time of a search, and
+    the order of agents that worked in parallel. Content sent both as words and as data counts once.
 
     Args:
         client: the wrapped client.
@@ -254,7 +252,7 @@ def request_key(
         "extra": {name: value for name, value in extra_create_args.items() if name not in (REQUEST, "response_format")},
     }
     text = json.dumps(content, sort_keys=True, default=str, ensure_ascii=False)
-    text = _SANDBOX.sub("", _MARKER.sub(r"\1>", _CLOCK.sub("", text)))
+    text = _MARKER.sub(r"\1>", _CLOCK.sub("", text))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -130,35 +130,25 @@ class Prices:
         return priced
 
 
+@dataclass(eq=False)
 class Budget:
-    """Counts the tokens and the cost of a run's model calls.
+    """Counts the tokens and the cost of a run's model calls."""
 
-    Args:
-        price: of the model, or of all models; with None (unknown), money is not counted.
-        max_tokens: of the whole run; None sets no limit.
-        max_cost_usd: of the whole run; None sets no limit.
-        warn: called once with a message, at 80 % of a limit.
+    prices: Prices = Prices(None)
+    """Money is counted where they are known."""
+    max_tokens: int | None = None
+    """Of the whole run; None sets no limit."""
+    max_cost_usd: float | None = None
+    """Of the whole run; None sets no limit."""
+    warn: Callable[[str], None] = lambda _: None
+    """Called once with a message, at 80 % of a limit."""
+    calls: ModelCalls = field(default_factory=ModelCalls)
+    """Numbers of all calls and of failed ones."""
 
-    Attributes:
-        calls: numbers of all calls and of failed ones.
-    """
-
-    def __init__(
-        self,
-        price: Price | Prices | None,
-        *,
-        max_tokens: int | None = None,
-        max_cost_usd: float | None = None,
-        warn: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self.prices = price if isinstance(price, Prices) else Prices(price)
-        self._max_tokens = max_tokens
-        self._max_cost_usd = max_cost_usd
-        self._warn = warn
-        self._warned = False
+    def __post_init__(self) -> None:
         self._used = RequestUsage(prompt_tokens=0, completion_tokens=0)
         self._cost_usd = 0.0
-        self.calls = ModelCalls()
+        self._warned = False
 
     @property
     def tokens(self) -> int:
@@ -169,10 +159,10 @@ class Budget:
     def share(self) -> float:
         """Used fraction of the tightest limit; 0 without limits."""
         shares = [0.0]
-        if self._max_tokens is not None:
-            shares.append(self.tokens / self._max_tokens)
-        if self._max_cost_usd is not None and self.prices.known:
-            shares.append(self._cost_usd / self._max_cost_usd)
+        if self.max_tokens is not None:
+            shares.append(self.tokens / self.max_tokens)
+        if self.max_cost_usd is not None and self.prices.known:
+            shares.append(self._cost_usd / self.max_cost_usd)
         return max(shares)
 
     @property
@@ -196,7 +186,7 @@ class Budget:
         self._cost_usd += self.prices.cost_usd(usage, model, in_batch=in_batch) or 0.0
         if self.share >= WARN_SHARE and not self._warned:
             self._warned = True
-            self._warn(f"{self.share:.0%} of the budget is used up: {self}")
+            self.warn(f"{self.share:.0%} of the budget is used up: {self}")
 
     def failed(self, reason: str) -> None:
         """Count one unanswered call; one that the budget refused is not counted as the model's failure."""
@@ -209,21 +199,11 @@ class Budget:
         return self.prices.account(turns, self._used)
 
     def __str__(self) -> str:
-        tokens = f"{self.tokens:,} tokens" + (f" of {self._max_tokens:,}" if self._max_tokens is not None else "")
+        tokens = f"{self.tokens:,} tokens" + (f" of {self.max_tokens:,}" if self.max_tokens is not None else "")
         if not self.prices.known:
             return f"{tokens}, at a price that is not known"
-        money = f"${self._cost_usd:.4f}" + (f" of ${self._max_cost_usd:g}" if self._max_cost_usd is not None else "")
+        money = f"${self._cost_usd:.4f}" + (f" of ${self.max_cost_usd:g}" if self.max_cost_usd is not None else "")
         return f"{tokens}, {money}"
-
-
-def rounds_warning(iteration: int, most: int) -> list[str]:
-    """Warn in one line once 80 % of the rounds are over and another is still allowed; otherwise return nothing.
-
-    >>> [rounds_warning(iteration, 5) for iteration in (3, 4, 5)]
-    [[], ['4 of at most 5 rounds are used up'], []]
-    """
-    crossed = iteration - 1 < WARN_SHARE * most <= iteration < most
-    return [f"{iteration} of at most {most} rounds are used up"] if crossed else []
 
 
 def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: int) -> str:

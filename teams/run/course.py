@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from willowbark.agents.approval import Approval, ApprovalMessage
-from willowbark.agents.approver import ApproverAgent
-from willowbark.agents.assessment import AssessmentMessage
+from willowbark.agents.approver import ApproverAgent, undecided
+from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
 from willowbark.agents.autogen import (
-    EVENT_LOGGER_NAME,
     BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
@@ -18,26 +19,33 @@ from willowbark.agents.autogen import (
     RequestUsage,
     TaskResult,
     TextMessage,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    UserInputRequestedEvent,
 )
+from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Exhausted, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.judge import BUDGET_RESERVE
-from willowbark.agents.report.model import ReportMessage
-from willowbark.agents.reporter import turns_of
+from willowbark.agents.report.content import TurnUsage
+from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.enclosure import one_line
+from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.questions import parse_question
+from willowbark.tools.toolbox import replies_in
 
 from ..config import DEPTHS, Settings
-from ..events import AgentEvent
-from ..ledger import Journal, Model
+from ..events import AgentEvent, EventType, ToolRequest
+from ..ledger import Journal, Model, Turn
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, context_of
 from ..research_team import ResearchTeam, participants_of
-from .budget import WARN_SHARE, Budget, Prices, estimate, rounds_warning
+from .budget import WARN_SHARE, Budget, Prices, estimate
 from .hooks import call_hooks
-from .narrator import Narrator, messages_of, partial_report, stored_report
 from .options import RunOptions
 
 UNDERSTANDING = "the question in words"
@@ -45,7 +53,7 @@ UNDERSTANDING = "the question in words"
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _PULSE_S = 0.5  # between updates while no message arrives
-_log = logging.getLogger(EVENT_LOGGER_NAME)
+_log = logging.getLogger("willowbark.run")
 
 
 @dataclass(eq=False)
@@ -77,6 +85,9 @@ class Course:
         self._readings = Readings()
         self._in_hand: Mapping[str, Findings] = {}
         self._is_late = False
+        self._iteration = 1
+        self._verdict: JudgeAssessment | None = None
+        self._report: ResearchReport | None = None
         self._warnings: list[str] = []
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
@@ -92,19 +103,18 @@ class Course:
         """Execute the run as a stream of events; the last one is `complete` with the report as its data."""
         if self.options.cancellation_token is not None:
             self.options.cancellation_token.add_callback(self._end)
-        narrator = Narrator(parse_question(self.question).kind, asks=self.approver is not None)
-        async with aclosing(self._live(narrator)) as events:
+        async with aclosing(self._live()) as events:
             async for event in events:
                 problems = await call_hooks(self.options.hooks, event)
                 if event.report is None:
                     yield event
                 told, self._warnings[:] = [*problems, *self._warnings], []
                 for line in told:
-                    yield narrator.event("progress", line)
+                    yield self._event("progress", line)
                 if event.report is not None:
                     yield event
 
-    async def _live(self, narrator: Narrator) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
+    async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
         journal, asked = self.journal, self.settings.research
 
         # 1. The question, and its estimated cost.
@@ -127,10 +137,10 @@ class Course:
                     async for message in _with_pulse(messages, self._readings.stop):
                         if message is None and told_read != (done := self._readings.done):
                             told_read = done
-                            yield narrator.event("streaming", f"read {done} of {self._readings.found}")
+                            yield self._event("streaming", f"read {done} of {self._readings.found}")
                         if message is None or isinstance(message, TaskResult):
                             continue
-                        events, iteration = list(narrator.narrate(message)), narrator.iteration
+                        events, iteration = list(self._narrate(message)), self._iteration
                         if isinstance(message, FindingsMessage | AssessmentMessage):
                             iteration = message.content.iteration
                         if isinstance(message, _TURNS):
@@ -143,7 +153,9 @@ class Course:
                         for event in events:
                             yield event
                         if isinstance(message, AssessmentMessage):
-                            self._warnings += rounds_warning(iteration, asked.max_iterations)
+                            most = asked.max_iterations
+                            is_late = iteration - 1 < WARN_SHARE * most <= iteration < most
+                            self._warnings += [f"{iteration} of at most {most} rounds are used up"] if is_late else []
             except BaseException as error:
                 is_stop = self._token.is_cancelled()  # agents may raise anything then
                 if not isinstance(error, Exception) and not (is_stop and isinstance(error, asyncio.CancelledError)):
@@ -151,23 +163,23 @@ class Course:
                     raise  # the caller left, or is being cancelled: no one would read a report
                 _log.log(logging.INFO if is_stop else logging.WARNING, "the team stopped: %s", type(error).__name__)
                 if journal.failure is not None:
-                    yield narrator.event("error", f"{journal.failure}")
+                    yield self._event("error", f"{journal.failure}")
                 elif is_stop and self._is_late:
                     reason = "timeout"
-                    yield narrator.event("progress", "The run's time is up")
+                    yield self._event("progress", "The run's time is up")
                 elif is_stop:
                     reason = "cancelled"
-                    yield narrator.event("error", "The run was stopped")
+                    yield self._event("error", "The run was stopped")
                 else:
                     failed = f"The team failed ({type(error).__name__}); reporting what was found until then"
-                    yield narrator.event("error", failed)
+                    yield self._event("error", failed)
             finally:
                 clock.cancel()
                 self._token.cancel()
                 await asyncio.sleep(0)  # lets cancelled tasks end before their connections are closed
 
         # 3. The report: the team's, one from before a resume, or one of what was found until the stop.
-        failure_told, report = journal.failure is not None, narrator.report or stored_report(self._earlier)
+        failure_told, report = journal.failure is not None, self._report or stored_report(self._earlier)
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}
@@ -178,14 +190,66 @@ class Course:
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
         # 4. The end is recorded; a ledger that cannot be written is reported once.
-        complete = narrator.event("complete", line, report, agent="report")
-        complete = complete.model_copy(update=cost_of_turn if narrator.report is not None else {})
+        complete = self._event("complete", line, report, agent="report")
+        complete = complete.model_copy(update=cost_of_turn if self._report is not None else {})
         if not failure_told:
             status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
             journal.finish(status, report.stop_reason, report)
             if journal.failure is not None:
-                yield narrator.event("error", f"{journal.failure}")
+                yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
+        return AgentEvent(type=kind, message=message, data=data, iteration=self._iteration, agent=agent)
+
+    def _narrate(self, message: BaseAgentEvent | BaseChatMessage) -> Iterator[AgentEvent]:  # noqa: PLR0912
+        """Yield the events for a message of the team."""
+        agent = message.source
+        if isinstance(message, ToolCallRequestEvent):
+            self._log_choice(message)
+            for call in message.content:
+                data = ToolRequest(tool=call.name, arguments=call.arguments)
+                yield self._event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
+        elif isinstance(message, ToolCallExecutionEvent):
+            for reply in (reply for result in message.content for reply in replies_in(result.content)):
+                warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+                yield self._event("search_complete", reply.line + warnings, reply, agent)
+        elif isinstance(message, FindingsMessage):
+            yield self._event("progress", message.to_text(), message.content, agent)
+        elif isinstance(message, AssessmentMessage):
+            verdict = self._verdict = message.content
+            yield self._event("judge_complete", message.to_text(), verdict, agent)
+            why = (verdict.stop_reason or "").replace("_", " ")
+            if verdict.recommendation != "synthesize":
+                self._iteration = verdict.iteration + 1
+                yield self._event("looping", "; ".join(verdict.gaps) or "another round")
+            elif self.approver is not None:
+                yield self._event("progress", f"The search is over: {why}")
+            else:
+                yield self._event("synthesizing", f"Writing the report: {why}")
+        elif isinstance(message, UserInputRequestedEvent):
+            yield self._event("progress", "Waiting for a person's word on the candidates", agent=agent)
+        elif isinstance(message, ApprovalMessage):
+            yield self._event("progress", message.to_text(), message.content, agent)
+            yield self._event("synthesizing", "Writing the report")
+        elif isinstance(message, ReportMessage):
+            self._report = message.content
+        elif isinstance(message, TextMessage):
+            kinds: Mapping[str | None, EventType] = {"specialist": "thinking", "judge": "judging"}
+            if (kind := kinds.get(message.metadata.get("role"))) is not None:
+                yield self._event(kind, message.content, agent=agent)
+
+    def _log_choice(self, message: ToolCallRequestEvent) -> None:
+        """Log who searches in this round, with which tools, and why: the kind of question, and the gap to close."""
+        calls = Counter(call.name for call in message.content)
+        tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
+        why = "in the first round every specialist searches"
+        if self._verdict is not None:
+            own = [each.closes for each in self._verdict.next_searches if each.specialist == message.source]
+            why = one_line("; ".join(dict.fromkeys(own or self._verdict.gaps)) or "the judge names no gap")
+        told = f"a question of kind {parse_question(self.question).kind}: {why}"
+        extra = {"round": self._iteration, "agent": message.source, "tool": tools, "told": told}
+        _log.info("chosen", extra=extra)
 
     def _end(self) -> None:
         """Stop at once: no more reading, no more requests."""
@@ -266,3 +330,56 @@ async def _with_pulse(
         if (message := coming.result()) is None:
             return
         yield message
+
+
+_TYPES: Mapping[str, type[BaseChatMessage]] = {
+    kind.__name__: kind for kind in (FindingsMessage, AssessmentMessage, ApprovalMessage)
+}
+
+
+async def partial_report(
+    messages: Sequence[BaseChatMessage],
+    stop_reason: str,
+    settings: Settings,
+    model: str,
+    account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
+    readings: Readings | None = None,
+) -> ResearchReport:
+    """Let the baseline analyst report what a run found before it stopped.
+
+    Args:
+        messages: the run's chat messages so far, the question first.
+        stop_reason: as the report states it.
+        settings: of the run; if a person was still to be asked, their default applies.
+        model: the run's.
+        account: of the run's tokens and cost; None for no account.
+        readings: of the run, so that nothing is read twice; None reads again.
+
+    Raises:
+        WillowbarkError: no report could be made.
+    """
+    asked = settings.research
+    if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
+        because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
+        messages = [*messages, await undecided(messages, asked.approval_default, because)]
+    analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
+    if model != BASELINE:
+        analyst.display_name += f", since the run ended before {model} wrote"
+    agent = ReportAgent("report", analyst)
+    is_counted = account if model != BASELINE else None
+    agent.join(RunContext(account=is_counted, readings=readings or Readings(), stopped=stop_reason))
+    written = (await agent.on_messages(messages, CancellationToken())).chat_message
+    if not isinstance(written, ReportMessage):
+        raise WillowbarkError("no report could be made of what was found")
+    return written.content
+
+
+def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
+    """Convert the turns before the report to messages."""
+    return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
+
+
+def stored_report(turns: Sequence[Turn]) -> ResearchReport | None:
+    """Return the report among a run's turns; None if there is none yet."""
+    written = [turn.message for turn in turns if turn.type == ReportMessage.__name__]
+    return ReportMessage.load(written[-1]).content if written else None

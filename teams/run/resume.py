@@ -21,8 +21,7 @@ from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .budget import Budget, Prices
-from .course import Course
-from .narrator import messages_of, partial_report
+from .course import Course, messages_of, partial_report
 from .options import RunOptions, library_of
 from .research import approver_for, report_of
 

@@ -151,7 +151,7 @@ class _KeepingClient(JournaledClient):
     def __init__(self, client: ChatCompletionClient, reader: ModelReader) -> None:
         llm = reader.settings.llm
         context = context_of(reader.name, llm)
-        super().__init__(client, Budget(None), None, reader.name, context_tokens=context, streams=llm.streaming)
+        super().__init__(client, Budget(), None, reader.name, context_tokens=context, streams=llm.streaming)
         self._reader = reader
 
     async def create(self, messages: Sequence[LLMMessage], **given: Any) -> CreateResult:
