@@ -24,6 +24,7 @@ from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import resume_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.lexicon import canonical_drug
 
 from .running import QUESTIONS
 
@@ -35,7 +36,8 @@ _CAN_IGNORE_PERMISSIONS = 1  # CAP_DAC_OVERRIDE, see capabilities(7): what lets 
 _CAPABILITIES_VERSION = 0x20080522
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["faults.warm"])  # a life then begins within milliseconds
+_processes.set_forkserver_preload([__name__])  # a life then begins within milliseconds
+canonical_drug("propranolol")  # reads the dictionary of drugs
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class Course:
         question = TextMessage(content=self.question, source="user")
         said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
-        reason, told_read = "error", 0
+        reason, told_read, failure_told = "error", 0, False
         policy = RetryPolicy.within(asked.search_timeout)
         async with Transport(self.endpoints, recorder=journal, policy=policy) as transport:
             team, clock = self._team(transport), asyncio.create_task(self._watch_clock())
@@ -154,15 +154,15 @@ class Course:
                             yield event
                         if isinstance(message, AssessmentMessage):
                             most = asked.max_iterations
-                            is_late = iteration - 1 < WARN_SHARE * most <= iteration < most
-                            self._warnings += [f"{iteration} of at most {most} rounds are used up"] if is_late else []
+                            if iteration - 1 < WARN_SHARE * most <= iteration < most:
+                                self._warnings.append(f"{iteration} of at most {most} rounds are used up")
             except BaseException as error:
                 is_stop = self._token.is_cancelled()  # agents may raise anything then
                 if not isinstance(error, Exception) and not (is_stop and isinstance(error, asyncio.CancelledError)):
                     self._readings.stop()
                     raise  # the caller left, or is being cancelled: no one would read a report
-                _log.log(logging.INFO if is_stop else logging.WARNING, "the team stopped: %s", type(error).__name__)
                 if journal.failure is not None:
+                    failure_told = True
                     yield self._event("error", f"{journal.failure}")
                 elif is_stop and self._is_late:
                     reason = "timeout"
@@ -179,7 +179,7 @@ class Course:
                 await asyncio.sleep(0)  # lets cancelled tasks end before their connections are closed
 
         # 3. The report: the team's, one from before a resume, or one of what was found until the stop.
-        failure_told, report = journal.failure is not None, self._report or stored_report(self._earlier)
+        report = self._report or stored_report(self._earlier)
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}

@@ -4,19 +4,16 @@ Hooks change nothing; a failing or hanging hook is reported as an event and does
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from willowbark.agents.autogen import EVENT_LOGGER_NAME
 from willowbark.tools.search import SourceReply, Status
 
 from ..events import AgentEvent
 
 HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
 Hook = Callable[[AgentEvent], Awaitable[None]]
-_log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,6 @@ async def call_hooks(hooks: Sequence[Hooks], event: AgentEvent) -> list[str]:
                 async with asyncio.timeout(HOOK_TIMEOUT_S):
                     await hook(event)
             except Exception as error:  # noqa: BLE001  hooks are the caller's code
-                _log.warning("a hook failed: %s", type(error).__name__)
                 problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
     return problems
 
