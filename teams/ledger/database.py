@@ -89,8 +89,19 @@ class Database:
                 path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
             try:
-                if self._is_new():
-                    self._create(time.monotonic() + busy_timeout_s)
+                end = time.monotonic() + busy_timeout_s
+                while self._is_new():
+                    try:
+                        self.connection.execute("PRAGMA journal_mode=WAL")
+                    except sqlite3.OperationalError as error:  # SQLite does not wait if another process does the same
+                        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                            raise
+                        time.sleep(0.01)
+                        continue
+                    with self.transaction():
+                        for statement in _SCHEMA.split(";") if self._is_new() else ():
+                            self.connection.execute(statement)
+                        self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
                 self.connection.execute("PRAGMA synchronous=NORMAL")
                 self.connection.execute("PRAGMA foreign_keys=ON")
             except BaseException:
@@ -113,22 +124,6 @@ class Database:
         what = f"of another version of Willowbark (schema {version}, this one reads {SCHEMA_VERSION})"
         what = "no ledger of Willowbark's" if version <= 0 else what
         raise LedgerError(f"the ledger {self.path} is {what}; move it away, and a new one is made")
-
-    def _create(self, end: float) -> None:
-        """Create the tables, unless another process is first; wait for one until this time of the monotonic clock."""
-        while True:
-            try:
-                self.connection.execute("PRAGMA journal_mode=WAL")
-                break
-            except sqlite3.OperationalError as error:  # SQLite does not wait if another process does the same
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
-                    raise
-                time.sleep(0.01)
-        with self.transaction():
-            if self._is_new():
-                for statement in _SCHEMA.split(";"):
-                    self.connection.execute(statement)
-                self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def close(self) -> None:
         """Close the connection."""
