@@ -16,13 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.registry import cards
 
-    from ..config import Settings
+from ..config import FILE_NAME, Settings
+from ..model_clients import PROVIDERS
+from .terminal import write_lines
 
 REACH_TIMEOUT_S = 3.0
 LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
@@ -51,11 +52,7 @@ def examine(config: Path | None, *, live: bool) -> str | None:
     Raises:
         UsageError: invalid settings or keys.
     """
-    from willowbark.tools.http.endpoints import Endpoints  # noqa: PLC0415  imported after the first lines are shown
-    from willowbark.tools.library import open_library  # noqa: PLC0415
-
-    from ..config import FILE_NAME, Settings  # noqa: PLC0415
-    from .terminal import write_lines  # noqa: PLC0415
+    from willowbark.tools.library import open_library  # noqa: PLC0415  loads the index's library
 
     write_lines(describe_installation(), _INDENT)
     settings = Settings.load(config)
@@ -90,8 +87,6 @@ def examine(config: Path | None, *, live: bool) -> str | None:
 
 def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Describe Python, packages, extras and keys, one per line."""
-    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
-
     yield f"Willowbark  {_version('willowbark')}"
     yield f"Python      {platform.python_version()} on {sys.platform}"
     yield f"Packages    {', '.join(f'{name} {_version(name)}' for name in _PACKAGES)}"
@@ -104,10 +99,8 @@ def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[s
         yield f"Environment {name}: {'set' if environ.get(name, '').strip() else missing}"
 
 
-def describe_unused(addresses: Mapping[str, str], endpoints: "Endpoints") -> Iterator[str]:
+def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Iterator[str]:
     """Say for each source that is not searched why, one per line."""
-    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
-
     for card in cards().values():
         if card.use == "named" and card.name not in addresses:
             key = f"set {card.key} and " if not endpoints.may_search(card.name) else ""
@@ -116,7 +109,6 @@ def describe_unused(addresses: Mapping[str, str], endpoints: "Endpoints") -> Ite
 
 def extras() -> dict[str, bool]:
     """Check which extras are installed, with all their packages and the provider's library."""
-    from ..model_clients import PROVIDERS  # noqa: PLC0415  only the doctor needs it
 
     def importable(module: str) -> bool:
         try:
@@ -142,7 +134,7 @@ def _version(package: str) -> str:
         return _MISSING
 
 
-def addresses_of(endpoints: "Endpoints", settings: "Settings") -> dict[str, str]:
+def addresses_of(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
     """Return the base URLs of the sources to search.
 
     Raises:
@@ -203,7 +195,7 @@ def reachable(
     return found
 
 
-async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
+async def ask_sources(endpoints: Endpoints) -> dict[str, tuple[bool, str]]:
     """Ask every source one small question, all at once, each once.
 
     Returns:
@@ -212,7 +204,6 @@ async def ask_sources(endpoints: "Endpoints") -> dict[str, tuple[bool, str]]:
     from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
     from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
-    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
     from willowbark.tools.search import source_class  # noqa: PLC0415
     from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
     from willowbark.tools.wording import counted  # noqa: PLC0415

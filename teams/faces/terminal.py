@@ -18,6 +18,7 @@ from rich.text import Text
 
 from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.errors import UsageError
+from willowbark.tools.registry import cards, title_of
 
 from ..events import AgentEvent
 
@@ -96,8 +97,6 @@ class Board:
     @property
     def activity(self) -> str:
         """The sources being waited for, otherwise the team's activity."""
-        from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
-
         waiting = [title_of(name) for name, row in self.rows.items() if row.waiting]
         return f"waiting for {', '.join(waiting)}" if waiting else self._doing
 
@@ -107,8 +106,6 @@ class Board:
 
     def __rich__(self) -> Table:
         """Render the board as a block of lines."""
-        from willowbark.tools.registry import title_of  # noqa: PLC0415  reading the cards imports every source
-
         block = Table.grid(padding=(0, 2), expand=True)
         block.add_column(no_wrap=True)
         for _ in ("found", "kept", "seconds"):
@@ -128,8 +125,6 @@ class Board:
 
 def source_of(tool: str) -> str | None:
     """The source that a tool searches; None for a tool that looks up single records."""
-    from willowbark.tools.registry import cards  # noqa: PLC0415  reading the cards imports every source
-
     return next((name for name, card in cards().items() if tool == (card.tool or f"search_{name}")), None)
 
 
