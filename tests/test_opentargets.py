@@ -198,7 +198,7 @@ async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:
     assert (reply.status, len(reply.records)) == (Status.PARTIAL, 1)
     assert reply.records[0].metadata["drugs"]
     assert reply.warnings == [
-        "disease.associatedTargets.rows could not be had: Internal error at",
+        "disease.associatedTargets.rows could not be had: Internal error at …",
         "a part of it could not be had: No path",
     ]
     assert [name for name, _ in server.asked] == ["Search", "Disease"]

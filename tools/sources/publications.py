@@ -45,7 +45,7 @@ _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
-    r"https?://\S+"  # may hold a key
+    r"https?://\S+|www\.\S+"  # may hold a key, and reports are not to link to them
     r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"  # the caller's IP address
     r"|\b[0-9a-f]{20,}\b",  # NCBI's keys are 36 hexadecimal digits
     re.IGNORECASE,
@@ -197,11 +197,6 @@ def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
 def leads_elsewhere(name: str) -> bool:
     """Whether a name, used as part of a path, would point to another path."""
     return not {".", ".."}.isdisjoint(name.split("/"))
-
-
-def without_addresses(text: str) -> str:
-    """Remove addresses from a source's text, so that reports do not link to them."""
-    return " ".join(word for word in text.split() if "://" not in word and "www." not in word)
 
 
 def iso_date(year: str, month: str = "", day: str = "") -> str | None:

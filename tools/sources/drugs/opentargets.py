@@ -38,7 +38,7 @@ from ...records.parts import AssociatedTarget, Mechanism, Pathway, Signal
 from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers
-from ..publications import without_addresses
+from ..publications import redacted
 from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings
 
 CARD = SourceCard(
@@ -236,7 +236,7 @@ def _part(error: Mapping[str, Any]) -> str:
 
 def _join_messages(*errors: Any) -> str:
     messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
-    return without_addresses("; ".join(filter(None, messages)))[:200] or "no reason given"
+    return redacted("; ".join(filter(None, messages))) or "no reason given"
 
 
 def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:

@@ -9,10 +9,8 @@ The pathways of a drug are those of its targets, from Open Targets' and UniProt'
 """
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html import unescape
 from typing import Any
 
 from ...errors import UnreadableReply
@@ -23,7 +21,7 @@ from ...records import Process, Protein
 from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers
-from ..publications import in_whole_sentences
+from ..publications import in_whole_sentences, without_markup
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
 CARD = SourceCard(
@@ -46,8 +44,6 @@ CARD = SourceCard(
 )
 MAX_IDS = 20  # per request; the server drops further ones
 MAX_SUMMARY = 1200  # characters of a summary in a record
-
-_TAG = re.compile(r"</?[A-Za-z][^>]*>")
 
 
 class Reactome(LookUps):
@@ -124,10 +120,10 @@ def _is_human(number: str) -> bool:
 
 def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
     """Convert a pathway; None if it is not human, or has no id or name."""
-    number, name = str(found.get("stId") or ""), without_tags(str(found.get("displayName") or found.get("name") or ""))
+    number, name = str(found.get("stId") or ""), _plain(found.get("displayName") or found.get("name"))
     if not _is_human(number) or not name:
         return None
-    summary = without_tags(" ".join(str(each.get("text") or "") for each in dicts(found, "summation")))
+    summary = " ".join(_plain(each.get("text")) for each in dicts(found, "summation"))
     title = f"{name} ({number})"
     return Evidence(
         content=f"{title}\n\n{summary}" if summary else title,
@@ -136,10 +132,6 @@ def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
     )
 
 
-def without_tags(text: str) -> str:
-    """Remove markup from a text and put it on one line; what merely resembles markup stays.
-
-    >>> without_tags('<span class="highlighting" >MAPK</span> with p<0.05 &amp; more')
-    'MAPK with p<0.05 & more'
-    """
-    return " ".join(unescape(_TAG.sub(" ", text)).split())
+def _plain(said: Any) -> str:
+    """Return a text without markup, on one line."""
+    return " ".join(without_markup(str(said or "")).split())

@@ -29,7 +29,7 @@ from ...records import Trial
 from ...records.parts import PostedResults
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
-from ..publications import DatedFilters, without_addresses
+from ..publications import DatedFilters, redacted
 
 CARD = SourceCard(
     name="clinicaltrials",
@@ -92,7 +92,14 @@ FIELDS = (
     "hasResults",
 )
 """Fields requested of a study; sites, contacts, eligibility and single adverse events make up most of the rest."""
+UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not known"
 _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
+_MAX_VALUES = 40  # per outcome in a record
+_SHOWN_VALUES = 12  # per outcome in the text
+_MAX_ANALYSES = 30  # per outcome in a record
+_MAX_EVENTS = 60  # terms of serious adverse events in a record; some trials post hundreds
+_MAX_WORDS = 1000  # characters of a description in a record
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
 _RESERVED = str.maketrans("[],*", "    ")
 _BRACKETS = str.maketrans("()", "  ")
@@ -232,7 +239,8 @@ def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
     if reply.status == 404:
         return {}, reply.url
     if reply.status == 400:
-        said = refusal(reply.body)
+        said = redacted(reply.body[:2000].decode("utf-8", "replace"))
+        said = "no reason given" if not said or said.startswith("<") else said
         raise (UnknownField if "invalid field name" in said else SourceRefused)(
             reply.source, f"refused the query: {said}"
         )
@@ -241,26 +249,6 @@ def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
     if not isinstance(at(found, wanted), kind):
         raise UnreadableReply(reply.source, f"answered without {wanted}")
     return found, reply.url
-
-
-def refusal(body: bytes) -> str:
-    """Return the API's own reason in one short line, without addresses.
-
-    >>> refusal(b"Unknown area name: `X`\\nsee https://clinicaltrials.gov/x")
-    'Unknown area name: `X` see'
-    """
-    said = without_addresses(body[:2000].decode("utf-8", "replace"))
-    return said[:200] if said and not said.startswith("<") else "no reason given"
-
-
-UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not known"
-
-_MAX_VALUES = 40  # per outcome in a record
-_SHOWN_VALUES = 12  # per outcome in the text
-_MAX_ANALYSES = 30  # per outcome in a record
-_MAX_EVENTS = 60  # terms of serious adverse events in a record; some trials post hundreds
-_MAX_WORDS = 1000  # characters of a description in a record
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 
 
 def parse_study(study: Any) -> Evidence | None:
