@@ -1,7 +1,11 @@
 """Small real things that several tests are about: records, replies, messages."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -221,4 +225,20 @@ def material(
         candidates=candidates,
         verdicts=Verdicts(kept=claims),
         readings=readings or Readings(),
+    )
+
+
+def run_python(*arguments: str | Path, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run Python in a folder as users do: over the bundled library, one round with few records."""
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "WILLOWBARK_LIBRARY__PATH": "bundled",
+        "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",
+        "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
+        "PYTHONWARNINGS": "ignore",
+    }
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, input=stdin, capture_output=True, text=True, timeout=600, check=False
     )

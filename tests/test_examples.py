@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from builders import run_python
 
 pytestmark = pytest.mark.whole
 
@@ -33,23 +34,7 @@ runpy.run_path(sys.argv[2], run_name="__main__")
 
 
 def run(name: str, folder: Path, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-    environment = {
-        **os.environ,
-        "WILLOWBARK_LIBRARY__PATH": "bundled",
-        "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",  # short runs, for those that read the settings
-        "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
-        "PYTHONWARNINGS": "ignore",
-    }
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / name)],
-        cwd=folder,
-        env=environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return run_python(EXAMPLES / name, folder=folder, stdin=stdin)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))

@@ -49,23 +49,15 @@ async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() 
     assert any("1 publication" in line and "CC BY 4.0" in line for line in report.limitations)
 
 
-def with_table(row: str) -> Evidence:
+async def test_effect_sizes_and_quotes_come_from_a_table_where_the_text_gives_none() -> None:
+    row = "Attacks; Propranolol vs placebo > OR (95% CI): 2.4 (1.3-4.4); P value: 0.004"
     sections = [{"kind": "table", "title": "Table 2", "text": f"Attacks by week 12\n{row}"}]
-    return read(full_text={"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections})
-
-
-async def test_effect_sizes_stand_in_a_table_where_the_text_gives_none() -> None:
-    record = with_table("Attacks; Propranolol vs placebo > OR (95% CI): 2.4 (1.3-4.4)")
+    record = read(full_text={"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections})
     [told] = (await report_on(record, quote=SAID)).evidence_table
+    report = await report_on(record, quote=row)
+    [claim] = report.candidates[0].claims
 
     assert (told.effects_section, told.effects[0].value, told.effects[0].ci_high) == ("Table 2", 2.4, 4.4)
-
-
-async def test_a_row_of_a_table_can_be_quoted_with_its_table() -> None:
-    row = "Attacks; Propranolol (n = 60): 3.1; Placebo (n = 60): 4.4; P value: 0.004"
-    report = await report_on(with_table(row), quote=row)
-
-    [claim] = report.candidates[0].claims
     assert (claim.section, claim.quote) == ("Table 2", row)
     assert "*(Table 2, full text)*" in report.to_appendix()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import public
-from benchmarks.public_reviews import Comparison, compare, direction_of, name_in, read_effect
+from benchmarks.public_reviews import Comparison, compare, direction_of, name_in
 from benchmarks.public_trials import COLUMNS, Trial, read_trials
 
 from willowbark.tools.reading.document import Document
@@ -75,26 +75,26 @@ def test_a_trial_is_of_the_drug_that_its_comparator_has_not(
     assert (trial.drug, trial.against_nothing) == (drug, against_nothing)
 
 
-def test_a_review_question_is_taken_apart() -> None:
-    asked = compare("Is the risk of stroke at two years higher, lower, or the same when comparing aspirin to placebo?")
-
-    assert asked == Comparison("aspirin", "placebo", "stroke")
-    assert compare("Does aspirin help?") is None
-
-
-def test_what_is_compared_is_parted_at_the_last_to() -> None:
-    with_parts = compare("Is pain higher, lower, or the same when comparing exercise and diet to diet with advice?")
-    without = compare("Is relapse higher, lower, or the same when comparing lithium with carbamazepine?")
-
-    assert with_parts == Comparison("exercise and diet", "diet with advice", "pain")
-    assert without == Comparison("lithium", "carbamazepine", "relapse")
-
-
-def test_a_study_that_a_review_chose_tells_some_effect() -> None:
-    reading = read_effect("A survey of aspirin", "Aspirin was given.", Comparison("aspirin", "placebo", "stroke"))
-
-    assert reading is not None
-    assert reading.effect in ("better", "no_difference", "worse")
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Is the risk of stroke at two years higher, lower, or the same when comparing aspirin to placebo?",
+            Comparison("aspirin", "placebo", "stroke"),
+        ),
+        (
+            "Is pain higher, lower, or the same when comparing exercise and diet to diet with advice?",
+            Comparison("exercise and diet", "diet with advice", "pain"),
+        ),
+        (
+            "Is relapse higher, lower, or the same when comparing lithium with carbamazepine?",
+            Comparison("lithium", "carbamazepine", "relapse"),
+        ),
+        ("Does aspirin help?", None),
+    ],
+)
+def test_a_review_question_is_taken_apart(question: str, asked: Comparison | None) -> None:
+    assert compare(question) == asked
 
 
 def test_better_is_more_of_what_is_good_and_less_of_what_is_bad() -> None:

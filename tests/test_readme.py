@@ -1,16 +1,13 @@
 """What README and documentation say to type works: Python runs over the bundled library."""
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from benchmarks.readme import QUESTION, replace_excerpt, write_excerpt
-from faults.server import SourceServer
+from builders import run_python
 
 from willowbark.teams.run.research import research
 
@@ -41,37 +38,13 @@ def programs() -> list[tuple[str, str]]:
     return [(f"{page.relative_to(ROOT)}#{number}", code) for number, (page, code) in enumerate(found)]
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with SourceServer() as server:
-        yield server.url
-
-
 @pytest.mark.parametrize(("where", "code"), programs(), ids=[where for where, _ in programs()])
-def test_an_example_runs(where: str, code: str, address: str, tmp_path: Path) -> None:
+def test_an_example_runs(where: str, code: str, tmp_path: Path) -> None:
     if "frames" in code:
         pytest.importorskip("pandas", reason=f"{where} needs the extra `notebook`")
     if "agent_framework" in code:
         pytest.importorskip("agent_framework", reason=f"{where} is for users of Agent Framework")
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "WILLOWBARK_LIBRARY__PATH": "bundled",
-        "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "1",
-        "WILLOWBARK_RESEARCH__MAX_RESULTS_PER_TOOL": "4",
-        "PYTHONWARNINGS": "ignore",
-    }
-
-    result = subprocess.run(
-        [sys.executable, "-c", RUNNER],
-        input=code,
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    result = run_python("-c", RUNNER, folder=tmp_path, stdin=code)
 
     assert result.returncode == 0, f"{where}\n{result.stderr[-2000:]}"
 
