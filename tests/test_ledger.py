@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from unprivileged import read_only_folder
 
 from willowbark.teams.config import Settings
-from willowbark.teams.ledger import Journal, Ledger, LedgerError, Model
+from willowbark.teams.ledger import Ledger, LedgerError, Model
 from willowbark.teams.run.research import research, research_stream
 from willowbark.teams.run.resume import resume
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
@@ -95,12 +95,14 @@ def test_a_reply_that_could_not_be_read_is_not_given_again(path: Path) -> None:
         assert journal.recall("pubmed", "r1") is None
 
 
-def test_replaying_what_is_not_there_fails_instead_of_asking(path: Path) -> None:
+def test_replaying_what_is_not_there_fails_instead_of_asking_and_keeps_nothing(path: Path) -> None:
     with Ledger(path) as ledger:
         with started(ledger):
             pass
-        found = ledger.journal("one").recall("pubmed", "r1")
-    assert isinstance(found, SourceUnavailable)
+        replaying = ledger.journal("one")
+        replaying.exchanged(exchange())
+        assert isinstance(replaying.recall("pubmed", "r1"), SourceUnavailable)
+        assert ledger.run("one").requests == 0
 
 
 # --- replies of other runs ---
@@ -326,12 +328,3 @@ async def test_text_that_no_database_takes_ends_in_words(path: Path) -> None:
         journal.exchanged(replace(exchange(), content_type="half a pair: \ud800"))
         assert journal.failure is not None
         assert "cannot be used" in str(journal.failure)
-
-
-def test_a_journal_takes_note_of_nothing_while_replaying(path: Path) -> None:
-    with Ledger(path) as ledger:
-        with started(ledger):
-            pass
-        replaying: Journal = ledger.journal("one")
-        replaying.exchanged(exchange())
-        assert ledger.run("one").requests == 0

@@ -157,10 +157,6 @@ async def test_names_that_openais_client_knows_keep_what_it_knows_and_new_ones_a
     await close(new)
 
 
-def test_the_baseline_needs_nothing() -> None:
-    assert type(model_client("baseline", settings(), {})).__name__ == "BaselineChatCompletionClient"
-
-
 @pytest.mark.parametrize(
     ("name", "part"),
     [

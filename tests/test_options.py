@@ -80,11 +80,3 @@ async def test_a_resumed_run_keeps_what_it_was_started_with() -> None:
             await resume("one", ledger, max_iterations=3)
         with pytest.raises(UsageError, match="no such option"):
             await resume("one", ledger, modle="x")
-
-
-async def test_a_question_in_the_record_is_answered_offline() -> None:
-    options = RunOptions(question=QUESTION, settings=Settings(), offline=True, max_iterations=1)
-    report = await research(options, max_results=5)
-    assert report.research_question == QUESTION
-    assert report.search_iterations == 1
-    assert report.references

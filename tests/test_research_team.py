@@ -23,9 +23,6 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RetryPolicy
-from willowbark.tools.http.transport import Transport
 
 pytestmark = pytest.mark.whole
 
@@ -181,14 +178,3 @@ def test_a_team_without_judge_reporter_or_specialist_is_refused() -> None:
         ResearchTeam([judge], client)
     with pytest.raises(UsageError, match="no specialist"):
         ResearchTeam([judge, reporter], client)
-
-
-async def test_without_a_network_the_user_is_told_so_and_not_that_nothing_was_left_to_find() -> None:
-    client = BaselineChatCompletionClient()
-    quick = RetryPolicy.within(5).scaled(0.05)
-    async with Transport(Endpoints.at("http://127.0.0.1:9"), policy=quick) as nowhere:
-        messages = await ran(ResearchTeam(default_participants(client), client, transport=nowhere))
-    shown = {m.source: m.content for m in messages if isinstance(m, TextMessage)}
-    assert "sources unreachable" in shown["judge"]
-    assert "no source could be reached" in shown["report"]
-    assert "nothing new" not in shown["report"]

@@ -69,6 +69,8 @@ async def test_a_cancelled_run_can_be_resumed_and_its_time_goes_on(sources: Sour
         report = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         assert ledger.run("one").status == "complete"
         assert ledger.run("one").spent_s > spent_s > 0
+        with pytest.raises(LedgerError, match="is complete"):
+            await resume("one", ledger, endpoints=Endpoints.at(sources.url))
 
     assert report.stop_reason == "max_iterations_reached"
 
@@ -109,14 +111,6 @@ async def test_a_run_is_resumed_by_one_at_a_time(sources: SourceServer, path: Pa
         await stream.aclose()
         assert other.run("one").status == "interrupted"
         await resume("one", other, endpoints=endpoints)
-
-
-async def test_a_complete_run_is_not_resumed(sources: SourceServer) -> None:
-    endpoints = Endpoints.at(sources.url)
-    with Ledger(None) as ledger:
-        await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
-        with pytest.raises(LedgerError, match="is complete"):
-            await resume("one", ledger, endpoints=endpoints)
 
 
 async def test_a_run_on_another_server_is_not_resumed_on_the_public_sources(sources: SourceServer) -> None:

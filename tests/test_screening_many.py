@@ -130,17 +130,12 @@ def test_a_conclusion_takes_its_readings_from_the_table(
         ("", "has to name a column"),
         ("thing\ngout\n", "has to name a column"),
         ("condition\n \n", "holds no name"),
+        ("condition\nDiabetes mellitus, type 2\n", "in quotes"),
     ],
 )
-def test_a_file_without_names_gets_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_without_names_or_with_one_that_is_cut_gets_one_line(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "c.csv").write_text(text)
     with pytest.raises(UsageError, match=says):
-        read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS)
-
-
-def test_a_name_with_a_comma_that_is_not_quoted_is_refused_and_never_cut(tmp_path: Path) -> None:
-    (tmp_path / "c.csv").write_text("condition\nDiabetes mellitus, type 2\n")
-    with pytest.raises(UsageError, match="in quotes"):
         read_names(tmp_path / "c.csv", course.CONDITION_COLUMNS)
 
 
@@ -203,13 +198,6 @@ def test_a_source_that_does_not_answer_costs_its_condition_alone(tmp_path: Path)
     assert (bool(again.records), again.refused) == (True, [])
 
 
-def test_parquet_parts_are_read_back(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    part = Table(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
-    assert part.suffix == ".parquet"
-    assert list(Table(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
-
-
 def test_the_matrix_joins_with_other_tables_as_the_documentation_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,10 +212,3 @@ def test_the_matrix_joins_with_other_tables_as_the_documentation_shows(
     exec(code, {})
     row = capsys.readouterr().out.strip().split("\t")
     assert (row[0], row[1], *row[3:]) == ("Smoking cessation", "bupropion", "A:1", "B:2")
-
-
-@pytest.mark.whole
-def test_on_ray_the_results_are_the_same(undisturbed: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    screen(CONDITIONS, open_library("bundled"), engine_of("ray"), tmp_path)
-    assert results(tmp_path) == results(undisturbed)

@@ -57,11 +57,7 @@ def test_a_trace_tells_rounds_requests_judge_and_agents_in_one_tree(answered: tu
     assert len({span["trace_id"] for span in spans}) == 1
     known = {span["span_id"] for span in spans}
     assert [span["name"] for span in spans if span["parent_id"] not in known] == ["research"]
-
-
-def test_a_rounds_span_carries_its_verdict(answered: tuple[Result, str]) -> None:
-    (first,) = [span for span in spans_of(answered[1]) if span["name"] == "round 1"]
-
+    (first,) = [span for span in spans if span["name"] == "round 1"]
     assert first["attributes"]["willowbark.judge.recommendation"] == "synthesize"
     assert 0 <= first["attributes"]["willowbark.judge.confidence"] <= 1
 
@@ -87,27 +83,16 @@ def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(an
     assert all(event["level"] and event["timestamp"] for event in events)
 
 
-async def test_events_and_report_are_the_same_with_spans_and_without(sources: SourceServer) -> None:
-    settings, endpoints = Settings().overridden(QUICK), Endpoints.at(sources.url)
-    plain = [event async for event in research_stream(QUESTION, settings=settings, endpoints=endpoints)]
-    watched = traced(
-        research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=SpanRecorder(ExchangeLog()))
-    )
-    spanned = [event async for event in watched]
-
-    types = [sorted(each.type for each in events if each.type != "streaming") for events in (plain, spanned)]
-    assert types[0] == types[1]
-    assert plain[-1].data.drug_candidates == spanned[-1].data.drug_candidates
-
-
 async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
     faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
     with FaultyServer(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
         settings = Settings().overridden({**QUICK, "research.max_iterations": 2})
         endpoints = Endpoints.at(server.url)
-        events = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=SpanRecorder())
-        async for _ in traced(events):
-            pass
+        log = ExchangeLog()
+        stream = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=SpanRecorder(log))
+        events = [event async for event in traced(stream)]
+    assert (events[0].type, events[-1].type) == ("started", "complete")
+    assert "chembl" in {exchange.source for exchange in log.exchanges}
 
     failed = [s for s in spans_of((tmp_path / "t.jsonl").read_text(encoding="utf-8")) if s["status"] == "error"]
     answered = [span for span in failed if span["attributes"].get("error.type") != "no_answer"]  # slow ones may be cut

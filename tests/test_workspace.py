@@ -131,24 +131,12 @@ def test_a_run_that_is_a_link_to_elsewhere_is_not_opened(tmp_path: Path) -> None
         RunFolder.open(tmp_path / "runs", "sly")
 
 
-def test_a_root_that_is_a_file_is_one_line_with_a_way_out(tmp_path: Path) -> None:
-    root = tmp_path / "taken"
-    root.write_text("x")
-
-    with pytest.raises(UsageError) as caught:
-        RunFolder.create(root, QUESTION)
-
-    assert str(root) in str(caught.value)
-    assert "--out" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None:
     made = RunFolder.at(tmp_path / "new", "one")
     assert made == RunFolder.at(tmp_path / "new", "one") == RunFolder.open(tmp_path / "new", "one")
     with pytest.raises(UsageError, match="not a run id"):
         RunFolder.at(tmp_path, "../one")
-    with read_only_folder() as root, pytest.raises(UsageError, match="cannot be written to"):
+    with read_only_folder() as root, pytest.raises(UsageError, match=f"^{root}.*cannot be written to.*--out"):
         RunFolder.at(root, "one")
 
 
