@@ -246,6 +246,13 @@ def test_an_indication_keeps_its_highest_phase() -> None:
     ]
 
 
+def test_of_many_indications_some_are_told_and_the_rest_counted() -> None:
+    said = parse_drug(PARENT, indications=[indication("CHEMBL27", f"Condition {n:02}", "2.0") for n in range(18)])
+    assert said.content.endswith("Condition 13 (phase 2), Condition 14 (phase 2) and 3 more.")
+    said = parse_drug(PARENT, indications=[indication("CHEMBL27", f"Condition {n:02}", "2.0") for n in range(15)])
+    assert said.content.endswith("Condition 14 (phase 2).")
+
+
 def test_mechanisms_without_any_word_are_left_out() -> None:
     assert parse_mechanisms([{"mechanism_of_action": None, "action_type": None, "target_chembl_id": None}], []) == []
 
