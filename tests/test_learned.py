@@ -15,7 +15,7 @@ from willowbark.tools.reading import learned
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import Encoder, encoder
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.learned import LearnedReader, _find_quoted, consistent, decide
+from willowbark.tools.reading.learned import FIELDS, LearnedReader, _find_quoted, consistent, decide
 from willowbark.tools.reading.reading import (
     Comparator,
     Effect,
@@ -105,14 +105,8 @@ def test_headings_say_what_sentences_are_for() -> None:
 @given(st.sampled_from(["supports", "contradicts", "neutral", "none"]), st.integers(0, 2**32 - 1))
 def test_the_fields_lead_to_the_verdict_they_were_chosen_for(verdict: str, seed: int) -> None:
     random = np.random.default_rng(seed)
-    classes = {
-        name: get_args(each)
-        for name, each in (
-            ("role", Role), ("match", Match), ("kind", OutcomeKind), ("comparator", Comparator), ("effect", Effect),
-        )
-    }  # fmt: skip
-    told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in classes.items()}
-    assert verdict_from(*consistent(verdict, told, classes)) == verdict
+    told = {name: random.dirichlet(np.ones(len(each))).astype(np.float32) for name, each in FIELDS.items()}
+    assert verdict_from(*consistent(verdict, told)) == verdict
 
 
 def test_a_seldom_verdict_is_told_where_its_lean_makes_up_for_the_difference() -> None:

@@ -65,6 +65,8 @@ class ReadAnalysis:
     alpha: float
     """Significance threshold for p."""
     sentence: str
+    outcome: str
+    """Title of the outcome."""
     against: str
     reason: str
 
@@ -109,17 +111,11 @@ def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) ->
         return None
     results, outcomes = data.results, data.results.get("primary_outcomes", [])
     direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
-    decided = [
-        str(outcome.get("title"))
-        for outcome in outcomes
-        for analysis in outcome.get("analyses", ())
-        if reading and analysis.get("sentence") == reading.sentence
-    ]
     return PostedFinding(
         direction=direction,
         reason=reason,
         sentence=reading.sentence if reading else "",
-        outcome=decided[0] if decided else None,
+        outcome=reading.outcome if reading else None,
         against_nothing=reading.against == "nothing" if reading else None,
         serious_events=read_events(results.get("serious_adverse_events", ())),
     )
@@ -262,7 +258,7 @@ def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair:
     told = str(analysis.get("sentence") or "")
 
     def found(verdict: Any, reason: str) -> ReadAnalysis:
-        return ReadAnalysis(verdict, p[1] if p else None, alpha, told, pair.against, reason)
+        return ReadAnalysis(verdict, p[1] if p else None, alpha, told, str(outcome.get("title")), pair.against, reason)
 
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         significant, p = outside, None  # its p value tests another hypothesis

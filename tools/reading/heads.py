@@ -25,14 +25,12 @@ class Head:
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:
-        self._padded = np.vstack((weights, np.zeros((1, weights.shape[1]), np.float32)))  # so that no sum is empty
-        self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, self._padded[:-1], bias
+        self.classes, self.rows, self.weights, self.bias = tuple(classes), rows, weights, bias
 
     def scores(self, features: Iterable[str]) -> Floats:
         """Score each class from the features present; unknown features are ignored."""
         places = [row for row in map(self.rows.get, dict.fromkeys(features)) if row is not None]
-        summed = np.add.reduceat(self._padded.take([-1, *places], axis=0), [0], axis=0)[0]
-        return np.asarray(summed + self.bias, np.float32)
+        return np.asarray(self.weights.take(places, axis=0).sum(axis=0) + self.bias, np.float32)
 
     def best(self, features: Iterable[str]) -> str:
         """Return the class with the highest score."""

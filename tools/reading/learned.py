@@ -132,7 +132,7 @@ class LearnedReader:
         best = {name: FIELDS[name][int(told[name].argmax())] for name in ("comparator", "primary", "indication")}
         verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
-        fields = consistent(verdict, told, FIELDS)
+        fields = consistent(verdict, told)
         quoted = _find_quoted(view, states.sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
         if verdict == "supports":
@@ -187,36 +187,29 @@ def _harm(told: Mapping[str, Floats]) -> float:
     return min(1.0, max(kind * effect, cause))
 
 
-@cache
-def _leading(classes: tuple[tuple[str, ...], ...]) -> dict[Verdict, np.ndarray]:
-    """Score masks by verdict, in the order of `product`: 0 if a combination leads to it, else -inf."""
-    names: tuple[Verdict, ...] = get_args(Verdict)
-    place = {name: at for at, name in enumerate(names)}
-    combinations = product(*classes, *_TOLD_OR_NOT)
-    verdicts = np.fromiter((place[verdict_from(*cast(Combination, each))] for each in combinations), np.int8)
-    return {name: np.where(verdicts == at, np.float32(0), np.float32(-np.inf)) for name, at in place.items()}
-
-
 _JOINED = ("role", "match", "kind", "comparator", "effect")
-_TOLD_OR_NOT = ((False, True), (False, True))  # hedged result, non-inferiority
+_VALUES = (*(FIELDS[name] for name in _JOINED), (False, True), (False, True))  # … hedged result, non-inferiority
 
 
-def consistent(verdict: Verdict, told: Mapping[str, Floats], classes: Mapping[str, tuple[str, ...]]) -> Combination:
+@cache
+def _leading() -> dict[Verdict, np.ndarray]:
+    """Score masks by verdict, in the order of `product`: 0 if a combination leads to it, else -inf."""
+    verdicts = np.array([verdict_from(*cast(Combination, each)) for each in product(*_VALUES)])
+    return {name: np.where(verdicts == name, np.float32(0), np.float32(-np.inf)) for name in get_args(Verdict)}
+
+
+def consistent(verdict: Verdict, told: Mapping[str, Floats]) -> Combination:
     """Find the most probable fields that lead to a verdict by the table.
 
     Args:
         verdict: the verdict they must lead to.
         told: the probabilities of each field.
-        classes: the values of each field, in the order of its probabilities.
     """
-    fields = tuple(classes[name] for name in _JOINED)
-    predicted = [np.log(told[name] + 1e-6) for name in _JOINED]
-    chances = [*predicted, np.array(_HEDGED), np.array(_NON_INFERIOR)]
+    chances = [*(np.log(told[name] + 1e-6) for name in _JOINED), np.array(_HEDGED), np.array(_NON_INFERIOR)]
     first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are fastest
-    score = np.add.outer(first, last).ravel() + _leading(fields)[verdict]
-    named = (*fields, *_TOLD_OR_NOT)
-    places = np.unravel_index(score.argmax(), [len(each) for each in named])
-    return cast(Combination, tuple(each[int(at)] for each, at in zip(named, places, strict=True)))
+    score = np.add.outer(first, last).ravel() + _leading()[verdict]
+    places = np.unravel_index(score.argmax(), [len(each) for each in _VALUES])
+    return cast(Combination, tuple(each[int(at)] for each, at in zip(_VALUES, places, strict=True)))
 
 
 def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> int | None:
