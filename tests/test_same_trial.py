@@ -158,38 +158,6 @@ def test_a_pooled_analysis_has_its_trials_and_a_review_has_none() -> None:
     assert trials_of(POSTED, StudyDesign.registry_entry) == (NUMBER,)
 
 
-def test_a_pooled_analysis_of_trials_that_count_does_not_count_again() -> None:
-    both = paper("1", FEWER, nct_ids=[NUMBER, OTHER])
-    found = topiramate(both, paper("2", FEWER, nct_ids=[OTHER]))
-
-    assert (found.appraisal.supporting, found.appraisal.same_trial) == (["pmid:2"], ["pmid:1"])
-
-
-def test_the_posted_primary_outcome_decides_against_a_paper_and_it_is_said() -> None:
-    found = topiramate(POSTED, paper("1", NO_FEWER, nct_ids=[NUMBER]))
-
-    assert found.appraisal.supporting == [f"nct:{NUMBER}"]
-    assert found.appraisal.contradicting == []
-    assert any("although they disagree (nct:" in note for note in found.appraisal.notes)
-
-
-def test_a_stop_for_harm_is_kept_when_a_paper_stands_for_the_trial() -> None:
-    stopped = item("contradicts", "registry_entry", 50, key="nct:NCT1", why_stopped_kind="safety", trial="NCT1")
-    against = item("contradicts", "rct_blinded", 90, key="pmid:1", trial="NCT1")
-    support = [item(key=f"pmid:{n}", size=900) for n in (2, 3, 4, 5, 6)]
-    found = appraise_candidate([stopped, against, *support])
-
-    assert found.contradicting == ["pmid:1"]
-    assert "nct:NCT1 was stopped (status not reported): safety." in found.notes
-
-
-def test_a_retracted_paper_does_not_stand_for_its_trial() -> None:
-    retracted = item(key="pmid:1", retracted=True, trial="NCT1")
-    found = appraise_candidate([retracted, item(key="nct:NCT1", trial="NCT1")])
-
-    assert (found.supporting, found.excluded) == (["nct:NCT1"], ["pmid:1"])
-
-
 @settings(max_examples=200)
 @given(reports, items)
 def test_another_report_against_a_drug_never_raises_certainty(

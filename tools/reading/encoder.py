@@ -36,7 +36,7 @@ class Encoder:
     """The transformer. Thread-safe; its output for a record does not depend on other records.
 
     Args:
-        raw: a model as `benchmarks/train_reader.py` writes it, its vocabulary in its metadata.
+        raw: an ONNX model with its vocabulary in its metadata.
         threads: number used for one record; 0 means one per core.
     """
 
