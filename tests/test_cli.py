@@ -88,9 +88,9 @@ def wait_for(process: "subprocess.Popen[str]", words: str) -> None:
         assert process.poll() is None
 
 
-def files_of_the_run() -> dict[str, str]:
+def files_of_the_run() -> set[str]:
     (folder,) = Path("runs").iterdir()
-    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    return {path.name for path in folder.iterdir()}
 
 
 ALL_FILES = {"report.md", "report-appendix.md", "report.json", "log.txt"}
@@ -102,7 +102,7 @@ def test_the_report_goes_to_stdout_and_a_run_folder_and_progress_to_stderr_where
 
     assert result.exit_code == 0
     assert result.stdout.startswith("# Migraine prévention\n")
-    assert set(files_of_the_run()) == ALL_FILES
+    assert files_of_the_run() == ALL_FILES
     assert f"Run folder: {next(Path('runs').iterdir())}" in result.stderr
     (line,) = [line for line in result.stderr.splitlines() if "searching" in line]
     assert "round 1" in line
@@ -138,7 +138,7 @@ def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> No
         (["ask", ANSWERED, "--config", "broken.toml"], "broken.toml: is not valid TOML"),
         (["ask", ANSWERED, "--out", "broken.toml"], "cannot be written to (Not a directory)"),
         (["ask", ANSWERED, "--library", "nowhere"], "the folder cannot be read"),
-        (["ask", "refuse asthma"], "does not suit"),
+        (["ask", "refuse: what prevents migraine?"], "does not suit"),
         (["doctor", "--config", "nope.toml"], "nope.toml"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
@@ -187,17 +187,16 @@ def test_a_failed_run_is_one_line_exits_with_4_and_keeps_what_there_is(word: str
     assert result.exit_code == 4
     assert line in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
-    assert set(files_of_the_run()) == kept
+    assert files_of_the_run() == kept
 
 
-@pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(
     ("question", "signals", "files"),
     [
-        ("wait for asthma", [signal.SIGINT], ALL_FILES),
-        ("wait for asthma", [signal.SIGTERM], ALL_FILES),
-        ("wait for asthma", [signal.SIGHUP], ALL_FILES),
-        ("hang on asthma", [signal.SIGINT] * 2, {"events.jsonl", "log.txt"}),
+        ("wait: what prevents migraine?", [signal.SIGINT], ALL_FILES),
+        ("wait: what prevents migraine?", [signal.SIGTERM], ALL_FILES),
+        ("wait: what prevents migraine?", [signal.SIGHUP], ALL_FILES),
+        ("hang: what prevents migraine?", [signal.SIGINT] * 2, {"events.jsonl", "log.txt"}),
     ],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "a second Ctrl-C"],
 )
@@ -214,18 +213,16 @@ def test_what_is_asked_to_stop_keeps_what_there_is_and_exits_with_130(
     assert process.returncode == 130
     assert "stopped" in stderr.splitlines()[-1]
     assert "Traceback" not in stderr
-    assert set(files_of_the_run()) == files
+    assert files_of_the_run() == files
 
 
-@pytest.mark.usefixtures("reachable")
 def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
-    process = start(
-        "ask", "wait for asthma", "--offline", preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
-    )
+    nohup = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
+    process = start("ask", "wait: what prevents migraine?", "--offline", preexec_fn=nohup)
     wait_for(process, "searching")
     process.send_signal(signal.SIGHUP)
-    time.sleep(0.5)
-    assert process.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.5)
     process.terminate()
     process.communicate(timeout=60)
 
@@ -250,14 +247,22 @@ def test_a_ctrl_c_while_records_are_read_costs_two_seconds_of_work_at_most_and_t
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal that can be closed")
-@pytest.mark.usefixtures("reachable")
 def test_a_terminal_that_is_closed_costs_no_report() -> None:
     ours, theirs = os.openpty()
     leader = (
         "import fcntl, os, signal, sys, termios; signal.signal(signal.SIGHUP, signal.SIG_DFL);"
         "fcntl.ioctl(2, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
     )
-    command = [sys.executable, "-c", leader, sys.executable, str(SCRIPT), "ask", "wait for asthma", "--offline"]
+    command = [
+        sys.executable,
+        "-c",
+        leader,
+        sys.executable,
+        str(SCRIPT),
+        "ask",
+        "wait: what prevents migraine?",
+        "--offline",
+    ]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     shown = b""
@@ -266,10 +271,9 @@ def test_a_terminal_that_is_closed_costs_no_report() -> None:
     os.close(ours)
 
     process.wait(60)
-    assert set(files_of_the_run()) == ALL_FILES
+    assert files_of_the_run() == ALL_FILES
 
 
-@pytest.mark.usefixtures("reachable")
 def test_where_no_file_can_be_written_the_report_is_printed() -> None:
     process = start("ask", ANSWERED, "--offline", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)))
     stdout, stderr = process.communicate(timeout=60)
@@ -281,7 +285,6 @@ def test_where_no_file_can_be_written_the_report_is_printed() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.usefixtures("reachable")
 def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
     with open("/dev/full", "w") as full:
         process = start("ask", ANSWERED, "--offline", stdout=full)
@@ -289,13 +292,12 @@ def test_a_report_that_cannot_be_printed_stands_in_its_folder() -> None:
 
     assert stderr.splitlines()[-1].startswith("willowbark: the report cannot be printed (No space left on device)")
     assert "Traceback" not in stderr
-    assert set(files_of_the_run()) == ALL_FILES
+    assert files_of_the_run() == ALL_FILES
 
 
-@pytest.mark.usefixtures("reachable")
 def test_a_reader_that_leaves_early_is_no_failure_and_reports_are_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    process = start("ask", "answer long asthma", "--offline", "-q", env=environment)
+    process = start("ask", "answer long: what prevents migraine?", "--offline", "-q", env=environment)
     assert process.stdout is not None
     assert process.stdout.read(40).startswith("# Migraine prévention")
     process.stdout.close()

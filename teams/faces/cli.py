@@ -124,7 +124,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
     "read_to": _option(Literal["jsonl", "csv"], "Output format.", "--to", default="jsonl"),
-    "read_out": _option(Path, "Output file; an interrupted call continues where it stopped.", "--out", **_FILE),
+    "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
     "public": _option(bool, "Search the public sources, not the library.", "--live"),
     "source": _option(Path, "Folder of PubMed's baseline and update files, each with its .md5.", "--from", **_DIR),

@@ -1,7 +1,7 @@
 """`willowbark read FILE`: what each record of a file reports about each drug, one reading per line.
 
 Input: JSON lines, PubMed XML, MEDLINE (`.nbib`), RIS, CSV. An unreadable record is reported with its place and
-skipped. Existing output is continued after its last record, whose readings must be reproducible.
+skipped.
 
 https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
 """
@@ -105,12 +105,12 @@ def read_file(
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
         to: output format.
-        out: output file; None is standard output.
+        out: new file for the output; None is standard output.
         quiet: show no progress.
 
     Raises:
-        UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output holds
-            other readings.
+        UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output cannot be
+            written or exists.
     """
     if condition is not None and not condition.strip():
         raise UsageError("--condition is empty")
@@ -120,26 +120,26 @@ def read_file(
     order = readings = unread = silent = 0
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
-        output = _Output(stack.enter_context(_open(out, "a+b", "written")) if out else None, out, to)
+        target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
         progress = stack.enter_context(Progress(quiet=quiet))
         began = shown_at = time.monotonic()
+        target.write(_csv_line(COLUMNS) if to == "csv" else b"")
         for order, record in enumerate(records_in(source, form), 1):
             if isinstance(record, Unreadable):
                 unread += 1
                 complain(f"{name}, {record.place}: {record.why}; skipped")
-            elif order >= output.last:
-                rows = list(_read(order, record, condition, reader))
+            else:
+                rows = [_line_of(row, to) for row in _read(order, record, condition, reader)]
                 silent += not rows
-                readings += output.write(order, rows)
+                readings += len(rows)
+                target.write(b"".join(rows))
+                target.flush()
             if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
                 shown_at = now
                 progress.print_line(f"{order:,} records, {readings:,} readings, {now - began:.0f} s")
-        if order < output.last:
-            raise UsageError(f"{out} goes on beyond the end of {name}: it holds other readings")
         if unread and unread == order:
             raise UsageError(f"nothing in {name} can be read as {form}")
         parts = [f"{order:,} records, {readings:,} readings"]
-        parts += [f"{output.kept:,} were already there"] if output.kept else []
         parts += [f"{unread:,} unreadable records skipped"] if unread else []
         parts += [f"{silent:,} records name no known drug or condition"] if silent else []
         progress.print_line("; ".join(parts))
@@ -294,69 +294,18 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
         }
 
 
+def _line_of(row: dict[str, Any], to: str) -> bytes:
+    if to == "jsonl":
+        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    quotes = {
+        "quote": " … ".join(passage["text"] for passage in row["passages"]),
+        "in_figures": row["in_figures"] and row["in_figures"]["text"],
+        "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
+    }
+    return _csv_line({**row, **quotes}[name] for name in COLUMNS)
+
+
 def _csv_line(cells: Iterable[Any]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([safe_cell("" if value is None else value) for value in cells])
     return text.getvalue().encode()
-
-
-class _Output:
-    """Readings as lines, appended to an existing file or to standard output.
-
-    Attributes:
-        last: number of the last record with a reading in the file; 0 for none.
-        kept: number of readings in the file.
-
-    Raises:
-        UsageError: the file contains something else.
-    """
-
-    def __init__(self, file: BinaryIO | None, path: Path | None, to: str) -> None:
-        self._file, self._path, self._to = file or sys.stdout.buffer, path, to
-        self.last = self.kept = end = 0
-        self._there: list[bytes] = []  # lines of the last record
-        head = _csv_line(COLUMNS) if to == "csv" else b""
-        if file is not None:
-            file.seek(0)
-            for line in file:
-                if not line.endswith(b"\n"):  # broken off
-                    break
-                if end or not head:
-                    try:
-                        record = int(line.split(b",", 1)[0]) if head else int(json.loads(line)["record"])
-                    except (ValueError, TypeError, KeyError):
-                        record = 0
-                    self._there = [*self._there, line] if record == self.last else [line]
-                    is_reading, self.last, self.kept = record >= max(1, self.last), record, self.kept + 1
-                else:
-                    is_reading = line == head
-                if not is_reading:
-                    raise UsageError(f"{path} exists and holds no readings as {to}; name another file")
-                end += len(line)
-            file.truncate(end)
-        if not end:
-            self._file.write(head)
-
-    def write(self, record: int, rows: Iterable[dict[str, Any]]) -> int:
-        """Write those lines of a record that are missing; return their number.
-
-        Raises:
-            UsageError: the output contains other lines for this record.
-        """
-        lines, there = [], self._there if record == self.last else []
-        for row in rows:
-            if self._to == "jsonl":
-                lines.append(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-                continue
-            quotes = {
-                "quote": " … ".join(passage["text"] for passage in row["passages"]),
-                "in_figures": row["in_figures"] and row["in_figures"]["text"],
-                "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
-            }
-            lines.append(_csv_line({**row, **quotes}[name] for name in COLUMNS))
-        if lines[: len(there)] != there:
-            raise UsageError(f"{self._path} holds readings of other input, options or reader; name another file")
-        self._file.write(b"".join(lines[len(there) :]))
-        if self._path is None:
-            self._file.flush()
-        return len(lines) - len(there)
