@@ -129,7 +129,7 @@ def read_file(
                 unread += 1
                 complain(f"{name}, {record.place}: {record.why}; skipped")
             else:
-                rows = [_line_of(row, to) for row in _read(order, record, condition, reader)]
+                rows = list(_read(order, record, condition, reader, to))
                 silent += not rows
                 readings += len(rows)
                 target.write(b"".join(rows))
@@ -271,17 +271,16 @@ def _open(path: Path, mode: str, verb: str) -> BinaryIO:
         raise UsageError(f"{path} can't be {verb} ({error.strerror})") from None
 
 
-def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[dict[str, Any]]:
-    """Yield a row of output for each drug and condition of a record."""
+def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader, to: str) -> Iterator[bytes]:
+    """Yield a line of output for each drug and condition of a record."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     condition = record.condition or asked_about
     named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
     for drug, each in product(drugs, [condition] if condition else named):
         reading = reader.read_document(document, drug, each, str(record.id))
-        passages = [passage for passage in (*reading.passages, reading.in_figures) if passage]
-        figures = [one for passage in passages for one in statistics_of(passage)]
-        yield {
+        figures = [one for said in (*reading.passages, reading.in_figures) if said for one in statistics_of(said)]
+        row = {
             "record": order,
             "id": record.id,
             **{name: getattr(reading, name) for name in COLUMNS[2:14]},
@@ -292,17 +291,13 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
             "reader": reading.reader,
             "version": reading.version,
         }
-
-
-def _line_of(row: dict[str, Any], to: str) -> bytes:
-    if to == "jsonl":
-        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
-    quotes = {
-        "quote": " … ".join(passage["text"] for passage in row["passages"]),
-        "in_figures": row["in_figures"] and row["in_figures"]["text"],
-        "statistics": "; ".join(figure["written"] for figure in row["statistics"]),
-    }
-    return _csv_line({**row, **quotes}[name] for name in COLUMNS)
+        if to == "jsonl":
+            yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+            continue
+        row["quote"] = " … ".join(passage.text for passage in reading.passages)
+        row["in_figures"] = reading.in_figures and reading.in_figures.text
+        row["statistics"] = "; ".join(figure.written for figure in figures)
+        yield _csv_line(row[name] for name in COLUMNS)
 
 
 def _csv_line(cells: Iterable[Any]) -> bytes:
