@@ -136,7 +136,9 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
-        by_name = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool) and tool.takes_drugs]
+        by_name = [
+            each for each in tools_of(self) if isinstance(each, EvidenceTool) and asked_by(each.schema) == "drugs"
+        ]
         if by_name and (transport := run.transport) is not None:
 
             async def look_up(drugs: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from willowbark.tools.errors import SearchError
 from willowbark.tools.registry import cards, searchable
 from willowbark.tools.search import SearchHandler, Status, source_class
 from willowbark.tools.sources.card import source_modules
-from willowbark.tools.toolbox import SourceTool
+from willowbark.tools.toolbox import SourceTool, asked_by
 
 DRUG = "propranolol"
 LOOKUPS = [card.name for card in cards().values() if card.use == "looked_up"]
@@ -90,7 +90,7 @@ async def test_a_broken_source_is_named_and_costs_itself_alone(name: str, how: s
     async with recorded(breaks(name, BROKEN[how], broke)) as transport:
         tool = SourceTool(name, max_results=5)
         tool.bind(transport, "mark")
-        told = tool.args_type()(**({"drugs": [DRUG]} if tool.takes_drugs else {"query": DRUG}))
+        told = tool.args_type()(**({"drugs": [DRUG]} if asked_by(tool.schema) == "drugs" else {"query": DRUG}))
         [reply] = (await tool.run(told, CancellationToken())).replies
         handler = SearchHandler([source_class(name)(transport), source_class(other)(transport)])
         found = await handler.execute(DRUG, 5)

@@ -206,11 +206,6 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             self._schema = super().schema
         return self._schema
 
-    @property
-    def takes_drugs(self) -> bool:
-        """Whether it takes drug names."""
-        return issubclass(self.args_type(), DrugArgs)
-
     async def look_ahead(self, drugs: Sequence[str], transport: Transport) -> None:
         """Look up drugs ahead of a later call, which finds them cached; failures are left to that call."""
         most = MAX_SINGLE_DRUGS if self.args_type() is FewDrugArgs else MAX_DRUGS

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache, reduce
 from typing import Literal
 
@@ -19,9 +20,10 @@ from ..lexicon import (
     find_drugs,
     find_people,
 )
-from ..lexicon.conditions import find_known_conditions
+from ..lexicon.conditions import find_known_conditions, known_names
+from ..lexicon.drugs import drug_names
 from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, tokens
-from ..lexicon.spelling import nearest_name
+from ..lexicon.stemming import stem
 from .kinds import ON_HARM, QUESTIONS, Guess, Kind, Name, has_role, kind_of, question_words
 from .query import (
     PREVENTION_WORD,
@@ -39,6 +41,7 @@ SURE = 0.6
 `benchmarks/labels/questions.tsv`."""
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
+ALIKE, SHORTEST = 0.84, 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
 ADULT, OLD = 18, 65  # years
 
 Intent = Literal["treatment", "prevention", "unknown"]
@@ -301,6 +304,31 @@ def parse_question(question: str) -> Question:
         words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
         searched=searched,
     )
+
+
+def nearest_name(word: str, *, is_drug: bool = False) -> str | None:
+    """Return the known word closest in spelling, of drugs only if `is_drug`; None for short words, or if none is close.
+
+    >>> nearest_name("schizofrenia")
+    'schizophrenia'
+    """
+    word = word.lower()
+    near = [each for each in _known_words(is_drug).get(word[:1], ()) if abs(len(each) - len(word)) <= 2]
+    if len(word) < SHORTEST or any(stem(each) == stem(word) for each in near):
+        return None
+    return next(iter(get_close_matches(word, near, 1, ALIKE)), None)
+
+
+@cache
+def _known_words(is_drug: bool) -> Mapping[str, list[str]]:
+    """Return known words by first letter: each word of a condition's names, and the single-word drug names."""
+    words = {name for name in drug_names().synonyms if name.isalpha()}
+    if not is_drug:
+        words |= {word.lower() for name in known_names() for word in name.split() if word.isalpha()}
+    found: dict[str, list[str]] = {}
+    for each in sorted(word for word in words if len(word) >= SHORTEST - 1):
+        found.setdefault(each[0], []).append(each)
+    return found
 
 
 def stand_alone(question: str, earlier: str) -> str:
