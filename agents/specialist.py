@@ -136,9 +136,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
-        by_name = [
-            each for each in tools_of(self) if isinstance(each, EvidenceTool) and asked_by(each.schema) == "drugs"
-        ]
+        own = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        by_name = [tool for tool in own if asked_by(tool.schema) == "drugs"]
         if by_name and (transport := run.transport) is not None:
 
             async def look_up(drugs: Sequence[str]) -> None:

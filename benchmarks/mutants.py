@@ -45,7 +45,7 @@ UNABLE = 99  # exit code: the module cannot be imported
 TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/evidence.py": ("evidence", "versions", "provenance", "search"),
     "tools/works/identity.py": ("versions",),
-    "agents/asking/claims.py": ("claims", "forgery", "grounding", "provenance"),
+    "agents/asking/claims.py": ("claims", "forgery", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
     "tools/appraisal/trials_once.py": ("item", "appraisal_certainty", "same_trial"),
 }
