@@ -23,7 +23,6 @@ from willowbark.tools.reading.numbers import (
     EffectSize,
     doses_of,
     effect_sizes,
-    effect_sizes_of,
     figures,
     followup_months,
 )
@@ -221,7 +220,7 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     drug = appraised.readings[0].drug if appraised.readings else ""
     body, read = Document.of(record).body, readable(record)
     passages = [p.text for reading in appraised.readings[:1] for p in (*reading.passages, reading.in_figures) if p]
-    found = [size for passage in passages for size in effect_sizes_of(Document.cut("", passage).lines, drug)]
+    found = [size for passage in passages for size in effect_sizes(Document.cut("", passage).lines, drug)]
     has_effects = bool(effect_sizes(body))
 
     def is_on_outcome(sentence: str) -> bool:
@@ -229,12 +228,12 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
 
     outcomes = frozenset[str]().union(*map(_conditions_in, passages))
     if not found and has_effects and outcomes:
-        sizes = (size for size in effect_sizes_of(body, drug) if _names(size.sentence, drug))
+        sizes = (size for size in effect_sizes(body, drug) if _names(size.sentence, drug))
         found = [size for size in sizes if is_on_outcome(size.sentence)]
     if found or has_effects or not passages:
         return found, section_of(read, found[0].sentence, plain) if found else None
     for place in (*places(read, "results"), *places(read, "table")):
-        on_drug = [size for size in effect_sizes_of(place.text, drug) if _names(size.sentence, drug)]
+        on_drug = [size for size in effect_sizes(place.text, drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None

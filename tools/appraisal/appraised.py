@@ -24,7 +24,7 @@ from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import Reading, indication_from
+from ..reading.reading import Reading
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
@@ -294,6 +294,9 @@ def _item(
         name for name, start, _ in document.drugs if start < document.offset
     } != {reading.drug}:
         size = None
+    indication = reading.indication
+    if indication == "condition" and reading.match in ("complication", "other"):
+        indication = reading.match
     reports = trials_of(record, design, reading.participants)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
@@ -306,7 +309,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        indication=indication_from(reading.match) if reading.indication == "condition" else reading.indication,
+        indication=indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,

@@ -31,7 +31,6 @@ from ..reading.registry_entries import (
     Comparison,
     beside_efficacy,
     comparison,
-    events_are_good,
     more_is_better,
     named_thresholds,
     posted_number,
@@ -309,7 +308,7 @@ def _favours(
     drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
     by_ratio = None
     if null == 1.0 and says("ratio of events", effect) and value is not None and value != 1 and drug_first:
-        good = events_are_good(outcome, effect)
+        good = more_is_better(outcome, effect)
         by_ratio = None if good is None else (value > 1) == good
     by_value = None if by_values is None or better is None else by_values == better
     told = {each for each in (by_value, by_ratio) if each is not None}
@@ -331,23 +330,16 @@ def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
 
 def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     """Return a group's values by category, counts as proportions, without baseline values."""
-    size = _size(outcome, group)
-    counted = str(outcome.get("unit") or "").strip(" ()").lower() in _COUNTED
+    sizes = (posted_number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group)
+    size, counted = next(sizes, None), str(outcome.get("unit") or "").strip(" ()").lower() in _COUNTED
     found = {
         str(each.get("category") or ""): value
-        for each in _of_group(outcome, group)
-        if (value := posted_number(each.get("value"))) is not None
+        for each in outcome.get("values", ())
+        if each.get("group") == group
+        and (value := posted_number(each.get("value"))) is not None
         and not says("baseline", str(each.get("category") or ""))
     }
     return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
-
-
-def _of_group(outcome: Mapping[str, Any], group: str) -> list[Mapping[str, Any]]:
-    return [each for each in outcome.get("values", ()) if each.get("group") == group]
-
-
-def _size(outcome: Mapping[str, Any], group: str) -> float | None:
-    return next((posted_number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group), None)
 
 
 _EFFECTS: Mapping[Direction, Effect] = {

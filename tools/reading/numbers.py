@@ -124,32 +124,26 @@ def intervals(sentence: str) -> list[tuple[float, float]]:
     return [_limits(match) for match in _CI.finditer(plain(sentence))]
 
 
-def effect_sizes(text: str | Sequence[str]) -> list[EffectSize]:
+def effect_sizes(text: str | Sequence[str], drug: str | None = None) -> list[EffectSize]:
     """Find odds, risk and hazard ratios and mean and risk differences, with interval and p value.
+
+    An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
 
     Args:
         text: a text, or its sentences, such as a `Document`'s lines.
+        drug: leaves out the effect sizes of other drugs; None keeps all.
 
     >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
-    """
-    return [effect for sentence in _cut(text) for effect, _, _ in _sizes(sentence)]
-
-
-def effect_sizes_of(text: str | Sequence[str], drug: str) -> list[EffectSize]:
-    """Find the effect sizes in a text, leaving out those of other drugs.
-
-    An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
-
     >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
-    >>> [found.value for found in effect_sizes_of(text, "ibuprofen")]
+    >>> [found.value for found in effect_sizes(text, "ibuprofen")]
     [0.6]
     """
     found: list[EffectSize] = []
     for sentence in _cut(text):
         sizes, named = _sizes(sentence), set[str]()
-        mentions = find_drugs(sentence) if sizes else []
+        mentions = find_drugs(sentence) if sizes and drug else []
         if len({mention.name for mention in mentions}) < 2:
             named = {mention.name for mention in mentions}
             found += [size for size, _, _ in sizes if not named or drug in named]

@@ -182,11 +182,6 @@ def verdict_from(
     return "neutral"
 
 
-def indication_from(match: Match) -> Indication:
-    """Derive the indication for readers that only report how the condition matches."""
-    return match if match in ("complication", "other") else "condition"
-
-
 _CREDITED = frozenset({"tested", "combined", "comparator", "mentioned"})
 _CREDITED_MATCH = frozenset({"same", "narrower", "complication"})
 _CREDITED_KIND = frozenset({"efficacy", "surrogate"})

@@ -47,13 +47,15 @@ def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
     return next((kind for kind in kinds if says(f"of {kind}", title)), None)
 
 
-def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
+def more_is_better(outcome: Mapping[str, Any], ratio: str = "") -> bool | None:
     """Whether larger posted values are good for the patient; None if the record does not say.
 
-    The description of the scale decides first, then the unit, then the name of the outcome.
+    The description of the scale decides first, then the unit, then the name of the outcome. A hazard ratio for survival
+    counts deaths.
 
     Args:
         outcome: `title`, `unit`, `description` and `values` from `clinicaltrials.parse_results`.
+        ratio: the hazard, odds, risk or rate ratio whose events are meant; empty for the posted values.
 
     >>> more_is_better({"title": "Change in monthly migraine days", "unit": "days"})
     False
@@ -62,11 +64,13 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     """
     title, unit = str(outcome.get("title") or ""), str(outcome.get("unit") or "")
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
+    if says("hazard", ratio) and says("lasting", title):
+        return False
     said = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
     if time_to := says("time to", title):
         good = _good_event(title[time_to.end() :])
-        return not good if good is not None and unit.strip(" ()").lower() in _DURATIONS else good
-    counts_people = "%" in unit or says("people or events", unit)
+        return not good if good is not None and not ratio and unit.strip(" ()").lower() in _DURATIONS else good
+    counts_people = ratio or "%" in unit or says("people or events", unit)
     if counts_people and (good := _good_event(title)) is not None:
         return good
     if len(said) == 1:
@@ -87,19 +91,6 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
     return higher_is_better(cue_form("{change}", __package__).sub("", title) or title)
-
-
-def events_are_good(outcome: Mapping[str, Any], ratio: str) -> bool | None:
-    """Whether the events that a hazard, odds, risk or rate ratio counts are good; None if the record does not say.
-
-    A hazard ratio for survival counts deaths.
-    """
-    title = str(outcome.get("title") or "")
-    if says("hazard", ratio) and says("lasting", title):
-        return False
-    time_to = says("time to", title)
-    good = _good_event(title[time_to.end() :] if time_to else title)
-    return good if good is not None or time_to else more_is_better(outcome)
 
 
 def _good_event(text: str) -> bool | None:
