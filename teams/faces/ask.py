@@ -82,11 +82,7 @@ class Outcome:
 
 
 def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = None) -> ExitCode:
-    """Answer a question on stdout and in a run folder.
-
-    Args:
-        options: of the run, with the question.
-        stream: starts the run; None uses the research team.
+    """Answer a question on stdout and in a run folder; `stream` starts the run in the research team's place.
 
     Raises:
         UsageError: invalid question, configuration, model or folder; nothing was written.

@@ -25,13 +25,7 @@ _UNKNOWN = "price not known"
 
 
 def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
-    """Write a run's report in other formats and print the paths.
-
-    Args:
-        root: folder of run folders.
-        run: a run id, the beginning of one, or `last`.
-        formats: names, joined by commas.
-        out: target folder; None is the run's own folder.
+    """Write a run's report in other formats, joined by commas, into a folder (None: the run's own); print the paths.
 
     Raises:
         UsageError: no such run or format, a missing extra, or a folder that cannot be written to.
@@ -96,13 +90,9 @@ def show_costs(run_id: str) -> None:
     turns = _prices_of(run).account(used, total)
 
     def row(agent: str, iteration: str, turns: "Sequence[TurnUsage]") -> tuple[str, ...]:
-        counts = (sum(turn.prompt_tokens for turn in turns), sum(turn.completion_tokens for turn in turns))
-        return (
-            agent,
-            iteration,
-            *(f"{count:,}" for count in counts),
-            format_cost([turn.cost_usd for turn in turns], digits=4, unknown=_UNKNOWN),
-        )
+        prompt, answer = (sum(getattr(turn, f"{name}_tokens") for turn in turns) for name in ("prompt", "completion"))
+        cost = format_cost([turn.cost_usd for turn in turns], digits=4, unknown=_UNKNOWN)
+        return agent, iteration, f"{prompt:,}", f"{answer:,}", cost
 
     rows: list[tuple[str, ...]] = [("agent", "round", "tokens in", "tokens out", "cost")]
     for agent in dict.fromkeys(turn.agent for turn in turns):

@@ -530,11 +530,8 @@ def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:
 async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:
     """Serve one client on standard input and output until it closes them, or over HTTP until the process ends.
 
-    Args:
-        options: for every run, without a question.
-        ledger: file for runs.
-        port: HTTP port on the loopback; 0 picks a free one, None serves standard input and output.
-        say: receives the address, and the token if the environment sets none.
+    A port is one of the loopback, 0 any free one; None serves standard input and output. `say` receives the address,
+    and the token if the environment sets none.
 
     Raises:
         UsageError: invalid settings, keys or token, or the port is taken.

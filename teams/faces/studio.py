@@ -227,14 +227,10 @@ def check_version() -> None:
 
 
 def start(folder: Path, options: RunOptions, port: int, live: bool, say: Callable[[str], None]) -> None:
-    """Run Studio until it is interrupted; the first start in a folder imports gallery and team.
+    """Run Studio on the loopback until it is interrupted; port 0 picks a free one.
 
-    Args:
-        folder: Studio's app folder, for its database and the exported files.
-        options: of the team that is imported.
-        port: on the loopback; 0 picks a free one.
-        live: search the public sources instead of the environment's library or the bundled one.
-        say: receives lines for the user.
+    The first start in a folder, which gets its database and the exported files, imports gallery and team. `live`
+    searches the public sources instead of the environment's library or the bundled one.
 
     Raises:
         UsageError: another version of Studio, a port that is taken, no such model.

@@ -191,13 +191,9 @@ class Pages:
 
 
 async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve the pages until the process is terminated.
+    """Serve the pages until the process is terminated; port 0 picks a free one.
 
-    Args:
-        options: for every run, without a question.
-        host: the address to listen on; non-loopback addresses require a token.
-        port: 0 picks a free one.
-        say: receives the address, and the token if one is required.
+    `say` receives the address, and the token, which hosts beyond the loopback require.
 
     Raises:
         UsageError: invalid settings, keys or token, or an unavailable address.

@@ -48,13 +48,7 @@ class Found(NamedTuple):
 
 
 class LiveRun:
-    """A run in progress and its events; for use in the server's event loop.
-
-    Args:
-        folder: the run's existing folder.
-        question: as asked.
-        offline: whether a local library is searched.
-    """
+    """A run in progress and its events, with its existing folder; for use in the server's event loop."""
 
     def __init__(self, folder: RunFolder, question: str, *, offline: bool) -> None:
         self.run_id, self.question, self.folder, self.offline = folder.run_id, question, folder, offline
