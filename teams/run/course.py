@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent, undecided
@@ -52,6 +52,7 @@ UNDERSTANDING = "the question in words"
 """Key of the journal's answer by which a model interpreted the question, before the run."""
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
+_TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
 _PULSE_S = 0.5  # between updates while no message arrives
 _log = logging.getLogger("willowbark.run")
 
@@ -87,7 +88,6 @@ class Course:
         self._is_late = False
         self._iteration = 1
         self._verdict: JudgeAssessment | None = None
-        self._report: ResearchReport | None = None
         self._warnings: list[str] = []
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
@@ -128,6 +128,7 @@ class Course:
         question = TextMessage(content=self.question, source="user")
         said: list[BaseChatMessage] = [question, *messages_of(self._earlier)]
         cost_of_turn: dict[str, int | float | None] = {}
+        is_written = False
         reason, told_read, failure_told = "error", 0, False
         policy = RetryPolicy.within(asked.search_timeout)
         async with Transport(self.endpoints, recorder=journal, policy=policy) as transport:
@@ -148,6 +149,7 @@ class Course:
                             cost = self._budget.prices.cost_of(turns_of(message.source, 1, usage, message))
                             cost_of_turn = {"tokens": usage.prompt_tokens + usage.completion_tokens, "cost_usd": cost}
                             events[:1] = [event.model_copy(update=cost_of_turn) for event in events[:1]]
+                            is_written = isinstance(message, ReportMessage)
                             if journal.keep_turn(message, iteration):
                                 said.append(message)
                         for event in events:
@@ -179,7 +181,7 @@ class Course:
                 await asyncio.sleep(0)  # lets cancelled tasks end before their connections are closed
 
         # 3. The report: the team's, one from before a resume, or one of what was found until the stop.
-        report = self._report or stored_report(self._earlier)
+        report = next((each.content for each in reversed(said) if isinstance(each, ReportMessage)), None)
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}
@@ -191,7 +193,7 @@ class Course:
 
         # 4. The end is recorded; a ledger that cannot be written is reported once.
         complete = self._event("complete", line, report, agent="report")
-        complete = complete.model_copy(update=cost_of_turn if self._report is not None else {})
+        complete = complete.model_copy(update=cost_of_turn if is_written else {})
         if not failure_told:
             status = {"cancelled": "cancelled", "error": "failed"}.get(report.stop_reason, "complete")
             journal.finish(status, report.stop_reason, report)
@@ -232,8 +234,6 @@ class Course:
         elif isinstance(message, ApprovalMessage):
             yield self._event("progress", message.to_text(), message.content, agent)
             yield self._event("synthesizing", "Writing the report")
-        elif isinstance(message, ReportMessage):
-            self._report = message.content
         elif isinstance(message, TextMessage):
             kinds: Mapping[str | None, EventType] = {"specialist": "thinking", "judge": "judging"}
             if (kind := kinds.get(message.metadata.get("role"))) is not None:
@@ -332,11 +332,6 @@ async def _with_pulse(
         yield message
 
 
-_TYPES: Mapping[str, type[BaseChatMessage]] = {
-    kind.__name__: kind for kind in (FindingsMessage, AssessmentMessage, ApprovalMessage)
-}
-
-
 async def partial_report(
     messages: Sequence[BaseChatMessage],
     stop_reason: str,
@@ -375,11 +370,5 @@ async def partial_report(
 
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """Convert the turns before the report to messages."""
+    """Convert turns to messages."""
     return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
-
-
-def stored_report(turns: Sequence[Turn]) -> ResearchReport | None:
-    """Return the report among a run's turns; None if there is none yet."""
-    written = [turn.message for turn in turns if turn.type == ReportMessage.__name__]
-    return ReportMessage.load(written[-1]).content if written else None
