@@ -255,11 +255,11 @@ def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any
 def readings_of(candidate: Candidate) -> Iterator[dict[str, Any]]:
     """Yield the readings of a candidate's strongest records, from which a judge needs no abstracts."""
     for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
-        item = each.item
+        item, harm = each.item, harm_told(each)
         more = {
             "retracted": item.retracted or None,
             "second_reader": item.second_reader if item.second_reader != str(item.direction) else None,
-            "passage": (each.sentence or harm_told(each))[:SHOWN_PASSAGE] or None if at < SHOWN_PASSAGES else None,
+            "passage": (each.sentence or harm)[:SHOWN_PASSAGE] or None if harm or at < SHOWN_PASSAGES else None,
         }
         yield reading_line(candidate, each) | {name: said for name, said in more.items() if said is not None}
 

@@ -132,6 +132,39 @@ def test_a_comparator_is_shown_by_a_name_that_the_record_has() -> None:
         assert found.against == kept
 
 
+def test_a_quote_that_names_just_the_comparator_is_on_both_drugs() -> None:
+    result = "Attacks were more frequent in the group that received timolol, the first group."
+    shown = record("2", "Propranolol or timolol in migraine", f"{AIM} Patients were randomised. {result}")
+    told = {"evidence_key": "pmid:2", "quote": result, "comparator": "active"}
+
+    assert isinstance(one(drafted(**told, against="timolol"), shown), Reading)
+    assert one(drafted(**told), shown) == "is on propranolol, which its quote is not"
+
+
+@pytest.mark.parametrize("end", ["in Group D.", "of propranolol p.o.", "of propranolol 80 mg/d."])
+def test_a_sentence_ends_behind_a_group_or_an_abbreviation(end: str) -> None:
+    result = f"Attacks of migraine were significantly fewer with propranolol {end}"
+    shown = record("2", "Propranolol in migraine", f"{AIM} {result} No hypotension was seen.")
+
+    assert isinstance(one(drafted(evidence_key="pmid:2", quote=result), shown), Reading)
+    assert isinstance(one(drafted(evidence_key="pmid:2", quote=f"{result} No hypotension was seen."), shown), Reading)
+
+
+def test_harm_needs_its_sentence_as_a_verdict_does() -> None:
+    harm = "Bradycardia was more frequent on propranolol than on placebo."
+    shown = record("2", "Propranolol in migraine", f"{AIM} {harm}")
+    told = {"evidence_key": "pmid:2", "kind": "harm", "effect": "worse"}
+    found = one(drafted(**told, quote=harm), shown)
+
+    assert isinstance(found, Reading)
+    assert [each.text for each in found.passages] == [harm]
+    assert (
+        one(drafted(**told, quote="Propranolol kills its patients."), shown)
+        == "quotes a passage that is not in its record"
+    )
+    assert isinstance(one(drafted(**told, quote="Propranolol kills.", match="other"), shown), Reading)
+
+
 async def test_records_go_in_batches_and_are_told_apart_by_their_keys() -> None:
     records = [record(f"{at:08}", f"Propranolol in migraine {at}", RESULT) for at in range(10_000_000, 10_000_030)]
     client = scripted(*[answered()] * 3)

@@ -36,7 +36,7 @@ Stance = Literal["supports", "contradicts", "neutral"]
 
 _FOLDED = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2018\u2019\u201c\u201d\u00b7", "-------''\"\".")
 """Dashes, quotation marks, and the raised decimal points of some journals."""
-_UNSPLIT = re.compile(r"(?:\d|[\s/\d][a-z])\.(\s+)(?=[A-Z])")
+_UNSPLIT = re.compile(r"(?:\d|[\s/\d][a-z]|\b[Gg]roups? [A-Z]|\b[pi]\.[omv])\.(\s+)(?=[A-Z])")
 
 
 class Claim(ClaimDraft, extra="forbid"):
@@ -109,13 +109,16 @@ def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard)
     return verdicts
 
 
-def objection(claim: Claim, record: Evidence | None, direction: Direction | None) -> str | None:
+def objection(
+    claim: Claim, record: Evidence | None, direction: Direction | None, against: str | None = None
+) -> str | None:
     """Return why a claim's quote is not valid for its drug; None if it is.
 
     Args:
         claim: as the model made it.
         record: the cited record; None if there is none.
         direction: the record's direction for the drug in the readings; None if it was not read for it.
+        against: the drug that it was compared with: a quote that names just this one is on both. None if unknown.
     """
     if record is None:
         return "cites a record that is not in the pool"
@@ -125,7 +128,8 @@ def objection(claim: Claim, record: Evidence | None, direction: Direction | None
     section = section_of(record, claim.quote, plain)
     if section is None:
         return "quotes a passage that is not in its record"
-    if not _is_on(claim, record, direction):
+    is_of_other = against and canonical_drug(against) in drugs_named(claim.quote, against, record)
+    if not (is_of_other or _is_on(claim, record, direction)):
         return f"is on {claim.drug}, which its quote is not"
     is_order = addressed_to_machines(claim.quote) or tells_what_to_do(claim.quote) or quote.endswith("?")
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):

@@ -308,13 +308,14 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
         **draft.model_dump(include=AS_GIVEN),
     )
     verdict = reading.verdict
-    if verdict == "none" and not (reading.does_harm and draft.quote.strip()):
+    tells_harm = reading.does_harm and reading.match != "other" and bool(draft.quote.strip())
+    if verdict == "none" and not tells_harm:
         return reading
     stance: Stance = "contradicts" if verdict == "none" else verdict
     passages = []
     for part in _parts(draft.quote, given):
         claim = Claim(evidence_key=reading.key, quote=part, drug=drug, stance=stance)
-        problem = objection(claim, given.record, Direction.inconclusive)
+        problem = objection(claim, given.record, Direction.inconclusive, reading.against)
         passage = _passage(part, given, is_whole=True) if problem is None else None
         if passage is not None:
             passages.append(passage)
