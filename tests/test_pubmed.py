@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
@@ -382,59 +383,39 @@ def noted(kind: str, *types: str) -> Evidence:
 
 
 FLAGS = ("is_preprint", "retracted", "expression_of_concern", "corrected")
-TRUST = {
-    "plain": (noted("", "Journal Article"), ()),
-    "retracted by type": (noted("", "Retracted Publication"), ("retracted",)),
-    "retracted by note": (noted("RetractionIn", "Journal Article"), ("retracted",)),
-    "a retraction notice": (noted("RetractionOf", "Retraction of Publication"), ()),
-    "concern": (noted("ExpressionOfConcernIn", "Journal Article"), ("expression_of_concern",)),
-    "corrected": (noted("ErratumIn", "Journal Article"), ("corrected",)),
-    "an erratum": (noted("ErratumFor", "Published Erratum"), ()),
-    "preprint": (noted("", "Preprint"), ("is_preprint",)),
+LINKS = ("published_version", "updated_in", "update_of", "notice_on")
+NAMES = ["pmid:77", "doi:10.1000/new"]
+
+
+def on(flag: str) -> dict[str, Any]:
+    return {"notice_on": [{"flag": flag, "name": name} for name in NAMES]}
+
+
+TRUST: dict[str, tuple[Evidence, tuple[str, ...], dict[str, Any]]] = {
+    "plain": (noted("", "Journal Article"), (), {}),
+    "retracted by type": (noted("", "Retracted Publication"), ("retracted",), {}),
+    "retracted by note": (noted("RetractionIn", "Journal Article"), ("retracted",), {}),
+    "concern": (noted("ExpressionOfConcernIn", "Journal Article"), ("expression_of_concern",), {}),
+    "corrected": (noted("ErratumIn", "Journal Article"), ("corrected",), {}),
+    "a retraction notice": (noted("RetractionOf", "Retraction of Publication"), (), on("retracted")),
+    "a partial one": (noted("PartialRetractionOf", "Retraction Notice"), (), on("retracted")),
+    "of concern": (noted("ExpressionOfConcernFor", "Expression of Concern"), (), on("expression_of_concern")),
+    "an erratum": (noted("ErratumFor", "Published Erratum"), (), on("corrected")),
+    "a comment": (noted("CommentOn", "Journal Article"), (), {}),
+    "preprint": (noted("UpdateIn", "Preprint"), ("is_preprint",), {"published_version": "77"}),
+    "updated": (noted("UpdateIn", "Systematic Review"), (), {"updated_in": NAMES}),
+    "an update": (noted("UpdateOf", "Journal Article"), (), {"update_of": NAMES}),
 }
 
 
-@pytest.mark.parametrize(("record", "flags"), TRUST.values(), ids=TRUST)
-def test_what_was_later_said_of_an_article_is_kept(record: Evidence, flags: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("record", "flags", "links"), TRUST.values(), ids=TRUST)
+def test_what_was_later_said_of_an_article_is_kept_and_a_notice_is_no_study(
+    record: Evidence, flags: tuple[str, ...], links: dict[str, Any]
+) -> None:
     assert {name: record.metadata[name] for name in FLAGS} == {name: name in flags for name in FLAGS}
-
-
-def test_a_preprint_says_so_and_names_its_published_version() -> None:
-    record = noted("UpdateIn", "Preprint")
-    assert record.content.startswith("[PREPRINT - Not peer-reviewed] T")
-    assert record.metadata["published_version"] == "77"
-    assert "published_version" not in noted("UpdateIn", "Systematic Review").metadata
-
-
-def test_an_article_names_its_earlier_and_its_later_version() -> None:
-    assert noted("UpdateOf", "Journal Article").metadata["update_of"] == ["pmid:77", "doi:10.1000/new"]
-    assert noted("UpdateIn", "Systematic Review").metadata["updated_in"] == ["pmid:77", "doi:10.1000/new"]
-    assert "updated_in" not in noted("UpdateIn", "Preprint").metadata
-
-
-@pytest.mark.parametrize(
-    ("kind", "written", "flag"),
-    [
-        ("RetractionOf", "Retraction of Publication", "retracted"),
-        ("PartialRetractionOf", "Retraction Notice", "retracted"),
-        ("ExpressionOfConcernFor", "Expression of Concern", "expression_of_concern"),
-        ("ErratumFor", "Published Erratum", "corrected"),
-    ],
-)
-def test_a_notice_names_the_article_that_it_is_on_and_is_no_study(kind: str, written: str, flag: str) -> None:
-    record = noted(kind, written).record
-
-    assert isinstance(record, Notice)
-    assert {(each["flag"], each["name"]) for each in record.notice_on} == {
-        (flag, "pmid:77"),
-        (flag, "doi:10.1000/new"),
-    }
-
-
-def test_an_article_that_comments_on_another_is_no_notice() -> None:
-    record = noted("CommentOn", "Journal Article")
-    assert record.record.kind == "publication"
-    assert not {"notice_on", "update_of", "updated_in"} & set(record.metadata)
+    assert {name: record.metadata[name] for name in LINKS if name in record.metadata} == links
+    assert isinstance(record.record, Notice) is ("notice_on" in links)
+    assert record.content.startswith("[PREPRINT - Not peer-reviewed] T") is ("is_preprint" in flags)
 
 
 def test_trials_come_from_the_databank_list_and_the_abstract() -> None:

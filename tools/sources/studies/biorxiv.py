@@ -3,7 +3,7 @@
 Their API has no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
 """
 
-from typing import Any, Literal
+from typing import Any
 
 from ...errors import SourceUnavailable, UnreadableReply
 from ...evidence import checked_identifier
@@ -26,8 +26,7 @@ CARD = SourceCard(
     use="looked_up",
 )
 
-Server = Literal["medrxiv", "biorxiv"]
-SERVERS: tuple[Server, ...] = ("medrxiv", "biorxiv")
+SERVERS = ("medrxiv", "biorxiv")
 """Clinical preprints are on the first; the DOI prefix does not distinguish the two."""
 _OURS = ("10.1101/", "10.64898/")  # old and new prefix of both servers, followed only by digits
 
