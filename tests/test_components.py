@@ -177,8 +177,9 @@ def test_what_is_no_component_is_one_line(text: str) -> None:
 
 
 def test_deep_nesting_is_refused() -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(200):
-        deep = {"a": deep}
-    with pytest.raises(UsageError, match="nested deeper"):
-        load_component(component("willowbark.x.Y", **deep), Team)
+    for nest in (lambda inner: {"a": inner}, lambda inner: [inner]):
+        deep: Any = {}
+        for _ in range(200):
+            deep = nest(deep)
+        with pytest.raises(UsageError, match="nested deeper"):
+            load_component(component("willowbark.x.Y", a=deep), Team)

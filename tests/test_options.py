@@ -36,6 +36,12 @@ def test_what_is_chosen_stands_over_the_settings() -> None:
     assert chosen.tools.sources == ("pubmed", "chembl")
 
 
+def test_the_contact_address_of_the_settings_goes_to_the_sources() -> None:
+    chosen = Settings().overridden({"tools.pubmed.email": "someone@example.org"})
+    with RunOptions().sources_at(chosen) as named, RunOptions().sources_at(Settings()) as unnamed:
+        assert (named.email, unnamed.email) == ("someone@example.org", None)
+
+
 def test_a_file_of_settings_may_be_named() -> None:
     Path("mine.toml").write_text("[research]\nmax_iterations = 3\n")
     assert RunOptions(settings=Path("mine.toml")).chosen().research.max_iterations == 3
