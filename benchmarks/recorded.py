@@ -14,6 +14,10 @@ parts, what it is about, and the answer. The answers were given by reading what 
 what the code makes of them. `recorded/NAME.tsv` holds what the same reader took the records to say of each drug, in a
 word, written down before a report was looked at; in how many of them the report says the same is printed.
 
+Where a question was asked of a collection outside the repository, its first line names that as `library`. Sentences
+that answers quote from its records are kept by their place in the record and looked up there, so that without the
+collection nothing is replayed.
+
 What is made false are the sentences that the model quoted: as quotes of claims, by `forgery.py`, and of readings.
 """
 

@@ -1,11 +1,12 @@
 """A language model reads the records of a screening: each once, whatever was stopped or failed."""
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
 from willowbark.teams.faces.scale import screen_file
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.screening import Screening, screen
-from willowbark.teams.screening.engines import Results, Row, TrainedReader, engine_of, read_here
+from willowbark.teams.screening.engines import Results, Row, TrainedReader, Unit, engine_of, read_here
 from willowbark.teams.screening.models import ModelReader
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import MissingExtra, UsageError
@@ -115,6 +116,39 @@ def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
         pytest.raises(UsageError, match="the budget is used up"),
     ):
         screened(tmp_path, settings(url, max_tokens=100))
+
+
+def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_not_count(tmp_path: Path) -> None:
+    server = OpenAIServer(none_tested, takes_bounds=True)
+    with server.running() as url:
+        screened(tmp_path / "whole", settings(url))
+        calls = len(server.bodies)
+        with pytest.raises(UsageError, match="the budget is used up"):
+            screened(tmp_path / "one", settings(url, max_tokens=4000))
+        assert 1 < len(server.bodies) - calls < calls
+        assert list(Table(tmp_path / "one" / "model").rows()), "what was paid for stays"
+        other = ModelReader(settings(url).overridden({"llm.model": "openai/gpt-4.1"}), Table(tmp_path / "batches"))
+        other.note(list(Table(tmp_path / "one" / "model").rows()))
+    assert (other.tokens, other.cost_usd) == (0, 0)
+
+
+def test_what_is_under_way_when_a_budget_ends_is_kept() -> None:
+    class Slow(TrainedReader):
+        at_once = 2
+
+        async def read(self, rows: Sequence[Row]) -> Results:
+            await asyncio.sleep(0.01 * len(rows))
+            return [*rows], []
+
+    def units() -> Iterator[Unit]:
+        yield "one", [{}]
+        yield "two", [{}] * 9
+        raise UsageError("the budget is used up")
+
+    reading = read_here(units(), Slow())
+    assert [(name, len(found)) for name, (found, _) in (next(reading), next(reading))] == [("one", 1), ("two", 9)]
+    with pytest.raises(UsageError, match="the budget is used up"):
+        next(reading)
 
 
 def test_with_no_call_left_to_make_a_used_up_budget_stops_nothing(tmp_path: Path) -> None:

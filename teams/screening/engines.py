@@ -61,18 +61,44 @@ class TrainedReader:
         """Set no limit."""
 
 
+class _Waiting:
+    """The units that wait; none is begun after a UsageError, but those under way end: they are paid for."""
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self._units, self.stopped = iter(units), list[UsageError]()
+
+    def next(self) -> Unit | None:
+        """Return the next unit; None if no more is to be read."""
+        try:
+            return None if self.stopped else next(self._units, None)
+        except UsageError as error:
+            self.stopped.append(error)
+            return None
+
+    def end(self) -> None:
+        """Raise what stopped the reading, if anything."""
+        for error in self.stopped[:1]:
+            raise error from None
+
+
 def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
-    waiting, tasks = iter(units), dict[asyncio.Task[Results], str]()
+    waiting, tasks = _Waiting(units), dict[asyncio.Task[Results], str]()
     with asyncio.Runner() as runner:
         while True:
-            while len(tasks) < reader.at_once and (unit := next(waiting, None)):
+            while len(tasks) < reader.at_once and (unit := waiting.next()):
                 tasks[runner.get_loop().create_task(reader.read(unit[1]))] = unit[0]
             if not tasks:
-                return
+                return waiting.end()
             done, _ = runner.run(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
             for task in done:
-                yield tasks.pop(task), task.result()
+                name = tasks.pop(task)
+                try:
+                    found = task.result()
+                except UsageError as error:
+                    waiting.stopped.append(error)
+                else:
+                    yield name, found
 
 
 def read_unit(reader: UnitReader, rows: Sequence[Row]) -> Results:
@@ -139,19 +165,21 @@ def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str
 
     read, given = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit), ray.put(reader)
     names: dict[Any, str] = {}
-    waiting = iter(units)
+    waiting = _Waiting(units)
     while True:
         room = int(2 * ray.cluster_resources().get("CPU", 1) / reader.cpus)
-        while len(names) < room and (unit := next(waiting, None)):
+        while len(names) < room and (unit := waiting.next()):
             names[read.remote(given, unit[1])] = unit[0]
         if not names:
-            return
+            return waiting.end()
         done, _ = ray.wait(list(names), num_returns=1)
         for each in done:
+            name = names.pop(each)
             try:
                 found = ray.get(each)
             except ray.exceptions.RayTaskError as error:
-                if isinstance(error.cause, UsageError):
-                    raise error.cause from None  # its text is one line, Ray's has the worker's traceback
-                raise
-            yield names.pop(each), found
+                if not isinstance(error.cause, UsageError):
+                    raise
+                waiting.stopped.append(error.cause)  # its text is one line, Ray's has the worker's traceback
+            else:
+                yield name, found

@@ -97,18 +97,20 @@ class ModelReader:
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
         cost = prices.cost_usd(found.usage)
         share = {"tokens": tokens / number, "cost_usd": None if cost is None else (cost - saved) / number}
+        share["model"] = self.name
         told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
         return told, found.notes
 
     def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
-        """Count what was read.
+        """Count what this model read; the table may hold what others did.
 
         Raises:
             UsageError: the model has answered nothing for several units.
         """
-        self.tokens += sum(row["tokens"] for row in rows)
+        mine = [row for row in rows if (row.get("model") or self.name) == self.name]
+        self.tokens += sum(row["tokens"] for row in mine)
         if self.cost_usd is not None:
-            self.cost_usd += sum(row["cost_usd"] or 0.0 for row in rows)
+            self.cost_usd += sum(row["cost_usd"] or 0.0 for row in mine)
         self._failed = self._failed + 1 if unread and not rows else 0
         if self._failed >= _MOST_FAILED:
             raise UsageError(f"{self.name}: {unread[-1]}; the same command goes on from there")
@@ -122,6 +124,14 @@ class ModelReader:
         limits = self.settings.research.limits
         if self.tokens >= (limits.max_tokens or math.inf) or (self.cost_usd or 0) >= (limits.max_cost_usd or math.inf):
             raise UsageError(f"the budget is used up: {self.account}; with more the same command goes on from there")
+
+    @property
+    def budget(self) -> Budget:
+        """What may still be used, so that a unit ends where the limits do; a batch is sent as a whole."""
+        limits, prices = self.settings.research.limits, Prices(price_of(self.name, self.settings.llm.prices))
+        tokens = None if limits.max_tokens is None else max(1, limits.max_tokens - int(self.tokens))
+        money = None if limits.max_cost_usd is None else max(1e-9, limits.max_cost_usd - (self.cost_usd or 0.0))
+        return Budget(prices, max_tokens=tokens, max_cost_usd=money)
 
     @property
     def account(self) -> str:
@@ -142,7 +152,8 @@ class ModelReader:
         self._sent.write(batch, rows)
 
     def _hash(self, given: ToRead) -> str:
-        return sha256(f"{given.fingerprint} {self.name} {PROMPTS_VERSION}".encode()).hexdigest()[:32]
+        about = given.fingerprint, self.name, PROMPTS_VERSION, given.in_short, *Reading.model_fields
+        return sha256(" ".join(map(str, about)).encode()).hexdigest()[:32]
 
 
 class _KeepingClient(JournaledClient):
@@ -151,7 +162,7 @@ class _KeepingClient(JournaledClient):
     def __init__(self, client: ChatCompletionClient, reader: ModelReader) -> None:
         llm = reader.settings.llm
         context = context_of(reader.name, llm)
-        super().__init__(client, Budget(), None, reader.name, context_tokens=context, streams=llm.streaming)
+        super().__init__(client, reader.budget, None, reader.name, context_tokens=context, streams=llm.streaming)
         self._reader = reader
 
     async def create(self, messages: Sequence[LLMMessage], **given: Any) -> CreateResult:
