@@ -17,6 +17,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -138,6 +139,10 @@ def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
     return counts
 
 
+def _always(said: Direction, key: str, drug: str) -> Direction:
+    return said
+
+
 def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
     """Print how many true claims are refused: those that this was made on, and those kept apart."""
     with TRUE_CLAIMS.open(encoding="utf-8") as file:
@@ -150,7 +155,7 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
             quote = text.sentences[int(row["sentence"])].quote
             made = Claim(drug=row["drug"], evidence_key=record.key, quote=quote, stance=cast(Stance, row["stance"]))
             said = Direction.inconclusive if row["stance"] == "neutral" else Direction(row["stance"])
-            verdicts = verify([made], [record], lambda key, drug, said=said: said)
+            verdicts = verify([made], [record], partial(_always, said))
             gone += not verdicts.kept
             for dropped in verdicts.dropped if verbose and not start else ():
                 print(f"? {part}: {dropped.reason}\n  {quote}")

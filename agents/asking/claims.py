@@ -7,10 +7,10 @@ text of a model reaches a report.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -21,14 +21,16 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
+from willowbark.tools.reading.reading import Passage
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
 from willowbark.tools.reading.text import heading_role
-from willowbark.tools.works.sections import TITLE, places, section_of
+from willowbark.tools.works.sections import is_full_text, places, section_of
 
 from .drafts import ClaimDraft
 
 MAX_HEADING_CHARACTERS = 50  # of a section of a structured abstract; a quote may omit it
 MIN_QUOTE_CHARACTERS = 20  # shorter quotes match almost anywhere
+MAX_QUOTED = 4  # sentences that a part of them is quoted from
 ALIKE = 0.9  # of a misspelt drug and its name: one letter in ten
 MAX_SHORT_NAME = 8  # letters of a record's abbreviation for a drug
 
@@ -62,11 +64,18 @@ class Verdicts(BaseModel):
     dropped: list[DroppedClaim] = []
 
 
-class Heard(Protocol):
-    """Looks up the direction of a record for a drug in the readings."""
+Heard = Callable[[str, str], Direction | None]
+"""Returns the direction of a record, by key, for a drug in the readings; None if it was not read for it."""
 
-    def __call__(self, key: str, drug: str) -> Direction | None:
-        """Return a record's direction for a drug; None if it was not read for it."""
+
+class Located(NamedTuple):
+    """Where a quote stands in its record."""
+
+    passage: Passage
+    zones: frozenset[str]
+    """Parts of the record that its sentences belong to, as in `Sentence.zone`."""
+    before: frozenset[str]
+    """Those of the sentences before it."""
 
 
 def heard_from(candidates: Sequence[Candidate]) -> Heard:
@@ -135,19 +144,45 @@ def objection(
     if is_order or (quote in plain(record.content) and quote not in plain(visible(set_aside(record.content)))):
         return "quotes an order or a question, which reports nothing"
 
-    # Only whole sentences of title or text, and neither the record's aim nor the background before its methods.
-    title = record.citation.title
-    body = record.content.removeprefix(title).lstrip(" .\n")
-    text = title if section == TITLE else next((p.text for p in places(record) if p.title == section), body)
-    whole, zones = _split_record("" if text == title else title, text)
-    quoted = quoted_sentences(quote, whole)
-    if quoted is None:
+    # Only whole sentences, and neither the record's aim nor the background before its methods.
+    found = locate(claim.quote, record)
+    if found is None:
         return "quotes a part of a sentence"
-    is_told_late = record.trial is not None or not {"M", "R"}.isdisjoint(zones[: quoted.start])
+    is_told_late = record.trial is not None or not {"M", "R"}.isdisjoint(found.before)
     no_result = "A" if is_told_late else "AB"  # zones: aim, background
-    if claim.stance != "neutral" and text == body and set(zones[quoted]) <= set(no_result):
+    if claim.stance != "neutral" and not is_full_text(section) and found.zones <= set(no_result):
         return "quotes an aim or what was known before, which is no result"
     return None
+
+
+def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | None:
+    """Locate a quote in title, text or full text; None if it is not there or runs from one into another.
+
+    Args:
+        quote: as a model gave it.
+        record: as it was shown.
+        is_whole: whether it must consist of whole sentences or rows; otherwise those that hold it are returned.
+    """
+    section = section_of(record, quote, plain)
+    if section is None:
+        return None
+    place = next((each for each in places(record) if each.title == section), None)
+    page = Document.cut("", place.text) if place else Document.of(record)
+    spans, wanted = spans_of(page), plain(quote)
+    texts = [page.whole[start:end] for start, end, _ in spans]
+    if is_whole:
+        run = quoted_sentences(wanted, texts)
+    else:
+        plainly = list(map(plain, texts))
+        runs = (slice(at, at + many) for many in range(1, MAX_QUOTED + 1) for at in range(len(texts)))
+        run = next((each for each in runs if wanted in " ".join(plainly[each])), None)
+    chosen = spans[run] if run is not None else []
+    if run is None or len({each.headed == "title" for *_, each in chosen}) > 1:
+        return None
+    start, end = chosen[0][0], chosen[-1][1]
+    passage = Passage(text=page.whole[start:end], section=section, start=start, end=end)
+    zones, before = (frozenset(each.zone for *_, each in some) for some in (chosen, spans[: run.start]))
+    return Located(passage, zones, before)
 
 
 def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
@@ -186,14 +221,6 @@ def _without_heading(text: str) -> str:
     heading, _, rest = text.partition(":")
     is_heading = " " not in heading.strip() and heading_role(text, 0) not in (None, "method")
     return rest.strip() if is_heading or (heading.isupper() and len(heading) <= MAX_HEADING_CHARACTERS) else text
-
-
-@lru_cache(maxsize=512)
-def _split_record(title: str, text: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Split a record into sentences with their zones; cached, as claims share records."""
-    document = Document.cut(title, text)
-    spans = spans_of(document)
-    return [document.whole[start:end] for start, end, _ in spans], [each.zone for _, _, each in spans]
 
 
 def spans_of(document: Document) -> list[tuple[int, int, Sentence]]:

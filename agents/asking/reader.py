@@ -34,15 +34,15 @@ from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import spelled_number
-from willowbark.tools.reading.reading import Passage, Reading, Value
+from willowbark.tools.reading.reading import Reading, Value
 from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.sections import TITLE, excerpted, is_full_text, own_part, places, section_of
+from willowbark.tools.works.sections import excerpted, places, section_of
 
 from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
-from .claims import Claim, Stance, drugs_named, objection, plain, quoted_sentences, spans_of
+from .claims import Claim, Stance, drugs_named, locate, objection, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
 BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
@@ -50,8 +50,10 @@ AT_ONCE = 4  # concurrent prompts; providers limit rates
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 AS_GIVEN = {"role", "match", "kind", "comparator", "effect", "primary", "indication", "hedged", "non_inferior"}
-MAX_QUOTED = 4  # sentences that a value is quoted from
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
+REPLACED, LEFT_OUT = "readings {} were rejected and replaced by the trained reader's", "values {} were left out"
+_UNCUT = r"(?<!\w)(?<!\d[.,])(?<![<>≤≥±])(?<![<>≤≥±] )(?<![\s(\[=:/]-)"
+"""Before a value: no part of a number, and no sign or bound that belongs to it."""
 _GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
 """Mark of sentences that were not shown; a quote may go on behind it."""
 
@@ -100,10 +102,8 @@ class Read:
     readings: list[Reading] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     """Fingerprints of the records that were read."""
-    refused: dict[str, list[str]] = field(default_factory=dict)
-    """Rejected readings as `key (drug)`, by reason."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Values left out of readings that stand, likewise."""
+    refused: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """What was rejected as `key (drug)`, by what became of it and the reason."""
     failures: Counter[str] = field(default_factory=Counter)
     """Number of records a model did not read, by reason."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
@@ -136,9 +136,8 @@ class Read:
                 reading = (held or reading).model_copy(update={"values": tuple(both)})
                 self.readings = [*(each for each in self.readings if each is not held), reading]
             else:
-                _note(self.refused, "a record is read twice for one drug", draft)
-                continue
-            if unfounded:
+                self.note(REPLACED, "a record is read twice for one drug", draft)
+            if unfounded and (held is None or is_mended):
                 refused.append((draft, "; ".join(unfounded)))
         self.done |= {each.fingerprint for each in batch}
         return refused
@@ -148,25 +147,19 @@ class Read:
         named = draft.evidence_key, _drug_of(draft)
         return next((each for each in self.readings if (each.key, each.drug) == named), None)
 
+    def note(self, what: str, reason: str, draft: ReadingDraft) -> None:
+        """Note that a draft was rejected, in whole or in its values."""
+        self.refused.setdefault((what, reason), []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
+
     @property
     def notes(self) -> list[str]:
         """Notes on the reading for the report, a line for each reason."""
-        kinds = {
-            "Of the model's readings {} were rejected and replaced by the trained reader's ({}): {}": self.refused,
-            "Of the values that the model took from records {} were left out ({}): {}": self.left_out,
-        }
-        return [
-            *self.batch_notes,
-            *(
-                f"{counted(number, 'record')} not read by the model: {reason}"
-                for reason, number in self.failures.items()
-            ),
-            *(
-                said.format(len(which), reason, listed(which, most=5))
-                for said, by_reason in kinds.items()
-                for reason, which in by_reason.items()
-            ),
-        ]
+        unread = (f"{counted(number, 'record')} not read by the model: {why}" for why, number in self.failures.items())
+        refused = (
+            f"Of the model's {what.format(len(which))} ({reason}): {listed(which, most=5)}"
+            for (what, reason), which in self.refused.items()
+        )
+        return [*self.batch_notes, *unread, *refused]
 
 
 def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False) -> list[ToRead]:
@@ -263,9 +256,9 @@ async def read(
                 found.take(again.given.readings[: len(refused)], batch, version, is_mended=True)
             for draft, reason in refused:
                 if (held := found.held(draft)) is None:
-                    _note(found.refused, reason, draft)
+                    found.note(REPLACED, reason, draft)
                 elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
-                    _note(found.left_out, reason, draft)
+                    found.note(LEFT_OUT, reason, draft)
 
     tasks = [asyncio.ensure_future(read_batch(batch, gathered)) for batch in batches]
     for task in tasks:
@@ -316,9 +309,8 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     for part in _parts(draft.quote, given):
         claim = Claim(evidence_key=reading.key, quote=part, drug=drug, stance=stance)
         problem = objection(claim, given.record, Direction.inconclusive, reading.against)
-        passage = _passage(part, given, is_whole=True) if problem is None else None
-        if passage is not None:
-            passages.append(passage)
+        if problem is None and (found := locate(part, given.record)):
+            passages.append(found.passage)
         elif verdict != "neutral":
             return problem or "quotes across a gap"
     return reading.model_copy(update={"passages": tuple(passages)})
@@ -339,9 +331,9 @@ def values_of(draft: ReadingDraft, given: ToRead) -> tuple[tuple[Value, ...], li
 def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | str:
     """Find a value in the sentences quoted for it; return it, or why it does not stand."""
     parts = _parts(draft.quote.strip() or reading.quote, given)
-    passages = [passage for part in parts if (passage := _passage(part, given, is_whole=False))]
+    passages = [found.passage for part in parts if (found := locate(part, given.record, is_whole=False))]
     written, drug = re.escape(plain(draft.value)), _drug_of(reading)
-    cut = re.compile(rf"(?<!\w)(?<!\d[.,]){written}(?!\w|[.,]\d)")
+    cut = re.compile(rf"{_UNCUT}{written}(?!\w|[.,]\d)")
     passage = next((each for each in passages if cut.search(plain(each.text))), None)
     if passage is None:
         return "does not stand so in the sentence or row quoted for it" if passages else "quotes what no record says"
@@ -353,14 +345,16 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
     named = drugs_named(passage.text, reading.drug, given.record)
     if draft.what not in ("comparator", "participants") and named and drug not in named:
         return "is another drug's"
-    if draft.what == "dose" and (found := find_drugs(text := plain(passage.text))):
-        dose = text.index(plain(draft.value)), text.index(plain(draft.value)) + len(plain(draft.value))
-        near = min(found, key=lambda each: max(each.start - dose[1], dose[0] - each.end))
-        before = [each for each in found if each.end <= dose[0]][-1:]
-        within = [each for each in found if dose[0] <= each.start < dose[1]]
-        if drug not in {each.name for each in (near, *before, *within)}:
+    if draft.what == "dose" and (mentions := find_drugs(text := plain(passage.text))):
+        whose = set[str]()
+        for start, end in (dose.span() for dose in cut.finditer(text)):
+            near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
+            before = [each for each in mentions if each.end <= start][-1:]
+            within = [each for each in mentions if start <= each.start < end]
+            whose |= {each.name for each in (near, *before, *within)}
+        if drug not in whose:
             return "is another drug's"
-    around = passage.text if not is_full_text(passage.section) else _text_of(passage.section, given.record)
+    around = next((each.text for each in places(given.record) if each.title == passage.section), passage.text)
     if plain(draft.outcome) not in plain(around):
         return "has an outcome that its quote does not name"
     outcome = " ".join(draft.outcome.split())
@@ -377,43 +371,8 @@ def _drug_of(draft: ReadingDraft) -> str:
     return canonical_drug(draft.drug) or draft.drug.strip().casefold()
 
 
-def _note(where: dict[str, list[str]], reason: str, draft: ReadingDraft) -> None:
-    where.setdefault(reason, []).append(f"{draft.evidence_key[:60]} ({draft.drug})")
-
-
 def _parts(quote: str, given: ToRead) -> list[str]:
     """Cut a quote where it leaves out what the prompt marked as not shown."""
     if section_of(given.record, quote, plain):
         return [quote]
     return [part for part in _GAP.split(quote) if part] or [quote]
-
-
-def _text_of(section: str, record: Evidence) -> str:
-    return next((each.text for each in places(record) if each.title == section), "")
-
-
-def _passage(quote: str, given: ToRead, *, is_whole: bool) -> Passage | None:
-    """Locate a quote in title, text or full text; None if it is not there or runs from one into another.
-
-    Args:
-        quote: as the model gave it.
-        given: the record.
-        is_whole: whether it must consist of whole sentences or rows; otherwise those that hold it are returned.
-    """
-    section = section_of(given.record, quote, plain)
-    page = Document.cut("", _text_of(section, given.record)) if section and is_full_text(section) else given.page
-    spans, wanted = spans_of(page), plain(quote)
-    texts = [page.whole[start:end] for start, end, _ in spans]
-    if is_whole:
-        found = quoted_sentences(wanted, texts)
-    else:
-        plainly = list(map(plain, texts))
-        runs = (slice(at, at + many) for many in range(1, MAX_QUOTED + 1) for at in range(len(texts)))
-        found = next((run for run in runs if wanted and wanted in " ".join(plainly[run])), None)
-    chosen = spans[found] if found is not None else []
-    if not chosen or len({each.headed == "title" for _, _, each in chosen}) > 1:
-        return None
-    start, end = chosen[0][0], chosen[-1][1]
-    if page is given.page:
-        section = TITLE if chosen[0][2].headed == "title" else own_part(given.record)
-    return Passage(text=page.whole[start:end], section=section or "", start=start, end=end)

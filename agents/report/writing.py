@@ -158,12 +158,6 @@ class Writing:
             instead = dict.fromkeys(f"; {analyst_name(part.by)} answered instead" for part in alike if part.by)
             on = "" if len(alike) == len(parts) else f", on {', '.join(drugs)}"
             self.notes.append(f"{self.name}: {reason}{on}{''.join(instead)}")
-        told = {claim.drug for part in parts for claim in part.verdicts.kept}
-        silent = [
-            each for part in parts for each in part.request.candidates if each.has_verdict and each.drug not in told
-        ]
-        if told and silent and clients[1:]:
-            parts.append(await self._draft_on(self._about(silent), clients[1:], token))
         for part in parts:
             self.repaired += part.repaired
             self.verdicts.dropped += part.verdicts.dropped
@@ -213,35 +207,26 @@ class Writing:
         part = _Part(request, answer.by, answer.failures)
         if answer.given is None or answer.by is None:
             return part
-        part.verdicts = verify(self._select_claims(answer.given), self.pool, self._heard)
-        if part.verdicts.dropped:
-            await self._mend(part, answer.by, messages, token)
+        part.verdicts = self._verify(answer.given.claims)
+        if dropped := part.verdicts.dropped:
+            further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self.name)
+            mended = await ask([answer.by], [*messages, further], ReportDraft, token, request=request)
+            add_usage(self.usage, mended.usage)
+            self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
+            again = self._verify(mended.given.claims[: len(dropped)]) if mended.given else Verdicts()
+            new = [claim for claim in again.kept if claim not in part.verdicts.kept]
+            part.repaired, left = len(new), dropped[: max(0, len(dropped) - len(new))]
+            part.verdicts = Verdicts(kept=[*part.verdicts.kept, *new], dropped=left)
         if part.verdicts.dropped and not part.verdicts.kept:
-            left = clients[list(clients).index(answer.by) + 1 :]
-            later = await self._draft_on(request, left, token)
+            others = clients[list(clients).index(answer.by) + 1 :]
+            later = await self._draft_on(request, others, token)
             later.failures = [*part.failures, "none of the model's claims passed verification", *later.failures]
             later.verdicts.dropped = [*part.verdicts.dropped, *later.verdicts.dropped]
             return later
         return part
 
-    def _select_claims(self, draft: ReportDraft) -> list[ClaimDraft]:
-        """Select claims on drugs not set aside."""
-        return [each for each in draft.claims if not self.approval.holds_back(canonical_drug(each.drug) or each.drug)]
-
-    async def _mend(
-        self, part: _Part, client: ChatCompletionClient, messages: Sequence[LLMMessage], token: CancellationToken
-    ) -> None:
-        """Return the dropped claims once with the reasons for correction; those that fail again stay dropped."""
-        dropped = part.verdicts.dropped
-        further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self.name)
-        answer = await ask([client], [*messages, further], ReportDraft, token, request=part.request)
-        add_usage(self.usage, answer.usage)
-        self.notes += [f"{self.name}: {failure}" for failure in answer.failures]
-        mended = self._select_claims(answer.given) if answer.given is not None else []
-        again = verify(mended[: len(dropped)], self.pool, self._heard)
-        new = [claim for claim in again.kept if claim not in part.verdicts.kept]
-        part.repaired = len(new)
-        part.verdicts = Verdicts(
-            kept=[*part.verdicts.kept, *new],
-            dropped=dropped[: max(0, len(dropped) - len(new))],
-        )
+    def _verify(self, claims: Sequence[ClaimDraft]) -> Verdicts:
+        """Verify claims, leaving out those on drugs set aside."""
+        held_back = self.approval.holds_back
+        allowed = [each for each in claims if not held_back(canonical_drug(each.drug) or each.drug)]
+        return verify(allowed, self.pool, self._heard)

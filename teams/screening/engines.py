@@ -61,42 +61,33 @@ class TrainedReader:
         """Set no limit."""
 
 
-class _Waiting:
-    """The units that wait; none is begun after a UsageError, but those under way end: they are paid for."""
-
-    def __init__(self, units: Iterable[Unit]) -> None:
-        self._units, self.stopped = iter(units), list[UsageError]()
-
-    def next(self) -> Unit | None:
-        """Return the next unit; None if no more is to be read."""
-        try:
-            return None if self.stopped else next(self._units, None)
-        except UsageError as error:
-            self.stopped.append(error)
-            return None
-
-    def end(self) -> None:
-        """Raise what stopped the reading, if anything."""
-        for error in self.stopped[:1]:
-            raise error from None
+def _until_stopped(units: Iterable[Unit], stopped: list[UsageError]) -> Iterator[Unit]:
+    """Yield units; a UsageError is kept, so that those under way, which are paid for, end first."""
+    try:
+        yield from units
+    except UsageError as error:
+        stopped.append(error)
 
 
 def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
-    waiting, tasks = _Waiting(units), dict[asyncio.Task[Results], str]()
+    stopped, tasks = list[UsageError](), dict[asyncio.Task[Results], str]()
+    waiting = _until_stopped(units, stopped)
     with asyncio.Runner() as runner:
         while True:
-            while len(tasks) < reader.at_once and (unit := waiting.next()):
+            while not stopped and len(tasks) < reader.at_once and (unit := next(waiting, None)):
                 tasks[runner.get_loop().create_task(reader.read(unit[1]))] = unit[0]
+            if not tasks and stopped:
+                raise stopped[0]
             if not tasks:
-                return waiting.end()
+                return
             done, _ = runner.run(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
             for task in done:
                 name = tasks.pop(task)
                 try:
                     found = task.result()
                 except UsageError as error:
-                    waiting.stopped.append(error)
+                    stopped.append(error)
                 else:
                     yield name, found
 
@@ -165,13 +156,16 @@ def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str
 
     read, given = ray.remote(num_cpus=reader.cpus, max_retries=-1)(read_unit), ray.put(reader)
     names: dict[Any, str] = {}
-    waiting = _Waiting(units)
+    stopped = list[UsageError]()
+    waiting = _until_stopped(units, stopped)
     while True:
         room = int(2 * ray.cluster_resources().get("CPU", 1) / reader.cpus)
-        while len(names) < room and (unit := waiting.next()):
+        while not stopped and len(names) < room and (unit := next(waiting, None)):
             names[read.remote(given, unit[1])] = unit[0]
+        if not names and stopped:
+            raise stopped[0]
         if not names:
-            return waiting.end()
+            return
         done, _ = ray.wait(list(names), num_returns=1)
         for each in done:
             name = names.pop(each)
@@ -180,6 +174,6 @@ def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str
             except ray.exceptions.RayTaskError as error:
                 if not isinstance(error.cause, UsageError):
                     raise
-                waiting.stopped.append(error.cause)  # its text is one line, Ray's has the worker's traceback
+                stopped.append(error.cause)  # its text is one line, Ray's has the worker's traceback
             else:
                 yield name, found

@@ -96,7 +96,7 @@ class ModelReader:
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
         cost = prices.cost_usd(found.usage)
-        share = {"tokens": tokens / number, "cost_usd": None if cost is None else (cost - saved) / number}
+        share: Row = {"tokens": tokens / number, "cost_usd": None if cost is None else (cost - saved) / number}
         share["model"] = self.name
         told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
         return told, found.notes
