@@ -65,6 +65,22 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
     assert "0 not discontinued" in alone.content
 
 
+@pytest.mark.parametrize(
+    ("number", "is_one"),
+    [
+        ("NDA021588", True),
+        ("BLA12345", True),
+        ("NDA1234", False),
+        ("NDA0215888", False),
+        ("N021588", False),
+        ("", False),
+    ],
+)
+def test_an_application_goes_by_its_number(number: str, is_one: bool) -> None:
+    found = parse_approval("losartan", [application(number, "19990101", "LOSARTAN")])
+    assert (found.record is not None) is is_one
+
+
 async def test_approvals_are_read_until_all_that_the_source_counts_are_there() -> None:
     every = [application("NDA000002", "19990101", "LOSARTAN"), application("NDA000001", "19950414", "LOSARTAN")]
 

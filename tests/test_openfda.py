@@ -105,6 +105,15 @@ async def test_names_are_alternatives_and_syntax_in_them_is_none() -> None:
     assert " OR openfda.brand_name:" in search
 
 
+def test_other_drugs_that_a_label_names_are_kept_with_their_sentence() -> None:
+    said = "Propranolol adds to this. Avoid verapamil. Verapamil slows the heart."
+    record = parse_label(label(generic="PROPRANOLOL", drug_interactions=[said], warnings=["Not with timolol."]))
+
+    assert record is not None
+    named = {"drug": "verapamil", "heading": "Drug interactions", "sentence": "Avoid verapamil."}
+    assert record.metadata["named_drugs"] == [named]
+
+
 def test_an_empty_openfda_block_and_odd_fields_are_read() -> None:
     record = parse_label({"set_id": SET_ID, "openfda": {}, "warnings": "Text.", "boxed_warning": [None, 3, " "]})
 

@@ -128,18 +128,22 @@ async def test_trials_and_drugs_come_back_as_they_are_and_the_order_is_kept() ->
 
 
 async def test_many_records_take_few_requests() -> None:
-    pool = [bare(str(99990000 + i), f"10.5555/many.{i}") for i in range(30)]
+    pool = [bare(str(99990000 + i), f"10.5555/many.{i}") for i in range(45)]
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
-        await check_trust(pool, way)
+        *_, last = await check_trust(pool, way)
 
     asked = [request.url.path.split("/")[1] for request in seen]
     assert {name: asked.count(name) for name in EVERY_SOURCE} == {
         "pubmed": 1,
-        "europepmc": 1,
-        "crossref": 2,
-        "openalex": 30,
+        "europepmc": 2,
+        "crossref": 3,
+        "openalex": 40,
     }
+    assert last.metadata["trust_unanswered"][2:] == [
+        "crossref: does not list it",
+        "openalex: asked about the first 40 records alone",
+    ]
 
 
 async def test_batches_are_asked_side_by_side() -> None:

@@ -113,6 +113,10 @@ async def test_what_biorxiv_says_settles_it_of_no_more_preprints_than_the_limit(
     async with recorded(seen=seen) as way:
         resolved = await resolve(pool, way, 1)
 
+        before = len(seen)
+        assert await resolve(resolved[:1], way) == resolved[:1]  # known, and not looked up again
+        assert len(seen) == before
+
     assert resolved[0].metadata["published_version"] == PUBLISHED_DOI
     assert [record.key for record in settle(resolved)] == [pool[1].key, "pmid:2"]
     assert {request.url.path.split("/")[-3] for request in seen} == {PREPRINT_DOI.partition("/")[2]}
