@@ -214,7 +214,7 @@ def test_a_retracted_record_is_set_apart_and_a_reference_without_a_source_page_i
     retracted = row("pmid:12859700", "A trial", retracted=True)
     elsewhere = reference(1, "url:example.org/x", "A page", url="https://example.org/x")
     text = page_of(sample(evidence_table=[retracted], references=[elsewhere]))
-    assert "1 excluded" in text
+    assert "excluded</span> 1 study" in text
     assert '<strong class="flag">retracted</strong>' in text
     assert "A page" in text
     assert "https://example.org" not in text

@@ -1,6 +1,5 @@
 """The report's sections on drugs: two tables, one block for each drug with failures first, and the appendix."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from willowbark.tools.evidence import surname
@@ -49,9 +48,9 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, url_of
 
-MOST_ROWS = 30  # studies in all blocks together; the appendix has the others
+MOST_ROWS = 26  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
-_LONGEST_TITLE = 70  # characters of a title used as name of a study without authors
+_LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _STANCES: dict[Stance, str] = {
     "contradicts": "contradicting",
@@ -165,9 +164,13 @@ def shown_rows(candidate: DrugCandidate, rows: Sequence[EvidenceRow], most: int)
 
 
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
-    """Select the studies for each drug's block, by drug name, within the total limit."""
-    most = max(2, MOST_ROWS // max(1, len(candidates)))
-    return {c.name: shown_rows(c, [row for row in table if row.drug == c.name], most) for c in candidates}
+    """Select the studies for each drug's block, by drug name: the first drugs have more, each has one for each side."""
+    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(candidates)))
+    for place, candidate in enumerate(candidates):
+        sides = bool(candidate.supporting_citations) + bool(candidate.contradicting_citations)
+        own = [row for row in table if row.drug == candidate.name]
+        found[candidate.name] = shown_rows(candidate, own, max(share + (place < rest), sides))
+    return found
 
 
 _COMPARED: tuple[ValueKind, ...] = ("dose", "comparator", "participants", "tolerability")
@@ -208,9 +211,6 @@ def candidate_block(
     cautions = zip(candidate.marks, candidate.cautions, strict=False)
     blocks: list[Block] = [paragraph(Text(mark, "flag"), caution[caution.find(":") :]) for mark, caution in cautions]
     blocks += _studies(report, candidate, shown, rows)
-    in_groups, counts = set(map(candidate.stance_of, shown)), Counter(map(candidate.stance_of, rows))
-    if left := [f"{counts[each]} {name}" for each, name in _STANCES.items() if counts[each] and each not in in_groups]:
-        blocks.append(paragraph(f"In the appendix: {listed(left)}.", look="small"))
     blocks += _forest_plots(report, candidate.name, place, rows)
     if candidate.evidence_quality == "refuted":
         blocks.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))

@@ -22,7 +22,7 @@ from ..sources.studies.europepmc import by_numbers
 from ..sources.studies.pubmed import PubMed
 from ..wording import listed
 
-MAX_RECORDS = 200  # per call; a report cites a few dozen
+MAX_RECORDS = 200  # asked of the sources per call; a report cites a few dozen
 DEADLINE_S = 20.0  # per source; all are queried at once
 Ask = Callable[[Sequence[str], Transport, dict[str, "Word"]], Awaitable[None]]
 _REASONS_SHOWN = 4
@@ -98,9 +98,9 @@ async def check_trust(
         them.
     """
     papers = [record for record in records if is_paper(record)]
-    checked = papers[:MAX_RECORDS]
+    checked = papers[:MAX_RECORDS] if transport.endpoints.library is None else papers
     said = await asyncio.gather(*(_ask(name, checked, transport, deadline_s) for name in _ASKED if checked))
-    beyond = {record.key for record in papers[MAX_RECORDS:]} - {record.key for record in checked}
+    beyond = {record.key for record in papers} - {record.key for record in checked}
     return [_judge(record, said, record.key in beyond) if is_paper(record) else record for record in records]
 
 
