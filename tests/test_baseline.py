@@ -14,7 +14,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, SPECIALISTS, record, verdict
+from builders import QUESTION, SPECIALISTS, ScriptedReader, record, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
@@ -24,6 +24,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, draft
 from willowbark.agents.progress import Search, progress
 from willowbark.agents.report.writing import DraftRequest
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import enclose, new_marker
 from willowbark.tools.evidence import Evidence
@@ -241,3 +242,22 @@ async def test_it_is_a_model_client_like_any() -> None:
     assert client.count_tokens(asked()) == once.usage.prompt_tokens
     assert client.remaining_tokens(asked()) > 0
     assert isinstance(ChatCompletionClient.load_component(client.dump_component()), BaselineChatCompletionClient)
+
+
+@pytest.mark.parametrize(
+    ("design", "participants", "says"),
+    [
+        ("rct", 60, ["trials are small"]),
+        ("rct", 900, []),
+        ("review", None, ["only reviews"]),
+        ("case_report", 1, ["only uncontrolled studies"]),
+    ],
+)
+def test_the_judge_by_rule_says_of_clinical_evidence_what_it_lacks(
+    design: str, participants: int | None, says: list[str]
+) -> None:
+    reader = ScriptedReader(effect="better", design=design, participants=participants)
+    found = appraise_candidates(parse_question(QUESTION), [TRIAL], Readings(reader))
+    request = to_assess(TRIAL).model_copy(update={"candidates": found})
+
+    assert [reason.says for reason in assessment(request).clinical_reasons] == says
