@@ -81,7 +81,7 @@ def test_all_names_of_a_drug_lead_back_to_it_and_unknown_ones_stay() -> None:
 
 
 def test_withdrawn_drugs_are_known_under_their_generic_names() -> None:
-    assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; not yet checked, ask the regulator"
+    assert withdrawal_of("terfenadine") == "US, 1998: arrhythmia; from a curated list, not verified with the regulator"
     assert [row["name"] for row in read_table("withdrawn.tsv") if canonical_drug(row["name"]) != row["name"]] == []
 
 
