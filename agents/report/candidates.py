@@ -48,7 +48,7 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, url_of
 
-MOST_ROWS = 26  # studies in all blocks together; the appendix has the others
+MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _MAX_INDICATIONS = 8  # of a drug; further ones are counted

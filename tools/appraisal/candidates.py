@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -26,7 +26,7 @@ from ..records import Drug
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
 from .approvals import APPROVED_PHASE, Group, cautions_of, drug_of, group_of, list_developed, routes_of
 from .certainty import LEVELS, CandidateAppraisal, appraise_candidate, count_participants
-from .trials_once import AppraisedItem, Direction, Tier
+from .trials_once import AppraisedItem, Direction
 
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
 _TESTED = frozenset({"tested", "combined", "comparator"})
@@ -374,11 +374,8 @@ def _texts(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value))
 
 
-_TIERS = get_args(Tier)
-
-
 def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: certainty, studies in people, directness, design, contradicting minus supporting studies, size.
+    """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
 
     Refuted or withdrawn drugs come after all with support; those without a verdict come last.
     """
@@ -390,7 +387,6 @@ def _standing(candidate: Candidate) -> tuple[Any, ...]:
         -LEVELS.index(found.certainty.level),
         candidate.is_preclinical,
         not any(item.is_direct for item in behind),
-        min((_TIERS.index(item.tier) for item in behind), default=0),
         len(found.contradicting) - len(found.supporting),
         -count_participants(behind),
         candidate.drug,
