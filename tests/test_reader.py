@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from autogen_core import CancellationToken
@@ -19,12 +19,13 @@ from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.drafts import ReadingDraft
 from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read, values_of
 from willowbark.agents.memory import CondensedContext
+from willowbark.agents.report.tables import evidence_table
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import condense, enclose, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.reading import Reading, ValueKind
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
@@ -294,6 +295,30 @@ async def test_a_refused_value_goes_back_once_and_is_then_told_as_left_out() -> 
         assert all(
             note.startswith("Of the model's values 1 were left out (dose does not stand so") for note in found.notes
         )
+
+
+def test_the_comparison_has_a_models_values_and_those_by_rule_where_it_gave_none() -> None:
+    effect = value("estimate", "OR 0.62; 95% CI 0.45 to 0.85", outcome="Attacks")
+    said = [effect, value("tolerability", "12% v 5%", "Fatigue was commoner with propranolol", "Fatigue")]
+    [given] = to_read([WITH_TABLE], ASKED)
+    values, refused = values_of(drafted(quote=FELL, values=said), given)
+    reading = one(drafted(quote=FELL), WITH_TABLE)
+    assert isinstance(reading, Reading)
+    told = {}
+    for by, readings in (("model", [reading.model_copy(update={"values": values})]), ("rule", [])):
+        found = appraise_candidates(ASKED, [WITH_TABLE], Readings(given=readings))
+        [row] = evidence_table([each for each in found if each.drug == "propranolol"], {WITH_TABLE.key: WITH_TABLE})
+        told[by] = {what: [each.line for each in row.compared(what)] for what in get_args(ValueKind)}
+    assert refused == []
+    assert told["model"] == {
+        "estimate": ["OR 0.62; 95% CI 0.45 to 0.85 (Attacks)"],
+        "dose": ["160 mg daily"],
+        "comparator": ["placebo"],
+        "participants": ["76"],
+        "tolerability": ["12% v 5% (Fatigue)"],
+    }
+    by_rule = [told["rule"][what] for what in ("dose", "comparator", "participants", "tolerability")]
+    assert by_rule == [["160 mg daily"], ["placebo"], ["76"], []]
 
 
 async def test_a_model_reads_the_tables_of_a_full_text_and_may_quote_their_rows() -> None:
