@@ -5,13 +5,6 @@ from typing import NamedTuple
 from willowbark.agents.report.forms.markdown import blocks_in_markdown
 from willowbark.agents.report.model import ResearchReport
 
-QUESTIONS = (
-    "Which existing drugs could prevent migraine attacks?",
-    "Which existing drugs might treat diabetic nephropathy?",
-    "Which existing drugs might treat portal hypertension?",
-    "Which existing drugs could treat Alzheimer's disease?",
-    "Which existing drugs could help people quit smoking?",
-)
 MOST = (4_000, 200)
 """Words that a report, and its first screen, may have."""
 

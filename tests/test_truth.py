@@ -8,6 +8,7 @@ import pytest
 from benchmarks import truth
 from benchmarks.labels import read_lines
 from benchmarks.questions import rows
+from benchmarks.report_length import MOST, count_words
 from benchmarks.truth import LEVELS, PAIR_FIELDS, QUESTIONS, Judged, judge, known, leaders, leading, reports
 
 from willowbark.agents.report.model import ResearchReport
@@ -56,6 +57,14 @@ def test_of_the_first_three_of_each_group_at_most_one_should_not_lead(
 
     assert seen
     assert max(wrong.values()) <= 1
+
+
+def test_reports_are_short_and_what_stands_in_the_appendix_is_not_counted(answers: dict[str, ResearchReport]) -> None:
+    for report in answers.values():
+        length = count_words(report)
+        assert length.whole <= MOST[0]
+        assert 20 < length.first_screen <= MOST[1]
+        assert count_words(report.model_copy(update={"search_log": [*report.search_log] * 2})) == length
 
 
 def test_most_results_that_are_shown_are_what_the_records_say(judged: dict[str, Judged]) -> None:
