@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 from autogen_core.models import SystemMessage, UserMessage
-from benchmarks.recorded import FOLDER, Answered, RecordedClient, changes, disagreements, recorded, replayed
+from benchmarks.recorded import (
+    FOLDER,
+    Answered,
+    RecordedClient,
+    changes,
+    collection,
+    disagreements,
+    placed,
+    quoted,
+    recorded,
+    replayed,
+)
 
 from willowbark.agents.asking.drafts import JudgeDraft
 
@@ -36,9 +47,38 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     assert not [line for line in told if ": failed" in line and line.endswith(" for")]
 
 
+@pytest.mark.parametrize(
+    ("name", "agrees", "says"), [("attention", 14, "Harm is reported of"), ("nausea", 22, "did worse")]
+)
+async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str, agrees: int, says: str) -> None:
+    try:
+        where = collection(name)
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    client, report = await replayed(name, where)
+    assert not changes(client), changes(client)
+    told, compared = disagreements(name, report)
+    assert compared - len(told) >= agrees, told
+    assert says in report.to_markdown()
+
+
+def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:
+    texts = {"pmid:1": "Title. " + "Attacks fell with propranolol and not with placebo. " * 2}
+    sentence = "Attacks fell with propranolol and not with placebo."
+    answer = {
+        "readings": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
+    }
+
+    kept = placed(answer, texts)
+    assert sentence not in str(kept)
+    assert quoted(kept, texts) == answer
+    with pytest.raises(ValueError, match="substring not found"):
+        placed({"evidence_key": "pmid:1", "quote": "Attacks rose with propranolol, and they rose."}, texts)
+
+
 def test_every_recorded_question_is_replayed() -> None:
-    assert NAMES == ["kidney", "migraine"]
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 110_000
+    assert NAMES == ["attention", "kidney", "migraine", "nausea"]
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 400_000
 
 
 async def test_a_changed_prompt_is_named_with_what_changed_in_it() -> None:

@@ -73,7 +73,7 @@ def first_screen(
             if harm_told(record)
             or (record.key in c.appraisal.contradicting and record.item.why_stopped_kind == "safety")
         }
-        failures = () if "negative" in material.asked.also else _failures(candidates)  # the answer says so
+        failures = () if {"negative", "harm"} & {*material.asked.also} else _failures(candidates)  # the answer says so
         after = [*failures, *_harms(candidates, harmful), *after]
     leaders = list(_leaders(material, candidates)) if helps else []
     for most in (LEADERS, 4, 3):
