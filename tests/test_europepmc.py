@@ -210,33 +210,6 @@ def test_a_preprint_says_so() -> None:
     assert "pmid" not in record.metadata
 
 
-def test_an_article_names_its_preprint_and_its_versions() -> None:
-    said = [
-        ("Preprint in", "PPR", "PPR5"),
-        ("Update of", "MED", "66"),
-        ("Update in", "MED", "99"),
-        ("Cites", "MED", "7"),
-    ]
-    notes = [{"type": kind, "source": source, "id": number} for kind, source, number in said]
-    metadata = parse_record(hit("88", "MED", commentCorrectionList={"commentCorrection": notes})).metadata
-
-    assert metadata["update_of"] == ["ppr:PPR5", "pmid:66"]
-    assert metadata["updated_in"] == ["pmid:99"]
-    assert "published_version" not in metadata
-
-
-def test_a_notice_is_no_study_and_names_the_article_that_it_is_on() -> None:
-    notes = [{"type": "Retraction of", "source": "MED", "id": "66"}]
-    types = {"pubType": ["retraction of publication"]}
-    record = parse_record(
-        hit("88", "MED", pubTypeList=types, commentCorrectionList={"commentCorrection": notes})
-    ).record
-
-    assert record.kind == "notice"
-    assert record.notice_on == [{"flag": "retracted", "name": "pmid:66"}]
-    assert record.retracted is False
-
-
 def test_an_article_keeps_what_the_source_says() -> None:
     record = parse_record(
         hit(
@@ -321,20 +294,31 @@ def test_a_number_alone_is_a_record_that_claims_nothing() -> None:
     assert record.citation.date == "Unknown"
 
 
-NOTES = {
-    "Retraction in": "retracted",
-    "Expression of concern in": "expression_of_concern",
-    "Erratum in": "corrected",
-    "Retraction of": None,
-    "Erratum for": None,
+LINKS = ("published_version", "updated_in", "update_of", "notice_on")
+NOTES: dict[str, tuple[str, str | None, dict[str, Any]]] = {
+    "Retraction in": ("MED", "retracted", {}),
+    "Expression of concern in": ("MED", "expression_of_concern", {}),
+    "Erratum in": ("MED", "corrected", {}),
+    "Erratum for": ("MED", None, {}),
+    "Cites": ("MED", None, {}),
+    "Preprint in": ("PPR", None, {"update_of": ["ppr:2"]}),
+    "Update of": ("MED", None, {"update_of": ["pmid:2"]}),
+    "Update in": ("MED", None, {"updated_in": ["pmid:2"]}),
+    "Retraction of": ("MED", None, {"notice_on": [{"flag": "retracted", "name": "pmid:2"}]}),
 }
 
 
-@pytest.mark.parametrize(("kind", "flag"), NOTES.items(), ids=NOTES)
-def test_what_was_later_said_of_an_article_is_kept(kind: str, flag: str | None) -> None:
-    record = parse_record(hit(commentCorrectionList={"commentCorrection": [{"type": kind, "id": "2"}]}))
+@pytest.mark.parametrize("kind", NOTES)
+def test_what_was_later_said_of_an_article_is_kept_and_a_notice_is_no_study(kind: str) -> None:
+    source, flag, links = NOTES[kind]
+    types = {"pubType": ["retraction of publication"]} if "notice_on" in links else {}
+    notes = {"commentCorrection": [{"type": kind, "source": source, "id": "2"}]}
+    record = parse_record(hit(commentCorrectionList=notes, pubTypeList=types))
+
     for name in ("retracted", "expression_of_concern", "corrected"):
         assert record.metadata[name] is (name == flag)
+    assert {name: record.metadata[name] for name in LINKS if name in record.metadata} == links
+    assert (record.record.kind == "notice") is ("notice_on" in links)
 
 
 TEXTS = {
