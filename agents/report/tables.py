@@ -160,7 +160,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
 
     Preferred are randomised trials or reviews, of the drug alone, of 100 participants or more, against placebo or no
     treatment, with an effect estimate that excludes no effect, and then the largest, with sizes weighted as for
-    certainty. Without an effect estimate it has the passage's figures up to the p value.
+    certainty. Without an effect estimate it has a model's first, else the passage's figures up to the p value.
     """
 
     def excludes_no_effect(size: EffectSize) -> bool:
@@ -170,10 +170,11 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     found = []
     for row in rows:
         asked, size = row.pico or Pico(), next(filter(excludes_no_effect, row.effects), None)
+        own = [each.line for each in row.values if each.what == "estimate"][:1] or row.tested_figures
         best = BestEstimate(
             key=row.key,
             result=asked.result,
-            figures=estimate(size) if size else "; ".join(row.tested_figures),
+            figures=estimate(size) if size else "; ".join(own),
             comparator=asked.comparator,
             participants=row.sample_size,
             preclinical=row.design if row.design in _PRECLINICAL else "",
