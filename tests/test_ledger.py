@@ -166,16 +166,16 @@ def test_above_its_size_a_ledger_drops_the_replies_of_its_oldest_complete_runs(p
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
                 if name != "unfinished":
                     journal.finish("complete", "timeout", Ended(title="x"))
-    with Ledger(path, max_bytes=190_000) as ledger:
+    with Ledger(path, max_bytes=160_000) as ledger:
         with started(ledger, "another"):
             pass
         pruned = {run.run_id: run.pruned_at is not None for run in ledger.runs()}
-        assert pruned == {"unfinished": False, "oldest": True, "older": False, "newest": False, "another": False}
+        assert pruned == {"unfinished": False, "oldest": True, "older": True, "newest": False, "another": False}
         for name in pruned:
             ledger.verify(name)
         assert ledger.report("oldest") == {"title": "x"}
         assert len(ledger.journal("oldest").earlier_turns) == 1
-        assert isinstance(ledger.journal("older").recall("pubmed", "r1"), Reply)
+        assert isinstance(ledger.journal("newest").recall("pubmed", "r1"), Reply)
         assert isinstance(ledger.journal("oldest").recall("pubmed", "r1"), SourceUnavailable)
 
 
