@@ -7,7 +7,6 @@ Searches that are not made are returned to the model with the reason, and noted.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -34,7 +33,7 @@ from willowbark.tools.mechanism.hypotheses import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import MAX_DRUGS
-from willowbark.tools.wording import counted, listed
+from willowbark.tools.wording import listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask
@@ -197,8 +196,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         draft = answer.given or _UNASSESSED
         draft, memory.refused = _sort_searches(draft, request)
         memory.wanted = draft.next_searches
-        unmade = Counter(line.rpartition(": ")[2] for line in (*not_run, *memory.refused))  # a report shows no query
-        notes += [f"{counted(n, 'search')} proposed by the {self.name}, not made: {why}" for why, n in unmade.items()]
+        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
+        notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
         read = {candidate.drug for candidate in candidates}
         if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
             notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")

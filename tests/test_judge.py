@@ -211,11 +211,11 @@ async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reas
     client = scripted(proposal(**UNSURE, next_searches=searches), proposal(**UNSURE))
     judge = JudgeAgent("judge", client, limits=JudgeLimits(max_tokens=5000, max_iterations=3))
     first = await judged(*ROUND, judge=judge)
-    assert first.notes == ["1 search proposed by the judge, not made: no specialist has the name given"]
+    assert first.notes == ["Not every search proposed by the judge was made: no specialist has the name given"]
     assert [search.query for search in first.next_searches] == [search["query"] for search in searches[1:]]
     came = reply(TRIAL).model_copy(update={"asked": "migraine AND (timolol)"})
     second = await judged(findings("literature", came, iteration=2, reflection="Few trials."), judge=judge)
-    assert second.notes[0].startswith("1 search proposed by the judge, not made: sources do not take the query")
+    assert second.notes[0].startswith("Not every search proposed by the judge was made: sources do not take the query")
     said = str(client.create_calls[1]["messages"][-1].content)
     assert "timolol AND migraine: no specialist has the name given\n- candesartan AND migraine" in said
     assert "- literature: Few trials." in said

@@ -137,7 +137,7 @@ async def test_a_language_model_is_told_who_there_is_and_calls_whom_it_names() -
     rounds, report, notes = await searches(team(scripted(*["no idea"] * 9), judge))
 
     assert rounds == {"archive": [1], "pharmacy": [2]}
-    assert notes == ["1 search proposed by the judge, not made: no specialist has the name given"]
+    assert notes == ["Not every search proposed by the judge was made: no specialist has the name given"]
     prompt = str(judge.create_calls[0]["messages"][-1].content)
     assert "- archive (takes queries): Reads the clinic's notes.\n- pharmacy (takes drugs): Knows" in prompt
     assert report.content.candidates[0].name == "propranolol"
