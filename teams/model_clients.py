@@ -68,6 +68,12 @@ class Provider:
     variables: tuple[str, ...] = ()
     """Environment variables that must be set."""
 
+    def config(self, model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
+        """Return all arguments of its client for a model."""
+        common = {"model": model, "temperature": llm.temperature, "timeout": llm.timeout_s, "max_retries": _MAX_RETRIES}
+        found = common | self.arguments(model, llm, environ)
+        return {name: value for name, value in found.items() if value is not None}
+
 
 def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = os.environ) -> "ChatCompletionClient":
     """Create a model client by name.
@@ -92,15 +98,12 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         client_class = getattr(importlib.import_module(provider.module), provider.class_name)
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
-    llm = settings.llm
-    arguments = {"model": model, "temperature": llm.temperature, "timeout": llm.timeout_s, "max_retries": _MAX_RETRIES}
-    arguments |= provider.arguments(model, llm, environ)
+    given = provider.config(model, settings.llm, environ)
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
 
     from .model_transport import cap_answers  # noqa: PLC0415
 
-    given = {name: value for name, value in arguments.items() if value is not None}
     try:
         client = patch_provider_client(client_class(**given), through_batches)
     except (TypeError, ValueError) as error:

@@ -151,7 +151,7 @@ def model_component(name: str) -> Json:
         raise UsageError(f"there is no model {name!r}; known forms: {FORMS}")
     provider = PROVIDERS[prefix]
     # AutoGen knows the abilities of OpenAI's models, but only with the library installed
-    config: Json = {"model": model} if prefix == "openai" else provider.arguments(model, LLMSettings(), _STAND_INS)
+    config: Json = {"model": model} if prefix == "openai" else provider.config(model, LLMSettings(), _STAND_INS)
     config.pop("api_key", None)
     key = next((f"its key is read from {variable}" for variable in provider.variables if variable.endswith("_KEY")), "")
     address = "; put your own address in place of NAME" if "azure_endpoint" in config else ""
