@@ -148,6 +148,8 @@ def test_a_quote_that_names_another_drug_of_the_title_is_not_on_this_one() -> No
     told = claim(quote="Topiramate reduced migraine attacks by 44%.", evidence_key="pmid:4")
 
     assert objection(told, both, Direction.supports) == "is on propranolol, which its quote is not"
+    compared = {("pmid:4", "propranolol"): "topiramate"}
+    assert len(verify([told], [both], lambda key, drug: Direction.contradicts, compared).kept) == 1
 
 
 def test_a_short_name_that_the_record_gives_a_drug_counts_as_its_name() -> None:

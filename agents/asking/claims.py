@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -98,15 +99,27 @@ def harm_told(record: AppraisedRecord) -> str:
     return " ".join(passage.text for passage in reading.passages) if is_told else ""
 
 
-def verify(claims: Sequence[ClaimDraft], pool: Sequence[Evidence], heard: Heard) -> Verdicts:
-    """Sort claims into those that their records support and the rest; repeats are left out."""
+def verify(
+    claims: Sequence[ClaimDraft],
+    pool: Sequence[Evidence],
+    heard: Heard,
+    against: Mapping[tuple[str, str], str | None] = MappingProxyType({}),
+) -> Verdicts:
+    """Sort claims into those that their records support and the rest; repeats are left out.
+
+    Args:
+        claims: as a model made them.
+        pool: all records.
+        heard: looks up the readings.
+        against: what each drug was compared with in a record, by the record's key and the drug.
+    """
     records: Mapping[str, Evidence] = {record.key: record for record in pool}
     verdicts = Verdicts()
     for draft in claims:
         drug = canonical_drug(draft.drug) or draft.drug.strip()
         claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
         record, direction = records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug)
-        reason = objection(claim, record, direction)
+        reason = objection(claim, record, direction, against.get((claim.evidence_key, claim.drug)))
         if record is None or reason is not None:
             verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason or ""))
             continue

@@ -137,6 +137,7 @@ class Writing:
 
     def __post_init__(self) -> None:
         self._heard = heard_from(self.candidates)
+        self._against = {(each.key, c.drug): each.item.against for c in self.candidates for each in c.records}
         self._free = asyncio.Semaphore(AT_ONCE)
         self._request = DraftRequest(
             question=" ".join(self.question.split()),
@@ -229,4 +230,4 @@ class Writing:
         """Verify claims, leaving out those on drugs set aside."""
         held_back = self.approval.holds_back
         allowed = [each for each in claims if not held_back(canonical_drug(each.drug) or each.drug)]
-        return verify(allowed, self.pool, self._heard)
+        return verify(allowed, self.pool, self._heard, self._against)
