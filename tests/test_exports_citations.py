@@ -55,6 +55,8 @@ def test_every_reference_is_read_back_with_its_authors_type_and_numbers() -> Non
     assert found["pmid12859700"]["author"] == "Tønnesen, P. and Tonstad, S. and Van Spiegel, P. I."
     assert found["pmid12859700"]["title"].strip("{}") == REFERENCES[0]["title"]
     assert (first["type_of_reference"], first["authors"][2]) == ("JOUR", "Van Spiegel, P. I.")
+    assert found["nct02188459"]["howpublished"] == "ClinicalTrials.gov"
+    assert "howpublished" not in found["pmid12859700"]
     assert (trial["date"], trial["accession_number"]) == ("2014/10/30/", "NCT02188459")
     assert [entry["type_of_reference"] for entry in ris(both)] == ["ELEC", "UNPB"]
     assert [(entry["type"], entry["genre"]) for entry in csl(both)] == [

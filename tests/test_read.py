@@ -190,11 +190,20 @@ def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
     source.write_text(source.read_text() + "{torn\n")
     read_file(source, ScriptedReader(), out=out)
     said = capsys.readouterr().err
-    assert "line 4: not JSON" in said
+    assert f"{source}, line 4: not JSON" in said
     assert "4 records, 3 readings; 1 unreadable records skipped" in said
     source.write_text("<xml>\n</xml>\n")
     with pytest.raises(UsageError, match="nothing in"):
         read(source, tmp_path / "none")
+
+
+def test_standard_input_is_read_as_json_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(written(tmp_path / "in", 1).read_bytes() + b"{")))
+    read(Path("-"), tmp_path / "out")
+    assert "standard input, line 2: not JSON" in capsys.readouterr().err
+    assert json.loads((tmp_path / "out").read_text())["id"] == "r0"
 
 
 def test_a_table_holds_one_line_a_reading_and_no_formula(tmp_path: Path) -> None:
