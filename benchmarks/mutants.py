@@ -44,7 +44,7 @@ LEAST_S = 60  # seconds a mutant is given at least; other programs use the proce
 UNABLE = 99  # exit code: the module cannot be imported
 TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/evidence.py": ("evidence", "versions", "provenance", "search"),
-    "tools/works/identity.py": ("versions",),
+    "tools/works/identity.py": ("versions", "linking"),
     "agents/asking/claims.py": ("claims", "forgery", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
     "tools/appraisal/trials_once.py": ("item", "appraisal_certainty", "same_trial"),
