@@ -48,7 +48,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
 
 
 @pytest.mark.parametrize(
-    ("name", "agrees", "says"), [("attention", 14, "Harm is reported of"), ("nausea", 22, "did worse")]
+    ("name", "agrees", "says"), [("attention", 15, "Harm is reported of"), ("nausea", 26, "did worse")]
 )
 async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str, agrees: int, says: str) -> None:
     try:
@@ -59,7 +59,7 @@ async def test_both_parts_of_a_question_on_unseen_records_are_answered(name: str
     assert not changes(client), changes(client)
     told, compared = disagreements(name, report)
     assert compared - len(told) >= agrees, told
-    assert says in report.to_markdown()
+    assert says in report.to_markdown().partition("## What was asked")[0]
 
 
 def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:

@@ -41,7 +41,7 @@ from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import write_blocks, write_line, write_lines
 
 MOST_QUOTED = 12  # sentences in the section
-MOST_HARMED = 8  # drugs that did harm, beside what helps
+MOST_HARMED = 6  # drugs that did harm, beside what helps
 MOST_OF_SEVERAL = 3  # sentences of labels on drug combinations
 _HARM_STANCES: Mapping[Stance, str] = {
     "reports": "with harm",

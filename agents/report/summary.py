@@ -76,7 +76,7 @@ def first_screen(
         failures = () if {"negative", "harm"} & {*material.asked.also} else _failures(candidates)  # the answer says so
         after = [*failures, *_harms(candidates, harmful), *after]
     leaders = list(_leaders(material, candidates)) if helps else []
-    for most in (LEADERS, 4, 3):
+    for most in range(LEADERS, -1 if answered else 2, -1):  # what was asked for comes before estimates
         parts = [SummaryPart(text=" ".join(answer)), *leaders[:most], *after]
         if _words(parts) <= FIRST_SCREEN:
             break
