@@ -125,13 +125,13 @@ def _down() -> Any:
 
 @pytest.fixture
 def breaks_after_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A team that breaks once a specialist has answered."""
+    """A team that breaks once the specialist for literature has answered."""
     whole = ResearchTeam.run_stream
 
     async def breaking(self: ResearchTeam, **options: Any) -> AsyncGenerator[Any, None]:
         async for message in whole(self, **options):
             yield message
-            if type(message).__name__ == "FindingsMessage":
+            if type(message).__name__ == "FindingsMessage" and message.source == "literature":
                 raise RuntimeError("something in the team broke")
 
     monkeypatch.setattr(ResearchTeam, "run_stream", breaking)
