@@ -153,9 +153,9 @@ def _calls() -> list[Payload]:
 
 
 PAYLOADS: tuple[Payload, ...] = (*_orders(), *_calls())
-_KEPT_WORDS = frozenset(  # that rankings pass over; they order nothing by themselves
-    "a an and are as at be but by for if in into is it of on or such that the their then there these they this to was"
-    " will with".split()
+_KEPT_WORDS = frozenset(  # that rankings pass over, and a heading of abstracts; they order nothing by themselves
+    "question a an and are as at be but by for if in into is it of on or such that the their then there these they "
+    "this to was will with".split()
 )
 
 
