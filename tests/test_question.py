@@ -358,6 +358,12 @@ def test_a_property_of_drugs_or_a_comparator_that_is_not_known_is_asked_back(que
     assert said in (parse_question(question).objection or "")
 
 
+@pytest.mark.parametrize("typed", ["flu children", "back pain elderly", "psoriasis elderly"])
+def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> None:
+    read = parse_question(typed)
+    assert (read.kind, read.objection) == ("treat", None)
+
+
 @pytest.mark.parametrize(
     ("before", "question", "whole"),
     [

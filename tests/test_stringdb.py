@@ -48,6 +48,15 @@ async def test_human_partners_of_high_confidence_alone_are_asked_for_by_symbol()
     assert found.warnings == ["no partner is listed of NOSUCH1"]
 
 
+async def test_a_later_page_goes_on_behind_the_earlier_ones() -> None:
+    pairs = [row(preferredName_A="ADRB1"), row(preferredName_A="ADRB2", stringId_A=MAP2K1)]
+    async with recorded({"stringdb/*": httpx.Response(200, json=pairs)}) as transport:
+        for query in ("propranolol", "ADRB1 ADRB2"):
+            pages = [await STRING(transport).find(query, 1, {"page": page}) for page in (1, 2, 3)]
+            shown = [[record.metadata["gene_symbol"] for record in page.records] for page in pages]
+            assert shown == [["ADRB1"], ["ADRB2"], []], query
+
+
 async def test_a_row_that_is_odd_or_of_no_human_costs_itself_alone() -> None:
     rows = [row(), row(stringId_B="10090.ENSMUSP00000002487"), row("A", "odd"), {}, None, row(preferredName_B=None)]
     found = await answering(STRING, httpx.Response(200, json=rows)).find("BRAF", 5)

@@ -39,6 +39,7 @@ from .query import (
 SURE = 0.6
 """From this probability on a kind is taken; below, the question is asked back. Chosen on the sets up to the seventh in
 `benchmarks/labels/questions.tsv`."""
+LONGEST_SEARCH = 3  # words that are typed to search for, not to ask
 LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
 ALIKE, SHORTEST = 0.84, 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
@@ -274,6 +275,9 @@ def parse_question(question: str) -> Question:
         for plain in bare_words(word[0])
         if not is_noise(plain) and plain.lower() not in question_words("asks")
     ]
+    is_search = not (drugs or classes or guess.sure >= SURE) and len(tokens(text)) <= LONGEST_SEARCH
+    if is_search and conditions:  # "psoriasis elderly"
+        kind = "treat"
     is_open = kind in ("treat", "prevent", "other") or (guess.sure < SURE and says_nothing(text, names))
     is_alone = is_open and (drugs or classes) and not (conditions or unread or population or parts[1:])
     kind = "uses" if is_alone else kind
@@ -285,7 +289,7 @@ def parse_question(question: str) -> Question:
     return Question(
         text=question,
         kind=kind,
-        is_sure=bool(guess.sure >= SURE or is_alone or kind != guess.kind),
+        is_sure=bool(guess.sure >= SURE or is_search or is_alone or kind != guess.kind),
         or_kind=guess.next,
         also=tuple(each for each in dict.fromkeys(further) if each not in (kind, "other")),
         conditions=distinct_words(name.name for name in conditions if name not in of_people),

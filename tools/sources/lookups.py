@@ -54,11 +54,12 @@ class LookUps(Source):
         return f"{self.transport.endpoints[self.name].base_url}/{self.path}"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Look up each drug; a query without words is refused."""
+        """Look up each drug and return one page of their records; a query without words is refused."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
         if asked.drugs or (found := await self.without_drugs(asked, max_results, page)) is None:
-            found = await self.look_up(*(asked.drugs or (asked.words,))[:max_results])
+            found = await self.look_up(*(asked.drugs or (asked.words,))[: page * max_results])
+            found = found.model_copy(update={"records": found.records[(page - 1) * max_results :]})
         return found.model_copy(update={"query": query, "records": found.records[:max_results]})
 
     async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:

@@ -61,7 +61,8 @@ class STRING(LookUps):
 
     async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
         """Return the partners of the genes that a query names; raises as `find`."""
-        return await self.request([word for word in asked.words.split() if _is_symbol(word)])
+        found = await self.request([word for word in asked.words.split() if _is_symbol(word)])
+        return found.model_copy(update={"records": found.records[(page - 1) * size :]})
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return the genes of drugs' human targets; raises as `find`, also where no database names any target."""
