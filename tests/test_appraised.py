@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.reading import Reading
+from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.records import Approval, Drug
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
@@ -175,6 +175,17 @@ def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -
 
     [found] = appraise_candidates(parse_question(QUESTION), [paper(full_text=full)], Readings(reader))
     assert found.appraisal.supporting == ["pmid:1"]
+
+
+@pytest.mark.parametrize(("held", "counts"), [("Attacks fell by 2.1 a month.", True), ("Sleep was sound.", False)])
+def test_a_models_quote_from_the_full_text_counts_where_the_record_has_it(held: str, counts: bool) -> None:
+    sections = [{"kind": "results", "title": "Results", "text": held}]
+    full = {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}
+    quoted = Passage(text="Attacks fell by 2.1 a month.", section="Results", start=0, end=28)
+    given = reading("pmid:1", "propranolol", effect="better", reader="model").model_copy(update={"passages": (quoted,)})
+
+    [found] = candidates(paper(full_text=full), model=Readings(ScriptedReader(), [given]))
+    assert (found.records[0].readings[0].reader == "model") is counts
 
 
 def test_a_drug_that_helped_those_asked_about_leads_before_one_that_helped_a_complication_or_animals() -> None:

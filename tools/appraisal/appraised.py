@@ -29,7 +29,7 @@ from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
-from ..works.sections import is_full_text, places
+from ..works.sections import is_full_text, places, section_of
 from .posted import PostedFinding, registered_design, registered_reading
 from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
 
@@ -148,20 +148,21 @@ class Readings:
     def beside(
         self, own: Reading, record: Evidence, text: Document, names: Sequence[str] | None = None
     ) -> tuple[Reading, ...]:
-        """Return the model's reading, if its quotes are in the text, before another reader's own; else that alone."""
+        """Return the model's reading, if its quotes are in the text, before another reader's own; else that alone.
+
+        Those from the full text must be in the record's, which may come without it later.
+        """
         whole = f"{text.title}\n{text.text}"
+
+        def holds(quote: str, section: str) -> bool:
+            return quote in whole or (is_full_text(section) and section_of(record, quote) is not None)
+
         found = (self._given.get(name, {}).get(own.drug) for name in names or names_of(record))
-        given = next(
-            (
-                each
-                for each in found
-                if each and all(said.text in whole or is_full_text(said.section) for said in each.passages)
-            ),
-            None,
-        )
+        given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
         if given is None:
             return (own,)
         told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}
+        told["values"] = tuple(each for each in given.values if holds(each.quote, each.section))
         if own.verdict == given.verdict and not any(figures(passage.text) for passage in given.passages):
             told["in_figures"] = own.in_figures
         return given.model_copy(update=told), own
