@@ -265,6 +265,9 @@ def value(what: str, written: str, quote: str = "", outcome: str = "") -> dict[s
         (value("tolerability", "9%", "Metoprolol caused nausea in 9%.", "nausea"), "another drug's"),
         (value("tolerability", "Fatigue", "Fatigue was commoner with propranolol"), "no figure"),
         (value("dose", "80 mg", "Propranolol 80 mg was safe."), "quotes what no record says"),
+        (value("participants", "12% v 5%", "Fatigue was commoner"), "figure of something else"),
+        (value("dose", "p<0.05", "It was lower by -1.2 to 3.4"), "figure of something else"),
+        (value("estimate", "3.4", "Week 12; Propranolol: 2.1"), "of another group"),
     ],
 )
 def test_a_value_stands_as_the_record_writes_it_in_the_sentence_or_row_quoted(
@@ -279,6 +282,32 @@ def test_a_value_stands_as_the_record_writes_it_in_the_sentence_or_row_quoted(
         assert found.quote.endswith((".", "0.01")), "whole sentences or rows"
     else:
         assert (kept, [why in each for each in refused]) == ((), [True])
+
+
+TWO = "Patients got 160 mg of propranolol or 5 mg of flunarizine."
+ARMS = "Nausea: 12% with propranolol, 9% on flunarizine and 3% of patients given placebo (OR 1.5)."
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (value("dose", "160 mg", TWO), None),
+        (value("dose", "5 mg", TWO), "another drug's"),
+        (value("tolerability", "12%", ARMS, "nausea"), None),
+        (value("tolerability", "3% of patients given placebo", ARMS, "nausea"), None),
+        (value("tolerability", "9%", ARMS, "nausea"), "another group"),
+        (value("tolerability", "3%", ARMS, "nausea"), "another group"),
+        (value("tolerability", "NAUSEA: 12\N{ZERO WIDTH SPACE}%", ARMS, "\N{RIGHT-TO-LEFT OVERRIDE}nausea"), None),
+        (value("tolerability", f"12%{' with propranolol' * 100}", ARMS), "not stand so"),
+        (value("tolerability", "<b>12%</b>", ARMS), "not stand so"),
+    ],
+)
+def test_a_value_is_of_the_drugs_own_group_and_in_the_records_own_words(said: dict[str, str], why: str | None) -> None:
+    [given] = to_read([record("11111111", "Propranolol in migraine: a trial", f"{LONG} {TWO} {ARMS}")], ASKED)
+    kept, refused = values_of(drafted(quote=FELL, values=[said]), given)
+    assert [why in each for each in refused if why] == [True] * (why is not None), refused
+    assert all(each.written in f"{TWO} {ARMS}" and each.outcome in ("", "Nausea") for each in kept)
+    assert len(kept) == (why is None)
 
 
 async def test_a_refused_value_goes_back_once_and_is_then_told_as_left_out() -> None:

@@ -10,6 +10,7 @@ and tolerability, each in the record's own words, which code finds in the senten
 import asyncio
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,12 +29,13 @@ from willowbark.agents.autogen import (
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
-from willowbark.tools.enclosure import GUIDANCE, enclose_lines
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines, visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
+from willowbark.tools.lexicon.matching import Mention
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import spelled_number
+from willowbark.tools.reading.numbers import drugs_beside, spelled_number
 from willowbark.tools.reading.reading import Reading, Value
 from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
 from willowbark.tools.registry import kind_of
@@ -54,6 +56,19 @@ TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
 REPLACED, LEFT_OUT = "readings {} were rejected and replaced by the trained reader's", "values {} were left out"
 _UNCUT = r"(?<!\w)(?<!\d[.,])(?<![<>≤≥±])(?<![<>≤≥±] )(?<![\s(\[=:/]-)"
 """Before a value: no part of a number, and no sign or bound that belongs to it."""
+_NOT_OF_KIND = {
+    "participants": re.compile(r"%|\bper ?cent\b|\d\.\d|\bp\s*[<=>≤≥]|\d\s*(?:mg|g|mcg)\b"),
+    "dose": re.compile(r"\bp\s*[<=>≤≥]|\bci\b|\bn\s*="),
+}
+_BARE = re.compile(r"-?\d[\d.,]*(?:\s?(?:/|of)\s?\d[\d,]*)?\s?(?:%|per ?cent)?(?:\s?\([\d.]+\s?%\))?")
+"""One figure in one group, without words."""
+_NO_DRUG = re.compile(r"\b(?:placebo|controls?|sham|no treatment|usual care)\b")
+_GIVEN = re.compile(
+    r"(?:\s(?:(?:patients|people|subjects|those|who|the|matching)\s)*"
+    r"(?:among|by|during|for|given|in|of|on|received|receiving|taking|took|under|with)"
+    r"(?:\s(?:those|patients|people|subjects|the|given|on|taking|receiving|matching))*)+\s"
+)
+"""From a figure to its group."""
 _GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
 """Mark of sentences that were not shown; a quote may go on behind it."""
 
@@ -334,37 +349,67 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
     passages = [found.passage for part in parts if (found := locate(part, given.record, is_whole=False))]
     written, drug = re.escape(plain(draft.value)), _drug_of(reading)
     cut = re.compile(rf"{_UNCUT}{written}(?!\w|[.,]\d)")
-    passage = next((each for each in passages if cut.search(plain(each.text))), None)
+    hits = ((each, [hit.span() for hit in cut.finditer(plain(each.text))]) for each in passages)
+    passage, places_of = next(((each, found) for each, found in hits if found), (None, []))
     if passage is None:
         return "does not stand so in the sentence or row quoted for it" if passages else "quotes what no record says"
     has_figure = any(map(str.isdigit, draft.value)) or any(map(spelled_number, plain(draft.value).split()))
     if draft.what != "comparator" and not has_figure:
         return "has no figure"
+    if draft.what in _NOT_OF_KIND and _NOT_OF_KIND[draft.what].search(plain(draft.value)):
+        return "is a figure of something else"
     if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
         return "quotes an order"
     named = drugs_named(passage.text, reading.drug, given.record)
     if draft.what not in ("comparator", "participants") and named and drug not in named:
         return "is another drug's"
-    if draft.what == "dose" and (mentions := find_drugs(text := plain(passage.text))):
-        whose = set[str]()
-        for start, end in (dose.span() for dose in cut.finditer(text)):
-            near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
-            before = [each for each in mentions if each.end <= start][-1:]
-            within = [each for each in mentions if start <= each.start < end]
-            whose |= {each.name for each in (near, *before, *within)}
-        if drug not in whose:
+    text = plain(passage.text)
+    mentions = find_drugs(text)
+    if draft.what == "dose" and mentions:
+        if drug not in set[str]().union(*(_dosed(text, start, end, mentions) for start, end in places_of)):
             return "is another drug's"
+    elif _BARE.fullmatch(plain(draft.value)):
+        others = [each for each in mentions if each.name != drug]
+        if all(_is_of_other_arm(text, start, end, others) for start, end in places_of):
+            return "is of another group"
     around = next((each.text for each in places(given.record) if each.title == passage.section), passage.text)
-    if plain(draft.outcome) not in plain(around):
+    outcome = plain(draft.outcome)
+    if outcome not in plain(around):
         return "has an outcome that its quote does not name"
-    outcome = " ".join(draft.outcome.split())
+    at = plain(around).index(outcome)
     return Value(
         what=draft.what,
-        written=" ".join(draft.value.split()),
-        outcome=outcome,
+        written=_as_written(passage.text, *places_of[0]),
+        outcome=_as_written(around, at, at + len(outcome)),
         quote=passage.text,
         section=passage.section,
     )
+
+
+def _dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
+    """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before."""
+    if within := {each.name for each in mentions if start <= each.start < end}:
+        return within
+    near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
+    before = [each for each in mentions if each.end <= start][-1:]
+    return drugs_beside(text, start, end, mentions) or {each.name for each in (near, *before)}
+
+
+def _is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
+    """Whether a figure stands right behind placebo or another drug, or before "with placebo" and the like."""
+    arms = [(each.start, each.end) for each in others] + [each.span() for each in _NO_DRUG.finditer(text)]
+    said = _GIVEN.match(text, end)
+    return any(text[last:start] in (" ", ": ") or (said and said.end() == first) for first, last in arms)
+
+
+def _as_written(text: str, start: int, end: int) -> str:
+    """Return the words of a text that stand at these places of it when normalised by `plain`."""
+    if start == end:
+        return ""
+    first, last = (
+        bisect_left(range(len(text)), at, key=lambda to: len(plain(text[: to + 1]))) for at in (start + 1, end)
+    )
+    return " ".join(visible(text[first : last + 1]).split())
 
 
 def _drug_of(draft: ReadingDraft) -> str:

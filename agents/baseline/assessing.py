@@ -42,6 +42,7 @@ CHASED_FROM = 2  # first round for following citations: in round 1 hardly any ve
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
 _DECIDED = (Direction.supports, Direction.contradicts)
 _REVIEWS = {StudyDesign.narrative_review, StudyDesign.systematic_review}
+_UNCONTROLLED = {StudyDesign(each) for each in ("narrative_review", "cohort", "case_series", "case_report")}
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
 
 
@@ -98,7 +99,11 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
             ("trials contradict each other", [drug for drug, found in sides.items() if len(found) > 1]),
             ("trials are small", [d for d, found in trials.items() if 0 < count_participants(found) < OPTIMAL_SIZE]),
             ("only reviews", [drug for drug, designs in rest.items() if designs <= _REVIEWS]),
-            ("only uncontrolled studies", [drug for drug, designs in rest.items() if not designs <= _REVIEWS]),
+            ("only uncontrolled studies", [d for d, each in rest.items() if each <= _UNCONTROLLED and each - _REVIEWS]),
+            (
+                "only animal or laboratory studies",
+                [d for d, each in rest.items() if all(e.is_preclinical for e in each)],
+            ),
         ),
         candidates_score=named,
         drug_candidates=[candidate.drug for candidate in decided],

@@ -231,6 +231,7 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     if not found and has_effects and outcomes:
         sizes = (size for size in effect_sizes(body, drug) if _names(size.sentence, drug))
         found = [size for size in sizes if is_on_outcome(size.sentence)]
+    found = [size for size in found if size.ci_low is not None or size.p is not None] or found  # bare: other factors'
     if found or has_effects or not passages:
         return found, section_of(read, found[0].sentence, plain) if found else None
     for place in (*places(read, "results"), *places(read, "table")):

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ..lexicon import find_drugs
+from ..lexicon.matching import Mention
 from .reading import Passage, Statistic
 from .text import plain, says, sentences
 
@@ -79,13 +80,19 @@ _FIGURES = re.compile(
 )
 
 
-_DOSE = re.compile(
+_AMOUNT = (
     r"(?<![\w.,])\d[\d,.]*(?:\s*(?:-|to|or)\s*\d[\d,.]*)?\s*(?:mg|[µμ]g|mcg|g|IU|units?)\b(?!\s*/\s*d?l\b)"
     r"(?:\s*/\s*(?:kg|m2|day|d|h|week)\b)*"
-    r"(?:\s+(?:(?:once|twice|(?:two|three|four) times)\s+)?(?:a day|per day|daily|a week|weekly|monthly|once|twice)\b"
-    r"|\s+every\s+\d+\s+(?:hours|days|weeks)\b)?",
+    r"(?:\s+(?:(?:once|twice|(?:two|three|four|\d) times)\s+)?"
+    r"(?:(?:a|per) day|daily|(?:a|per) week|weekly|monthly|once|twice|[bt]\.?i\.?d)\b"
+    r"|\s+every\s+\d+\s+(?:hours|days|weeks)\b)?"
+)
+_DOSE = re.compile(
+    rf"{_AMOUNT}(?:(?:\s+for\s+(?:[\w-]+\s+){{1,3}}?(?:days?|weeks?|months?))?,?\s+(?:and\s+)?"
+    rf"(?:then|followed by|(?:falling|increas(?:ed|ing)|raised|reduced|rising|titrated)\s+to)\s+{_AMOUNT})*",
     re.IGNORECASE,
 )
+"""A dose, with those that it was changed to."""
 
 _AFTER_DRUG, _BEFORE_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s"), re.compile(r"\s(?:of\s)?")
 
@@ -162,15 +169,33 @@ def doses_of(text: str | Sequence[str], drug: str) -> list[tuple[str, str]]:
 
     >>> doses_of("Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.", "aspirin")
     [('300 mg once daily', 'Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.')]
+    >>> [dose for dose, _ in doses_of("Aspirin 75 mg 3 times per day for five days, then 1 g a day.", "aspirin")]
+    ['75 mg 3 times per day for five days, then 1 g a day']
+    >>> doses_of("Patients got aspirin, 40 mg atorvastatin or both.", "aspirin")
+    []
     """
     found = dict[str, str]()
     for sentence in _cut(text):
-        named = [each for each in find_drugs(sentence) if each.name == drug]
-        for dose in _DOSE.finditer(plain(sentence)) if named else ():
-            behind = any(_AFTER_DRUG.fullmatch(sentence, each.end, dose.start()) for each in named)
-            if behind or any(_BEFORE_DRUG.fullmatch(sentence, dose.end(), each.start) for each in named):
+        named = find_drugs(sentence)
+        for dose in _DOSE.finditer(plain(sentence)) if any(each.name == drug for each in named) else ():
+            if drug in drugs_beside(sentence, dose.start(), dose.end(), named):
                 found.setdefault(dose.group().strip(), sentence)
     return list(found.items())
+
+
+def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> set[str]:
+    """Find the drugs that a dose stands right beside, as in "aspirin 75 mg", not in "aspirin, 75 mg heparin".
+
+    Args:
+        text: the sentence.
+        start: of the dose.
+        end: of the dose.
+        named: drugs in the sentence.
+    """
+    before = {each.name: text[each.end : start] for each in named if _AFTER_DRUG.fullmatch(text, each.end, start)}
+    after = {each.name for each in named if _BEFORE_DRUG.fullmatch(text, end, each.start)}
+    is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
+    return after if after and (is_apart or not before) else set(before)
 
 
 def _cut(text: str | Sequence[str]) -> Sequence[str]:
