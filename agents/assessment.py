@@ -92,8 +92,7 @@ class JudgeAssessment(BaseModel, extra="forbid"):
     next_specialists: list[str] = []
     """Names of the specialists to search next; empty leaves the choice to the team."""
     next_searches: list[NextSearch] = []
-    """Searches by specialist, each with the gap it should close; the two lists above name queries and specialists once.
-    """
+    """Searches by specialist, each with the gap it should close; the two lists above name each query once."""
     reasoning: str = Field(min_length=20)
     iteration: int = Field(default=1, ge=1)
     """The round that was judged; set by code."""
@@ -274,8 +273,7 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     needed = [key for candidate in judged for key in candidate.drug_records]
     telling = []
     for candidate in judged[:SHOWN_CANDIDATES]:
-        found = candidate.appraisal
-        decided = {*found.supporting, *found.contradicting}
+        decided = {*candidate.appraisal.supporting, *candidate.appraisal.contradicting}
         telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
     entries = [record for record in pool if kind_of(record) in ENTRIES]
@@ -304,10 +302,9 @@ def as_markdown(verdict: JudgeAssessment, in_short: bool = False) -> str:
         f"clinical {details.clinical_evidence_score}/10 · candidates {details.candidates_score}/10 · "
         f"sources {details.sources_score}/10 ({counts})",
         "",
-        verdict.reasoning,
+        short(verdict.reasoning, SHORT_REASONS) if in_short else verdict.reasoning,
     ]
     if in_short:
-        lines[-1] = short(verdict.reasoning, SHORT_REASONS)
         return "\n".join([*lines, f"{counted(len(verdict.gaps), 'gap')}." if verdict.gaps else ""]).strip()
     lines += [f"- Gap: {gap}" for gap in verdict.gaps]
     lines += [f"- Next query: `{query}`" for query in verdict.next_search_queries]

@@ -16,6 +16,7 @@ from willowbark.tools.evidence import Evidence, SourceName
 from willowbark.tools.registry import gives, kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import STUDIES
+from willowbark.tools.wording import counted
 
 STANDARD = 300  # publications and trials of a run by default
 SETTLED_AFTER = 100  # records in a row that changed no verdict
@@ -74,9 +75,13 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
 
         >>> Progress(read=300, hits=770).said, Progress(read=12, hits=12).said, Progress().said
         ('300 of 770 hits were read', 'all 12 hits were read', 'there were no hits')
+        >>> Progress(read=161, hits=161, unread=["ondansetron"]).said
+        '161 records read, though not all hits of each source were fetched'
         """
         if not self.hits:
             return "there were no hits"
+        if self.unread and self.read >= self.hits:  # hits are those of the widest search, which others add to
+            return f"{counted(self.read, 'record')} read, though not all hits of each source were fetched"
         if self.hits == 1:
             return "the only hit was read"
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
@@ -93,15 +98,13 @@ def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, un
     """
     read: dict[tuple[str, SourceName], int] = {}
     hits: dict[tuple[str, SourceName], int] = {}
-    ended = set[tuple[str, SourceName]]()
+    ended = {(each.query, each.source) for each in searches if not each.read}  # failed, or ended early
     for search in searches:
         if gives(search.source) not in STUDIES:
             continue
         key = search.query, search.source
         read[key] = read.get(key, 0) + search.read
         hits[key] = max(hits.get(key, 0), search.hits)
-        if not search.read:  # failed, or ended before its count was reached
-            ended.add(key)
     widest: dict[str, int] = {}  # sources of one kind find mostly the same records
     for (_, source), found in hits.items():
         widest[gives(source)] = max(widest.get(gives(source), 0), found)

@@ -114,11 +114,16 @@ def ending(verdict: JudgeAssessment) -> str:
             {"read": 290},
             "the remaining hits were unavailable or duplicates; 290 of 770 hits were read",
         ),
+        (
+            "no_new_evidence",
+            {"hits": 300, "unread": ["gout"]},
+            "further searches found nothing new; 300 records read, though not all hits of each source were fetched",
+        ),
         ("sufficient_evidence", {}, "the evidence was judged sufficient; 300 of 770 hits were read"),
     ],
 )
 async def test_a_report_says_why_the_search_ended_and_how_much_was_read(
-    reason: Any, changes: dict[str, int], words: str
+    reason: Any, changes: dict[str, Any], words: str
 ) -> None:
     verdict = await judged(asked(), page(1))
     told = {"stop_reason": reason, "progress": Progress(**{"read": 300, "hits": 770, **changes})}

@@ -285,7 +285,7 @@ DOWN = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["is not av
         ([reply(TRIAL, PULLED)], "Retracted, therefore excluded from the appraisal: pmid:5"),
         (
             [reply(TRIAL).model_copy(update={"total": 59})],
-            "Of the widest search only the most relevant hits were read: PubMed 1 of 59.",
+            "Of the widest search not all hits of each source were fetched, the most relevant first: PubMed 1 of 59.",
         ),
     ],
     ids=["a source down", "a preprint", "a title alone", "retracted", "hits not read"],

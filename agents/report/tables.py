@@ -4,6 +4,7 @@ The flow follows PRISMA 2020 (https://doi.org/10.1136/bmj.n71). Its numbers add 
 identified is a duplicate or screened, every record screened is excluded or included.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -32,6 +33,7 @@ from willowbark.tools.reading.text import says
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.wording import short
 from willowbark.tools.works.sections import places, section_of
 
 from ..asking.claims import plain
@@ -41,6 +43,7 @@ from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResu
 from .material import Material
 
 MAX_EFFECTS = 4  # of a full text's many results: the first are on the primary outcome
+LONGEST_FIGURES = 100  # characters of a best estimate; the study's own row has all
 MAX_DOSES, MAX_GROUPS = 2, 3  # doses found by rule, and groups with posted adverse events, of a study
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
@@ -155,6 +158,20 @@ def _figures(passage: str, drug: str) -> list[str]:
     return found if found and {each.name for each in find_drugs(passage)} <= {drug} else []
 
 
+def first_figures(text: str) -> str:
+    """Shorten what a study gives in figures to the clauses that fit, at least to the first with a figure.
+
+    >>> first_figures("17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it, "
+    ...     "respectively (P < 0.05)")
+    '17.5% and 7.5% in those given it, compared with 55%, 30% and 27.5% in the groups without it…'
+    """
+    ends = [mark.start() for mark in re.finditer(r"[,;] ", text)]
+    whole = [end for end in ends if text[:end].count("(") == text[:end].count(")") and re.search(r"\d", text[:end])]
+    if len(text) <= LONGEST_FIGURES or not whole:
+        return short(text, LONGEST_FIGURES)
+    return f"{text[: max((end for end in whole if end <= LONGEST_FIGURES), default=whole[0])]}…"
+
+
 def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     """Return the result of a drug's most informative study; None without any.
 
@@ -170,7 +187,11 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
     found = []
     for row in rows:
         asked, size = row.pico or Pico(), next(filter(excludes_no_effect, row.effects), None)
-        own = [each.line for each in row.values if each.what == "estimate"][:1] or row.tested_figures
+        own = [
+            each.model_copy(update={"written": first_figures(each.written)}).line
+            for each in row.values
+            if each.what == "estimate"
+        ][:1] or [first_figures("; ".join(row.tested_figures))]
         best = BestEstimate(
             key=row.key,
             result=asked.result,

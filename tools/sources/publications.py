@@ -25,6 +25,7 @@ NOTICE_TYPES = frozenset(
 """Publication types of notices on other articles, which report no study: PubMed's, then Europe PMC's."""
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_TRUNCATED = re.compile(r"\s*\(ABSTRACT TRUNCATED(?: AT \d+ WORDS)?\)\s*$")
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
 _ACRONYM = re.compile(
     r"\b(?:Trial|Study|Evaluation|Survival|Investigation|Intervention|Program(?:me)?|Project)\b[^().;]{0,90}"
@@ -89,7 +90,14 @@ def checked_pmid(source: str, pmid: str) -> str:
 
 
 def written(title: str, abstract: str, *, preprint: bool = False) -> str:
-    """Compose a record's text: title, blank line, abstract; preprints start with a mark."""
+    """Compose a record's text: title, blank line, abstract; preprints start with a mark.
+
+    What MEDLINE wrote after abstracts that it cut is no part of the text.
+
+    >>> written("Title", "It worked. (ABSTRACT TRUNCATED AT 250 WORDS)").splitlines()
+    ['Title', '', 'It worked.']
+    """
+    abstract = _TRUNCATED.sub("", abstract)
     head = f"{PREPRINT_MARK} {title}" if preprint else title
     return f"{head}\n\n{abstract}" if abstract else head
 
