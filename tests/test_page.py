@@ -260,6 +260,7 @@ def test_what_is_not_there_is_one_line(client: httpx.Client) -> None:
     for method, path, status in (
         ("GET", "/runs/nobody-ran-this", 404),
         ("GET", "/runs/..%2F..%2Fetc", 404),
+        ("GET", f"/runs/{'a' * 300}", 404),
         ("GET", "/static/application.py", 404),
         ("GET", "/runs/nobody-ran-this/export/html", 400),
         ("POST", "/runs/nobody-ran-this/resume", 400),

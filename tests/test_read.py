@@ -195,6 +195,7 @@ def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
     source.write_text("<xml>\n</xml>\n")
     with pytest.raises(UsageError, match="nothing in"):
         read(source, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_standard_input_is_read_as_json_lines(

@@ -285,6 +285,18 @@ def test_a_replay_differs_where_the_stored_report_is_another(run_id: str) -> Non
     assert (replayed.exit_code, "differs from the run's own" in replayed.stderr) == (4, True)
 
 
+def test_a_run_of_another_version_costs_no_list_and_is_named_in_a_line(run_id: str) -> None:
+    shutil.rmtree(Path("runs") / run_id)
+    with Ledger() as ledger:
+        data = pack({**(ledger.report(run_id) or {}), "of_old": 1})
+        turn = next(each.message for each in ledger.turns(run_id) if each.type == "ReportMessage")
+        message = pack({**turn, "content": {**turn["content"], "of_old": 1}})
+        ledger._database.connection.execute("UPDATE run SET report = ?", (data,))
+        ledger._database.connection.execute("UPDATE turn SET message = ? WHERE type = 'ReportMessage'", (message,))
+    assert "unreadable report" in invoke("runs").stdout
+    assert "not of this version of Willowbark (content.of_old)" in complaint(invoke("replay", run_id, "-q"))
+
+
 @pytest.mark.parametrize("command", ["resume", "replay"])
 def test_resume_and_replay_are_shown_as_ask_is(command: str, run_id: str) -> None:
     if command == "resume":

@@ -157,3 +157,10 @@ def test_nothing_is_logged_unless_asked_and_nothing_stays_set(capsys: pytest.Cap
     assert "told" in err
     assert "canary" not in err
     assert logging.getLogger("willowbark").handlers == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_costs_the_trace_and_not_the_run() -> None:
+    with trace_file(Path("/dev/full")):
+        for _ in range(2):
+            SpanRecorder().exchanged(Exchange("pubmed", "GET", "https://pubmed.example.invalid/", 1, 200, 0.1, 0, None))

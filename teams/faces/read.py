@@ -121,6 +121,13 @@ def read_file(
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
+
+        def discard(failed: type[BaseException] | None, *_: object) -> None:
+            if failed and out is not None and not readings:  # the corrected command can then write it
+                target.close()
+                out.unlink()
+
+        stack.push(discard)
         progress = stack.enter_context(Progress(quiet=quiet))
         began = shown_at = time.monotonic()
         target.write(_csv_line(COLUMNS) if to == "csv" else b"")

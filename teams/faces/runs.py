@@ -212,7 +212,7 @@ def list_runs(root: Path) -> list[RunRow]:
             cost = format_cost([turn["cost_usd"] for turn in report.get("usage", [])])
         except FileNotFoundError:
             drugs = run.status if run else "no report"
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
             drugs = "unreadable report"
         took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
         rows.append(RunRow(run_id, name, one_line(question), one_line(drugs), one_line(certainty), cost, took, status))

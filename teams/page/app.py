@@ -32,6 +32,7 @@ from ..exports import format_of, render
 from ..faces.runs import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
 from ..ledger import Ledger
 from ..run.options import RunOptions
+from ..run.workspace import RUN_ID
 from . import views
 from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_bounded, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
@@ -312,7 +313,7 @@ def _ended_run_page(run_id: str, root: Path) -> str:
     """Render the page of a run that is not in progress on this server."""
     run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
     if run is None:
-        if not (root / run_id).is_dir():
+        if not RUN_ID.fullmatch(run_id) or not (root / run_id).is_dir():
             raise HTTPException(404)
         return views.ended_page(run_id, "", None, [], load_report(root, run_id))
     with Ledger.existing() as ledger:

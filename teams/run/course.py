@@ -8,6 +8,8 @@ from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, get_args
 
+from pydantic import ValidationError
+
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent, undecided
 from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
@@ -40,7 +42,7 @@ from willowbark.tools.toolbox import replies_in
 
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
-from ..ledger import Journal, Model, Turn
+from ..ledger import Journal, LedgerError, Model, Turn
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, context_of
 from ..research_team import ResearchTeam, participants_of
@@ -370,5 +372,13 @@ async def partial_report(
 
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """Convert turns to messages."""
-    return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
+    """Convert turns to messages.
+
+    Raises:
+        LedgerError: a turn is not from this version.
+    """
+    try:
+        return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise LedgerError(f"its turns are not of this version of Willowbark ({place})") from None

@@ -8,10 +8,11 @@ questions, queries, records, answers or keys.
 """
 
 import json
+import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -32,6 +33,7 @@ _TOKENS = {"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"}
 _LONGEST_VALUE = 200  # characters of an attribute in the file
 _RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
 _tracer = trace.get_tracer("willowbark")
+_log = logging.getLogger("willowbark.run")
 
 
 class SpanRecorder:
@@ -146,5 +148,10 @@ class _SpanLines(SpanProcessor):
                 if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
             },
         }
-        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except OSError as error:  # a full disk costs the trace, not the run
+            _log.warning("the trace ends here: %s", error.strerror)
+            with suppress(OSError):  # it tries to write once more
+                self._file.close()
