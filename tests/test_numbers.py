@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.tools.reading.numbers import effect_sizes, figures, followup_months
+from willowbark.tools.reading.numbers import doses_of, effect_sizes, figures, followup_months
 
 ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
 
@@ -40,6 +40,11 @@ def test_ages_and_what_goes_before_or_between_treatments_are_no_follow_up(told: 
 )
 def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
     assert effect_sizes(sentence, "aspirin") == []
+
+
+def test_a_dose_is_told_as_it_is_written() -> None:
+    said = "Propranolol (80\u2013160 mg/day) reduced attacks."
+    assert doses_of([said], "propranolol") == [("80\u2013160 mg/day", said)]
 
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:

@@ -139,7 +139,7 @@ def values_of(row: EvidenceRow, appraised: AppraisedRecord, record: Evidence) ->
     Without a model's, doses are those that stand beside the drug's name, and tolerability is posted results alone.
     """
     given = next((reading.values for reading in appraised.readings if reading.values), ())
-    doses = doses_of(Document.of(record).body, row.drug)
+    doses = doses_of([each.quote for each in Document.of(record).sentences if each.headed != "title"], row.drug)
     found = [
         Value(what="dose", written=dose, quote=sentence, section=section_of(record, sentence, plain) or "")
         for dose, sentence in doses

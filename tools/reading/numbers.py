@@ -179,7 +179,7 @@ def doses_of(text: str | Sequence[str], drug: str) -> list[tuple[str, str]]:
         named = find_drugs(sentence)
         for dose in _DOSE.finditer(plain(sentence)) if any(each.name == drug for each in named) else ():
             if drug in drugs_beside(sentence, dose.start(), dose.end(), named):
-                found.setdefault(dose.group().strip(), sentence)
+                found.setdefault(" ".join(sentence[dose.start() : dose.end()].split()), sentence)
     return list(found.items())
 
 
