@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate, share_places
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism.hypotheses import HypothesisAssessment
@@ -27,7 +27,7 @@ JUDGE_THRESHOLD = 0.8  # least confidence for sufficient evidence; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
 SHOWN_RECORDS = 60  # best publications and trials shown to a model; code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
-SHOWN_CANDIDATES = 20  # in a prompt, best supported first
+SHOWN_CANDIDATES = 20  # in a prompt, best supported first; a third of the places is for those that fail
 SHOWN_EACH = 2  # records of each, at least, if so many have a verdict
 SHOWN_READINGS = 5  # of a candidate, for the judge; the candidate's line gives their number
 SHOWN_PASSAGES = 3  # of these, with the supporting sentence
@@ -195,7 +195,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     @property
     def text(self) -> str:
         """The request as text for a language model."""
-        shown = self.candidates[:SHOWN_CANDIDATES]
+        shown = share_places(self.candidates, SHOWN_CANDIDATES)
         found, failed = dict[str, dict[str, tuple[int, int]]](), dict[tuple[str, str], str]()
         for each in self.searches:
             query, source = each.query[:SHOWN_QUERY], each.source
@@ -272,7 +272,7 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     judged = [candidate for candidate in candidates if candidate.has_verdict]
     needed = [key for candidate in judged for key in candidate.drug_records]
     telling = []
-    for candidate in judged[:SHOWN_CANDIDATES]:
+    for candidate in share_places(judged, SHOWN_CANDIDATES):
         decided = {*candidate.appraisal.supporting, *candidate.appraisal.contradicting}
         telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]

@@ -10,11 +10,19 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from builders import asked, drug_record, findings, record, reply, scripted
 
-from willowbark.agents.assessment import SHOWN_RECORDS, AssessmentMessage, JudgeAssessment, shown_records
+from willowbark.agents.assessment import (
+    SHOWN_RECORDS,
+    AssessmentMessage,
+    AssessmentRequest,
+    JudgeAssessment,
+    shown_records,
+)
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.judge import NO_REASON, JudgeAgent, JudgeLimits
-from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.agents.progress import Progress
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import Status
 
@@ -180,6 +188,19 @@ def test_a_model_reads_what_databases_say_and_what_decides_however_many_studies_
     assert drug in shown
     assert far in shown
     assert len(shown) == SHOWN_RECORDS + 1
+
+
+async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() -> None:
+    def told(drug: str, **keys: list[str]) -> Candidate:
+        return Candidate(drug=drug, appraisal=appraise_candidate([]).model_copy(update=keys))
+
+    helped = [told(f"help{at}", supporting=[f"pmid:{at}"]) for at in range(30)]
+    failed = [told(f"failure{at}", contradicting=[f"pmid:{at}"] * at) for at in range(1, 12)]
+    given: Any = {"question": "Which drugs?", "iteration": 1, "searches": [], "pool": 41, "records": []}
+    said = AssessmentRequest(candidates=[*helped, *failed], progress=Progress(), **given).text
+
+    assert (said.count("- help"), said.count("- failure")) == (14, 6)
+    assert "- failure11: 0 supporting, 11 contradicting" in said
 
 
 async def test_a_model_judges_readings_and_sees_no_abstract() -> None:

@@ -15,7 +15,7 @@ from willowbark.agents.autogen import (
     SystemMessage,
     UserMessage,
 )
-from willowbark.tools.appraisal.candidates import Candidate, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, select_shown, share_places
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
@@ -182,7 +182,7 @@ class Writing:
     def _about(self, group: list[Candidate]) -> DraftRequest:
         own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
         records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
-        lines = [each.line for each in self._request.candidates]
+        lines = [each.line for each in share_places(self._request.candidates, SHOWN_CANDIDATES)]
         return self._request.model_copy(update={"candidates": group, "records": records, "appraised": lines})
 
     async def _draft_on(

@@ -86,6 +86,12 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         return bool(self.appraisal.supporting or self.appraisal.contradicting)
 
     @property
+    def mostly_fails(self) -> bool:
+        """Whether more studies found no benefit, or harm, than found benefit."""
+        harmed = {each.key for each in self.records if any(reading.does_harm for reading in each.readings[:1])}
+        return self.has_verdict and len({*self.appraisal.contradicting, *harmed}) > len(self.appraisal.supporting)
+
+    @property
     def does_not_lead(self) -> bool:
         """Whether it was refuted or withdrawn from a market: shown and marked, but never as a leading candidate."""
         return self.appraisal.quality == "refuted" or withdrawal_of(self.drug) is not None
@@ -162,14 +168,27 @@ def appraise_candidates(
 
 
 def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Select the first candidates with a verdict, plus all refuted, withdrawn or unsupported ones.
+    """Select the first candidates with a verdict, plus all refuted or withdrawn ones and those that mostly fail.
 
     Args:
         candidates: best first.
-        most: number to show, not counting the refuted, withdrawn or unsupported ones beyond it.
+        most: number to show, not counting those beyond it that failed, did harm or were withdrawn.
     """
     judged = [each for each in candidates if each.has_verdict]
-    return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or not each.appraisal.supporting]
+    return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or each.mostly_fails]
+
+
+def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Select `most` candidates in their order: of the places a third for those that fail in most studies.
+
+    Args:
+        candidates: best first, so that those that failed or did harm are last.
+        most: number to select.
+    """
+    failing = sorted((c for c in candidates if c.mostly_fails), key=lambda c: -len(c.appraisal.contradicting))
+    kept = [each.drug for each in failing[: most // 3]]
+    kept += [each.drug for each in candidates if each.drug not in kept][: most - len(kept)]
+    return [each for each in candidates if each.drug in kept]
 
 
 def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]:
