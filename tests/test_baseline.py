@@ -251,6 +251,7 @@ async def test_it_is_a_model_client_like_any() -> None:
         ("rct", 900, []),
         ("review", None, ["only reviews"]),
         ("case_report", 1, ["only uncontrolled studies"]),
+        ("case_control", 90, []),
     ],
 )
 def test_the_judge_by_rule_says_of_clinical_evidence_what_it_lacks(

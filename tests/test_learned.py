@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from faults.bundled import bundled_publications
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,6 +186,13 @@ def test_a_trial_with_a_clear_result_supports_and_quotes_it() -> None:
     (passage,) = reading.passages
     assert f"{TITLE}. {TEXT}"[passage.start : passage.end] == passage.text
     assert passage.text.startswith(("RESULTS", "CONCLUSIONS"))
+
+
+def test_a_record_that_names_no_placebo_compares_with_none() -> None:
+    [record] = (each for each in bundled_publications() if each.pmid == "9200654")
+    document = Document(record.title, record.abstract or "")
+    assert "placebo" not in document.whole
+    assert LearnedReader().read_document(document, "lisinopril", "diabetic nephropathy").comparator == "active"
 
 
 def test_a_quote_without_figures_has_a_result_with_figures_beside_it() -> None:

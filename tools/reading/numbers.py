@@ -65,7 +65,7 @@ P_VALUE = re.compile(
 )
 
 
-_BOUNDS = "≥>≤<"
+_BOUNDS, _PAIR = "≥>≤<", re.compile(r"(\d+)\s*/\s*(\d+)")
 _SHARE = r"\s*(?:%|per ?cent\b)"
 _FIGURES = re.compile(
     rf"[{_BOUNDS}]=?\s*\d+(?:\.\d+)?(?:\s*-\s*\d+(?:\.\d+)?)?{_SHARE}|"
@@ -230,13 +230,16 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
 def figures(sentence: str) -> list[str]:
     """List the figures of a result as written: percentages, pairs, intervals, p values.
 
-    Doses, times, responder thresholds ("≥50%") and numbers in names ("IL-12/23") are left out.
+    Left out are doses, times, responder thresholds ("≥50%"), blood pressures ("129/77"), numbers in names ("IL-12/23").
 
     >>> figures("Attacks fell by 44% (95% CI 20 to 60; p<0.001) on 160 mg within 12 weeks, 3.1 ± 0.4 vs placebo.")
     ['44%', '95% CI 20 to 60', 'p<0.001', '3.1 ± 0.4']
+    >>> figures("It rose from 127/79 to 137/84 and in 8/15 (P < 0.01).")
+    ['8/15', 'P < 0.01']
     """
     found = (" ".join(each.group().split()) for each in _FIGURES.finditer(plain(sentence)))
-    return [each for each in found if each[0] not in _BOUNDS]
+    pairs = ((each, _PAIR.fullmatch(each)) for each in found if each[0] not in _BOUNDS)
+    return [each for each, pair in pairs if pair is None or int(pair[1]) <= int(pair[2])]
 
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
