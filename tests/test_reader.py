@@ -268,6 +268,8 @@ def value(what: str, written: str, quote: str = "", outcome: str = "") -> dict[s
         (value("participants", "12% v 5%", "Fatigue was commoner"), "figure of something else"),
         (value("dose", "p<0.05", "It was lower by -1.2 to 3.4"), "figure of something else"),
         (value("estimate", "3.4", "Week 12; Propranolol: 2.1"), "of another group"),
+        (value("comparator", "Propranolol"), "names the drug itself"),
+        (value("comparator", "0.62"), "names the drug itself or nothing"),
     ],
 )
 def test_a_value_stands_as_the_record_writes_it_in_the_sentence_or_row_quoted(

@@ -356,6 +356,10 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
     has_figure = any(map(str.isdigit, draft.value)) or any(map(spelled_number, plain(draft.value).split()))
     if draft.what != "comparator" and not has_figure:
         return "has no figure"
+    if draft.what == "comparator" and (
+        canonical_drug(draft.value) == drug or not re.search(r"[^\W\d_]{2}", draft.value)
+    ):
+        return "names the drug itself or nothing"
     if draft.what in _NOT_OF_KIND and _NOT_OF_KIND[draft.what].search(plain(draft.value)):
         return "is a figure of something else"
     if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
