@@ -145,6 +145,11 @@ async def test_warnings_of_a_flagged_drug_and_its_salts_are_asked_for_and_told()
     assert "Propranolol: boxed warning (cardiotoxicity; United States)." in record.content
 
 
+async def test_a_drug_that_is_searched_for_is_as_relevant_as_its_words() -> None:
+    (record,) = (await Server([PARENT]).source().find("propranolol", 5)).records
+    assert record.relevance > 0
+
+
 @pytest.mark.parametrize("flags", [{}, {"black_box_warning": -1, "withdrawn_flag": False}])
 async def test_a_drug_without_a_flag_costs_no_request_for_warnings(flags: dict[str, Any]) -> None:
     server = Server([{**PARENT, **flags}])

@@ -33,6 +33,7 @@ async def test_it_stands_in_for_chembl_and_is_not_asked_otherwise(down: bool) ->
         [record] = next(reply.records for reply in replies if reply.source == "mychem")
         genes = [gene for each in record.metadata["mechanisms"] for gene in each.get("gene_symbols", ())]
         assert genes == ["ADRB1", "ADRB2"]
+        assert "Propranolol: antagonist (target Beta-1 adrenergic receptor)." in record.content
         assert safe_url(record.citation.url) == record.citation.url
     assert "mychem" not in offered()
 

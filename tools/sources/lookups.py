@@ -8,6 +8,7 @@ from ..errors import SearchError
 from ..evidence import Evidence
 from ..questions import Question
 from ..questions.question import read_query
+from ..ranking import rank
 from ..search import Filters, SearchFilters, Source, SourceReply
 
 T = TypeVar("T")
@@ -59,7 +60,9 @@ class LookUps(Source):
         asked = read_query(self.name, query)
         if asked.drugs or (found := await self.without_drugs(asked, max_results, page)) is None:
             found = await self.look_up(*(asked.drugs or (asked.words,))[: page * max_results])
-            found = found.model_copy(update={"records": found.records[(page - 1) * max_results :]})
+            shown = found.records[(page - 1) * max_results :]
+            ranked = rank(asked.words, shown) if self.card and self.card.gives == "drug" else shown
+            found = found.model_copy(update={"records": ranked})
         return found.model_copy(update={"query": query, "records": found.records[:max_results]})
 
     async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:

@@ -43,7 +43,8 @@ def drug_entry(source: SourceName, record: Drug, url: str, *, called: str, uses:
 
 
 def _describe_mechanism(mechanism: Mechanism) -> str:
-    action = mechanism.get("mechanism_of_action") or mechanism.get("action_type") or "mechanism not named"
+    kind = (mechanism.get("action_type") or "mechanism not named").lower()
+    action = mechanism.get("mechanism_of_action") or kind
     target = ", ".join(mechanism.get("gene_symbols", ())) or mechanism.get("target_name")
     return f"{action} (target {target})" if target else action
 
