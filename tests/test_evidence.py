@@ -65,7 +65,7 @@ def test_merging_again_or_in_another_order_changes_nothing_and_no_identifier_is_
 ) -> None:
     once = merge(found)
     names = [name for one in once for name in one.identifiers]
-    kept = {*names, *(str(n) for one in once for n in (one.metadata.get("same_as") or []))}
+    kept = {*names, *(name for one in once for name in one.record.same_as)}
 
     assert merge(once) == once
     assert repr(merge(chance.sample(found, len(found)))) == repr(once)
