@@ -194,12 +194,14 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
     def told(drug: str, **keys: list[str]) -> Candidate:
         return Candidate(drug=drug, appraisal=appraise_candidate([]).model_copy(update=keys))
 
-    helped = [told(f"help{at}", supporting=[f"pmid:{at}"]) for at in range(30)]
+    mentions = ["pmid:98", "pmid:99"]
+    helped = [told(f"help{at}", supporting=[f"pmid:{at}"], not_assessed=mentions) for at in range(30)]
     failed = [told(f"failure{at}", contradicting=[f"pmid:{at}"] * at) for at in range(1, 12)]
     given: Any = {"question": "Which drugs?", "iteration": 1, "searches": [], "pool": 41, "records": []}
     said = AssessmentRequest(candidates=[*helped, *failed], progress=Progress(), **given).text
 
     assert (said.count("- help"), said.count("- failure")) == (14, 6)
+    assert "- help0: 1 supporting, 0 contradicting, 0 inconclusive; " in said
     assert "- failure11: 0 supporting, 11 contradicting" in said
 
 

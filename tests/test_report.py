@@ -297,6 +297,14 @@ async def test_what_a_report_cannot_say_stands_in_its_limitations(replies: list[
     assert report.sources_searched == ["pubmed"]
 
 
+async def test_a_record_that_only_mentions_a_drug_is_not_counted_as_inconclusive() -> None:
+    mention = record("77", "Care in migraine", "Some patients with migraine were given propranolol and a meal.")
+    report = await written(asked(), findings("literature", reply(TRIAL, mention)), answers=(drafted(CLAIM),))
+
+    assert "pmid:77" in {row.key for row in report.evidence_table if row.drug == "propranolol"}
+    assert report.candidates[0].undecided_citations == []
+
+
 async def test_pages_of_a_search_are_counted_together() -> None:
     pages = [reply(each).model_copy(update={"total": 2}) for each in (TRIAL, SECOND)]
     report = await written(asked(), findings("literature", *pages), answers=(drafted(CLAIM),))

@@ -153,7 +153,7 @@ def _drug_candidate(
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
-        undecided_citations=[*found.inconclusive, *found.not_assessed],
+        undecided_citations=found.inconclusive,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
     )

@@ -176,7 +176,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
     contradicting_citations: list[str] = []
     """Keys of the contradicting records."""
     undecided_citations: list[str] = []
-    """Keys of the inconclusive records."""
+    """Keys of the records that compared it without a clear answer; those that only mention it are not among them."""
     claims: list[Claim] = []
     """Verified claims, each with its passage and the passage's section."""
     study_limits: list[StudyLimit] = []

@@ -77,7 +77,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
         sure = "refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty"
         return (
             f"{self.drug}: {len(found.supporting)} supporting, {len(found.contradicting)} contradicting, "
-            f"{len(found.inconclusive) + len(found.not_assessed)} inconclusive; {sure}; {how}"
+            f"{len(found.inconclusive)} inconclusive; {sure}; {how}"
         )
 
     @property
