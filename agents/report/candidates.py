@@ -272,7 +272,8 @@ def _studies(
             groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     if groups:
         columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
-        yield Table(f"Studies of {candidate.name}", columns, tuple(groups), "records")
+        whose = f"{'All studies' if is_whole else 'Studies'} of {candidate.name}"
+        yield Table(whose, columns, tuple(groups), "records")
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, *, is_whole: bool) -> Row:
