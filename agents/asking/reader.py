@@ -32,10 +32,9 @@ from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
-from willowbark.tools.lexicon.matching import Mention
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import drugs_beside, spelled_number
+from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
 from willowbark.tools.reading.reading import Reading, Value
 from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
 from willowbark.tools.registry import kind_of
@@ -56,19 +55,6 @@ TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt
 REPLACED, LEFT_OUT = "readings {} were rejected and replaced by the trained reader's", "values {} were left out"
 _UNCUT = r"(?<!\w)(?<!\d[.,])(?<![<>≤≥±])(?<![<>≤≥±] )(?<![\s(\[=:/]-)"
 """Before a value: no part of a number, and no sign or bound that belongs to it."""
-_NOT_OF_KIND = {
-    "participants": re.compile(r"%|\bper ?cent\b|\d\.\d|\bp\s*[<=>≤≥]|\d\s*(?:mg|g|mcg)\b"),
-    "dose": re.compile(r"\bp\s*[<=>≤≥]|\bci\b|\bn\s*="),
-}
-_BARE = re.compile(r"-?\d[\d.,]*(?:\s?(?:/|of)\s?\d[\d,]*)?\s?(?:%|per ?cent)?(?:\s?\([\d.]+\s?%\))?")
-"""One figure in one group, without words."""
-_NO_DRUG = re.compile(r"\b(?:placebo|controls?|sham|no treatment|usual care)\b")
-_GIVEN = re.compile(
-    r"(?:\s(?:(?:patients|people|subjects|those|who|the|matching)\s)*"
-    r"(?:among|by|during|for|given|in|of|on|received|receiving|taking|took|under|with)"
-    r"(?:\s(?:those|patients|people|subjects|the|given|on|taking|receiving|matching))*)+\s"
-)
-"""From a figure to its group."""
 _GAP = re.compile(r"\s*(?:\[…\]|…)\s*")
 """Mark of sentences that were not shown; a quote may go on behind it."""
 
@@ -360,7 +346,7 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
         canonical_drug(draft.value) == drug or not re.search(r"[^\W\d_]{2}", draft.value)
     ):
         return "names the drug itself or nothing"
-    if draft.what in _NOT_OF_KIND and _NOT_OF_KIND[draft.what].search(plain(draft.value)):
+    if is_of_other_kind(draft.what, plain(draft.value)):
         return "is a figure of something else"
     if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
         return "quotes an order"
@@ -370,11 +356,11 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
     text = plain(passage.text)
     mentions = find_drugs(text)
     if draft.what == "dose" and mentions:
-        if drug not in set[str]().union(*(_dosed(text, start, end, mentions) for start, end in places_of)):
+        if drug not in set[str]().union(*(drugs_dosed(text, start, end, mentions) for start, end in places_of)):
             return "is another drug's"
-    elif _BARE.fullmatch(plain(draft.value)):
+    elif is_bare(plain(draft.value)):
         others = [each for each in mentions if each.name != drug]
-        if all(_is_of_other_arm(text, start, end, others) for start, end in places_of):
+        if all(is_of_other_arm(text, start, end, others) for start, end in places_of):
             return "is of another group"
     around = next((each.text for each in places(given.record) if each.title == passage.section), passage.text)
     outcome = plain(draft.outcome)
@@ -388,22 +374,6 @@ def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | s
         quote=passage.text,
         section=passage.section,
     )
-
-
-def _dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
-    """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before."""
-    if within := {each.name for each in mentions if start <= each.start < end}:
-        return within
-    near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
-    before = [each for each in mentions if each.end <= start][-1:]
-    return drugs_beside(text, start, end, mentions) or {each.name for each in (near, *before)}
-
-
-def _is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
-    """Whether a figure stands right behind placebo or another drug, or before "with placebo" and the like."""
-    arms = [(each.start, each.end) for each in others] + [each.span() for each in _NO_DRUG.finditer(text)]
-    said = _GIVEN.match(text, end)
-    return any(text[last:start] in (" ", ": ") or (said and said.end() == first) for first, last in arms)
 
 
 def _as_written(text: str, start: int, end: int) -> str:

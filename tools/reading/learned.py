@@ -7,7 +7,6 @@ given; the other fields are the most probable combination that leads to it by th
 
 import hashlib
 import io
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from importlib.resources import files
@@ -34,6 +33,7 @@ from .reading import (
     Verdict,
     verdict_from,
 )
+from .text import says
 from .view import View
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -60,7 +60,7 @@ _NAMING = {"DRUG": 1.0, "COND": 0.3}
 """Log-odds bonus for quoting a sentence that names the drug or the condition."""
 _ITS_OWN_BASELINE = 0.2
 """Odds that a randomised trial compares with before treatment, where it is read so: 6 of 29 labelled ones did."""
-_PLACEBO, _UNNAMED_PLACEBO = re.compile(r"placebo|sham|dummy|vehicle|saline", re.IGNORECASE), 0.01
+_UNNAMED_PLACEBO = 0.01
 """Odds of a placebo that the record does not name."""
 _TELLS_FIGURES = 0.1
 """Minimum probability that a result with figures carries the verdict, to show it beside a quote without figures."""
@@ -132,7 +132,7 @@ class LearnedReader:
         told = self._weights.probabilities(states, document.zones)
         if facts.design == "rct":
             told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
-        if not _PLACEBO.search(document.whole):
+        if not says("inert", document.whole):
             told["comparator"][FIELDS["comparator"].index("placebo")] *= _UNNAMED_PLACEBO
         best = {name: FIELDS[name][int(told[name].argmax())] for name in ("comparator", "primary", "indication")}
         verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)

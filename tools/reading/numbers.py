@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel
 
 from ..lexicon import find_drugs
-from ..lexicon.matching import Mention
+from ..lexicon.matching import Mention, cue_regex
 from .reading import Passage, Statistic
 from .text import plain, says, sentences
 
@@ -93,6 +93,19 @@ _DOSE = re.compile(
     re.IGNORECASE,
 )
 """A dose, with those that it was changed to."""
+
+_NOT_OF_KIND = {
+    "participants": re.compile(r"%|\bper ?cent\b|\d\.\d|\bp\s*[<=>≤≥]|\d\s*(?:mg|g|mcg)\b"),
+    "dose": re.compile(r"\bp\s*[<=>≤≥]|\bci\b|\bn\s*="),
+}
+_BARE = re.compile(r"-?\d[\d.,]*(?:\s?(?:/|of)\s?\d[\d,]*)?\s?(?:%|per ?cent)?(?:\s?\([\d.]+\s?%\))?")
+"""One figure in one group, without words."""
+_GIVEN = re.compile(
+    r"(?:\s(?:(?:patients|people|subjects|those|who|the|matching)\s)*"
+    r"(?:among|by|during|for|given|in|of|on|received|receiving|taking|took|under|with)"
+    r"(?:\s(?:those|patients|people|subjects|the|given|on|taking|receiving|matching))*)+\s"
+)
+"""From a figure to its group."""
 
 _AFTER_DRUG, _BEFORE_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s"), re.compile(r"\s(?:of\s)?")
 
@@ -196,6 +209,33 @@ def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> s
     after = {each.name for each in named if _BEFORE_DRUG.fullmatch(text, end, each.start)}
     is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
     return after if after and (is_apart or not before) else set(before)
+
+
+def drugs_dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
+    """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before."""
+    if within := {each.name for each in mentions if start <= each.start < end}:
+        return within
+    near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
+    before = [each for each in mentions if each.end <= start][-1:]
+    return drugs_beside(text, start, end, mentions) or {each.name for each in (near, *before)}
+
+
+def is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
+    """Whether a figure stands right behind placebo or another drug, or before "with placebo" and the like."""
+    untreated = cue_regex("nothing", __package__).finditer(text)
+    arms = [*((each.start, each.end) for each in others), *(each.span() for each in untreated)]
+    said = _GIVEN.match(text, end)
+    return any(text[last:start] in (" ", ": ") or (said and said.end() == first) for first, last in arms)
+
+
+def is_of_other_kind(what: str, value: str) -> bool:
+    """Whether a value in normalised letters cannot be participants or a dose, as `what` says it is."""
+    return what in _NOT_OF_KIND and _NOT_OF_KIND[what].search(value) is not None
+
+
+def is_bare(value: str) -> bool:
+    """Whether a value is one figure of one group, without words."""
+    return _BARE.fullmatch(value) is not None
 
 
 def _cut(text: str | Sequence[str]) -> Sequence[str]:
