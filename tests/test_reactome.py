@@ -1,5 +1,7 @@
 """Reactome: pathways by their numbers and by name; nothing found is told from a failure."""
 
+import asyncio
+import gc
 import json
 from pathlib import Path
 
@@ -26,6 +28,17 @@ async def test_pathways_of_many_drugs_are_had_in_one_request_as_plain_text() -> 
     assert next(record.metadata["process_name"] for record in again.records) == "Adrenoceptors"
     assert {record.key for record in again.records} <= {record.key for record in found.records}
     assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_look_up_that_is_cancelled_at_any_step_leaves_no_request_unasked(steps: int) -> None:
+    async with recorded() as transport:
+        looking_up = asyncio.ensure_future(Reactome(transport).look_up("propranolol"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        looking_up.cancel()
+        await asyncio.gather(looking_up, return_exceptions=True)
+    gc.collect()
 
 
 async def test_nothing_found_is_a_true_zero() -> None:

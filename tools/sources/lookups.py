@@ -16,16 +16,12 @@ T = TypeVar("T")
 
 async def gather_answers(asked: Iterable[Awaitable[T]]) -> tuple[list[T], list[SearchError]]:
     """Wait for several requests at once; returns the answers and the failures, each in the order of the requests."""
-
-    async def answer(request: Awaitable[T]) -> T | SearchError:
-        try:
-            return await request
-        except SearchError as error:
-            return error
-
-    found = await asyncio.gather(*map(answer, asked))
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException) and not isinstance(each, SearchError):
+            raise each
     failures = [each for each in found if isinstance(each, SearchError)]
-    return [each for each in found if not isinstance(each, SearchError)], failures
+    return [each for each in found if not isinstance(each, BaseException)], failures
 
 
 class Item(NamedTuple):

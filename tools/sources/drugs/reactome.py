@@ -8,7 +8,6 @@ GET `search/query` with `query`, `species`, `types=Pathway` and `cluster=true` r
 The pathways of a drug are those of its targets, from Open Targets' and UniProt's replies, which the run has cached.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -66,9 +65,8 @@ class Reactome(LookUps):
 
         Raises as `find`, also where no database says what the drugs act on.
         """
-        (entries, notes), (replies, failures) = await asyncio.gather(
-            mechanisms_of(names, self.transport), gather_answers([UniProt(self.transport).look_up(*names)])
-        )
+        entries, notes = await mechanisms_of(names, self.transport)
+        replies, failures = await gather_answers([UniProt(self.transport).look_up(*names)])
         notes += [f"pathways by Open Targets alone: {failure}" for failure in failures]
         proteins = [record.record for each in replies for record in each.records]
         of_gene = {
