@@ -71,7 +71,6 @@ LISTS = {
     "uniprot/search": Listed("results", "query", "size"),
     "reactome/ids": Listed("", ""),
     "mychem/query": Listed("hits", "q", "size", "total"),
-    "stringdb/interaction_partners": Listed("", "identifiers", none=(404, [{"Error": "not found"}])),
     "openfda/label": Listed("results", "search", "limit", "meta.results.total", none=NO_MATCH),
     "drugsfda/drugsfda": Listed("results", "search", "limit", "meta.results.total", none=NO_MATCH),
     "crossref/works": Listed("message.items", "filter", "rows", "message.total-results"),

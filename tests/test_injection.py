@@ -38,12 +38,12 @@ pytestmark = pytest.mark.whole
 
 TOOLS = {
     *(f"search_{name}" for name in "pubmed europepmc clinicaltrials chembl opentargets uniprot".split()),
-    *(f"get_{name}" for name in "citations paper trial mechanisms label approvals partners".split()),
+    *(f"get_{name}" for name in "citations paper trial mechanisms label approvals".split()),
 }
 PATHS = re.compile(
     r"pubmed/e(search|fetch|summary|link)\.fcgi|europepmc/(search|PMC\d+/fullTextXML|MED/\d+/(citations|references))|clinicaltrials/studies(/NCT\d{8})?"
     r"|chembl/(drug_indication|drug_warning|mechanism|molecule|target)(/search)?(/CHEMBL\d+)?(\.json)?|opentargets/graphql|openfda/drug/label\.json"
-    r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids|stringdb/json/interaction_partners"
+    r"|drugsfda/drug/drugsfda\.json|uniprot/uniprotkb/search|reactome/data/query/ids"
 )
 FIELDS = ("abstract", "title", "author", "full text", "trial summary", "trial reason", "trial title")
 Writer = Callable[[str], str]

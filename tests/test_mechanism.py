@@ -65,12 +65,6 @@ def graph(*pool: Evidence, drugs: tuple[str, ...] = ("propranolol",)) -> Mechani
     return MechanismGraph(pool, ASKED, drugs)
 
 
-def partners(gene: str, **scores: float) -> Evidence:
-    found = [{"symbol": symbol, "id": f"9606.{symbol}", "score": score} for symbol, score in scores.items()]
-    said = Protein.model_validate({"gene_symbol": gene, "string_id": f"9606.{gene}", "partners": found})
-    return entry("stringdb", f"9606.{gene}", said, f"{gene}: partners")
-
-
 ACTS = acting("propranolol", "ADRB1")
 PART = record("7", "T", "ADRB1 is active in migraine.")
 
@@ -107,19 +101,6 @@ def test_a_protein_of_the_condition_in_the_same_process_connects_it_at_half_the_
     last = chain(ACTS, *proteins, associated(CALCA=0.6)).steps[-1]
 
     assert (last.relation, last.weight) == ("holds CALCA, which has a part in", pytest.approx(0.3))
-
-
-def test_a_partner_that_has_a_part_in_the_condition_connects_a_target_at_half_its_score() -> None:
-    found = chain(ACTS, associated(CALCA=0.6), partners("ADRB1", CALCA=0.9))
-    step = found.steps[1]
-
-    assert [node.name for node in found.nodes] == ["propranolol", "ADRB1", "CALCA", "migraine"]
-    assert (step.relation, step.weight) == ("works together with", pytest.approx(0.45))
-    assert (step.backings[0].source, step.backings[0].number) == ("stringdb", "9606.CALCA")
-    assert found.confidence == pytest.approx(0.9 * 0.45 * 0.6, abs=0.006)
-    section = argument_section(found, graph(), References({}))
-    assert section is not None
-    assert "ADRB1 works together with CALCA, by STRING 9606.CALCA, score 0.90" in section.content
 
 
 def test_a_missing_step_is_named_and_costs_most_of_the_confidence() -> None:

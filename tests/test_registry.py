@@ -17,7 +17,7 @@ from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args
 
-NOT_BY_DRUG = ("uniprot", "reactome", "stringdb")  # which are asked for what a drug acts on
+NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on
 ENGINES = ("brave", "duckduckgo")  # whose finds are records of others
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
@@ -49,9 +49,9 @@ async def test_alternatives_stay_alternatives(name: str) -> None:
         found = await source_class(name)(transport).find("(propranolol OR topiramate)", 50)
 
     said = " ".join(f"{unquote_plus(str(each.url))} {each.content.decode()}" for each in seen).lower()
-    assert "topiramate" in said or name in (*NOT_BY_DRUG, "ema")
+    assert "topiramate" in said or name in NOT_BY_DRUG
     assert " or " in said or cards()[name].dialect == "names"
-    assert found.records or name in ("stringdb",)  # of which next to nothing is recorded
+    assert found.records
     assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
 
 
@@ -65,7 +65,7 @@ async def test_what_cannot_be_asked_is_refused_unasked(name: str) -> None:
     assert not seen
 
 
-SELECTING = {each.partition("/")[0] for each in LISTS} | {"pubmed", "chembl", "opentargets", "ema"}
+SELECTING = {each.partition("/")[0] for each in LISTS} | {"pubmed", "chembl", "opentargets"}
 """Sources of whose recorded replies a request gets what fits it."""
 
 

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     clinicaltrials: SourceAlone
     drugsfda: SourceAlone
     duckduckgo: SourceAlone
-    ema: SourceAlone
     europepmc: SourceAlone
     mychem: SourceAlone
     openfda: SourceAlone
     opentargets: SourceAlone
     pubmed: SourceAlone
     reactome: SourceAlone
-    stringdb: SourceAlone
     uniprot: SourceAlone
 
 __all__ = [
@@ -30,14 +28,12 @@ __all__ = [
     "clinicaltrials",
     "drugsfda",
     "duckduckgo",
-    "ema",
     "europepmc",
     "mychem",
     "openfda",
     "opentargets",
     "pubmed",
     "reactome",
-    "stringdb",
     "uniprot",
 ]
 

@@ -1,8 +1,8 @@
 """The mechanism graph of a run: drugs, their targets, the processes of the targets, and the condition.
 
 Nodes and steps come from the collected records: drug targets from ChEMBL and Open Targets, processes of targets from
-Open Targets, UniProt and Reactome, interactions from STRING, proteins involved in the condition from Open Targets and
-UniProt, and any of these from sentences in publications. Proteins are human unless a database says otherwise.
+Open Targets, UniProt and Reactome, proteins involved in the condition from Open Targets and UniProt, and any of these
+from sentences in publications. Proteins are human unless a database says otherwise.
 """
 
 import math
@@ -21,9 +21,9 @@ from .steps import Backing, Basis, Chain, Names, Node, SentenceIndex, Step, sign
 
 GAP = 0.1  # weight of a step without evidence
 MOST_UNDIRECTED = 0.5  # maximum if no approved drug shows whether more or less of the target helps
-MOST_STEPS = 3  # nodes before the condition: drug, target, process or other target
+MOST_STEPS = 3  # nodes before the condition: drug, target, process
 MAX_SHOWN_GENES = 3
-_TAKES_PART, _HAS_A_PART, _WORKS_WITH = "takes part in", "has a part in", "works together with"
+_TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
 
 
 class MechanismGraph:
@@ -52,11 +52,10 @@ class MechanismGraph:
             for record, said in entries
             if isinstance(said, Disease) and is_condition(said.disease or "", asked)
         ]
-        proteins = [(record, said) for record, said in entries if isinstance(said, Protein)]
         self._proteins = {
             said.gene_symbol: (record, said)
-            for record, said in proteins
-            if said.gene_symbol and said.uniprot_id and not said.organism
+            for record, said in entries
+            if isinstance(said, Protein) and said.gene_symbol and not said.organism
         }
         approved = {drug for drug, phase in list_developed(asked, self._pool).items() if phase >= APPROVED_PHASE}
         self._signed = list[tuple[str, str, bool, frozenset[str], int]]()
@@ -70,14 +69,6 @@ class MechanismGraph:
                 self._add_processes(target, record, (*protein.pathways, *protein.processes))
         self._add_sentences()
         self._add_shared()
-        involved = set(self._before[self.disease])
-        for record, protein in proteins:
-            for each in protein.partners:
-                backing = _backing(record, "interaction", each["id"], score=each["score"])
-                ends = [node for node in self._targets_of(each["symbol"]) if node in involved]
-                starts = [node for node in self._targets_of(protein.gene_symbol or "") if node in self._after]
-                for start, end in ((start, end) for start in starts for end in ends if start != end):
-                    self._back(start, end, _WORKS_WITH, backing)
 
     @property
     def involved(self) -> list[Step]:
@@ -195,11 +186,11 @@ class MechanismGraph:
         )
 
     def _ways(self, way: list[Node]) -> Iterator[list[Node]]:
-        """Yield the paths to the condition that extend a path, with at most three steps and no cycles."""
+        """Yield the paths to the condition that extend a path, with at most three steps."""
         for node in self._after[way[-1]]:
             if node == self.disease:
                 yield [*way, node]
-            elif len(way) < MOST_STEPS and node not in way:
+            elif len(way) < MOST_STEPS:
                 yield from self._ways([*way, node])
 
     def _step(self, start: Node, end: Node) -> Step:

@@ -10,7 +10,6 @@ The weight of a step follows from its evidence by these figures, which are conve
 | an association score of Open Targets | the score, 0.8 at most |
 | sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
 | proteins of the disease in the same process | 1 - Π(1 - w/2), w the weights of their steps; 0.7 at most |
-| proteins that interact according to STRING | half the score |
 
 Of several kinds the highest weight counts, since databases copy each other; each record that denies the step halves it.
 
@@ -44,7 +43,6 @@ Basis = Literal[
     "membership",
     "involvement",
     "association",
-    "interaction",
     "sentence",
     "shared protein",
 ]
@@ -102,7 +100,7 @@ class Backing(BaseModel, frozen=True, extra="forbid"):
     denies: bool = False
     hedged: bool = False
     score: float | None = Field(default=None, ge=0, le=1)
-    """Score of an association, interaction or shared protein; None for others."""
+    """Score of an association or shared protein; None for others."""
 
 
 class Step(BaseModel, frozen=True, extra="forbid"):
@@ -145,7 +143,6 @@ def weight_of(backings: Iterable[Backing]) -> float:
     }
     found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
     found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
-    found += [_SHARED * (each.score or 0.0) for each in given if each.basis == "interaction"]
     shared = {each.number: 1 - _SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"}
     found.append(min(MOST_BY_SENTENCES, 1 - math.prod(shared.values())))
     found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))

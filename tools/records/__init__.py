@@ -23,7 +23,6 @@ from .parts import (
     Mechanism,
     NamedDrug,
     NoticeOn,
-    Partner,
     Pathway,
     PlannedOutcome,
     PostedResults,
@@ -264,9 +263,6 @@ class Protein(Fields, frozen=True):
     pathways: list[Pathway] = Field(default_factory=none_reported)
     """Reactome pathways."""
     diseases: list[Involvement] = Field(default_factory=none_reported)
-    string_id: str | None = None
-    """STRING identifier, such as 9606.ENSP00000288602."""
-    partners: list[Partner] = Field(default_factory=none_reported)
 
 
 class Process(Fields, frozen=True):

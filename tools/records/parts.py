@@ -216,17 +216,6 @@ class Involvement(_Open, total=False):
     note: str
 
 
-class Partner(_Open, total=False):
-    """A protein that interacts with another one, by gene symbol and STRING identifier."""
-
-    symbol: str
-    id: str
-    score: float
-    """Probability of the interaction, 0 to 1."""
-    parts: dict[str, float]
-    """Components of the score: experiments, databases, texts."""
-
-
 class NamedDrug(TypedDict):
     """Another drug that a label names, with the section and the sentence."""
 
