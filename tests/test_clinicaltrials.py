@@ -281,18 +281,6 @@ def test_markdown_escapes_are_undone() -> None:
     assert r"SUMMARY: LVEF <50% (n = 3) * <1 and\or a\b." in read(descriptionModule={"briefSummary": summary}).content
 
 
-async def test_a_registry_that_lost_a_field_gives_whole_studies() -> None:
-    asked: list[bool] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append("fields" in request.url.params)
-        said = "Parameter `fields` contains invalid field name: `hasResults`"
-        return httpx.Response(400, text=said) if asked[-1] else page(study(1), totalCount=1)
-
-    reply = await ask(answer)
-    assert (asked, reply.status, len(reply.records)) == ([True, False], Status.OK, 1)
-
-
 async def test_a_later_page_is_asked_for_by_its_token_and_keeps_the_count() -> None:
     tokens: list[str | None] = []
 

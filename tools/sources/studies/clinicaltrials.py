@@ -1,15 +1,6 @@
 """ClinicalTrials.gov, API version 2 (https://clinicaltrials.gov/data-api/api).
 
-Queried with GET; replies are JSON:
-
-* `studies` with `query.term` (boolean form; exclusions follow `AND NOT`), `filter.advanced`
-  (`AREA[StudyType]INTERVENTIONAL`, joined by ` AND ` with `AREA[Phase](PHASE2 OR PHASE3)`, `AREA[HasResults]true` and
-  `AREA[StartDate]RANGE[2015-01-01,MAX]`), `filter.overallStatus` (joined by `|`), `fields` (joined by `|`),
-  `countTotal=true`, `pageSize`, `pageToken`; returns `studies[]`, `totalCount` (first page only) and `nextPageToken`;
-* `studies/{nct_id}` with `fields`; returns one study, 404 for an unknown number.
-
-An invalid request is 400 with one line of plain text. Any part of a study may be missing; its texts are Markdown, whose
-escapes (`\\<50%`) are undone. Fields: https://clinicaltrials.gov/data-api/about-api/study-data-structure.
+A study's fields: https://clinicaltrials.gov/data-api/about-api/study-data-structure; any part of it may be missing.
 """
 
 import html
@@ -60,37 +51,17 @@ OverallStatus = Literal[
     "TERMINATED",
     "WITHDRAWN",
     "UNKNOWN",
-    "AVAILABLE",
-    "NO_LONGER_AVAILABLE",
-    "TEMPORARILY_NOT_AVAILABLE",
-    "APPROVED_FOR_MARKETING",
-    "WITHHELD",
 ]
-"""https://clinicaltrials.gov/data-api/about-api/study-data-structure#enum-Status."""
+"""https://clinicaltrials.gov/data-api/about-api/study-data-structure#enum-Status, without those of expanded access."""
 Phase = Literal["NA", "EARLY_PHASE1", "PHASE1", "PHASE2", "PHASE3", "PHASE4"]
-StudyType = Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"]
-
 FIELDS = (
-    *(
-        f"protocolSection.{name}"
-        for name in (
-            "identificationModule",
-            "statusModule",
-            "sponsorCollaboratorsModule.leadSponsor",
-            "descriptionModule.briefSummary",
-            "conditionsModule.conditions",
-            "designModule",
-            "armsInterventionsModule",
-            "outcomesModule",
-            "referencesModule.references",
-        )
-    ),
-    "derivedSection.conditionBrowseModule.meshes",
-    "derivedSection.interventionBrowseModule.meshes",
-    "resultsSection.outcomeMeasuresModule",
-    "resultsSection.adverseEventsModule.eventGroups",
-    "hasResults",
-)
+    "protocolSection.identificationModule protocolSection.statusModule protocolSection.descriptionModule.briefSummary"
+    " protocolSection.sponsorCollaboratorsModule.leadSponsor protocolSection.conditionsModule.conditions"
+    " protocolSection.designModule protocolSection.armsInterventionsModule protocolSection.outcomesModule"
+    " protocolSection.referencesModule.references derivedSection.conditionBrowseModule.meshes"
+    " derivedSection.interventionBrowseModule.meshes resultsSection.outcomeMeasuresModule"
+    " resultsSection.adverseEventsModule.eventGroups hasResults"
+).split()
 """Fields requested of a study; sites, contacts, eligibility and single adverse events make up most of the rest."""
 UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not known"
 _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
@@ -122,7 +93,7 @@ class TrialFilters(DatedFilters, frozen=True):
     phase: Annotated[list[Phase], BeforeValidator(_list_codes)] = Field(
         default_factory=list, description="Any of these phases"
     )
-    study_type: StudyType = "INTERVENTIONAL"
+    study_type: Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"] = "INTERVENTIONAL"
     has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
 
     def params(self) -> dict[str, object]:
@@ -155,8 +126,7 @@ class ClinicalTrials(Source):
 
         async def ask(token: str | None) -> Page:
             found, url = await self._ask("studies", {**params, "pageToken": token})
-            total, following = found.get("totalCount"), found.get("nextPageToken")
-            return Page(found["studies"], count(total) or 0, following if isinstance(following, str) else None, url)
+            return Page(found["studies"], count(found.get("totalCount")) or 0, text(found.get("nextPageToken")), url)
 
         page, problems = await self.page(asked.page, max_results, str(params), ask)
         records, unread = read_each(page.hits, parse_study)
@@ -183,17 +153,9 @@ class ClinicalTrials(Source):
         return self.reply(known, records, notes=notes, problems=unread, url=url)
 
     async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
-        """Return a reply's object (empty for 404) and its URL; requests whole studies if a field is unknown."""
-        also = (400, 404) if "/" in path else (400,)
-        ask = partial(self.transport.get, self.name, path, also=also, read=partial(_read, path))
-        try:
-            return await ask(params={**params, "fields": "|".join(FIELDS)})
-        except UnknownField:
-            return await ask(params=params)
-
-
-class UnknownField(SourceRefused):
-    """The API does not know a requested field: its data structure has changed."""
+        """Return a reply's object (empty for 404) and its URL."""
+        params = {**params, "fields": "|".join(FIELDS)}
+        return await self.transport.get(self.name, path, params=params, also=(400, 404), read=partial(_read, path))
 
 
 def clean_term(query: str) -> str:
@@ -236,14 +198,12 @@ def clean_term(query: str) -> str:
 
 
 def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
-    if reply.status == 404:
+    if reply.status == 404 and path != "studies":
         return {}, reply.url
-    if reply.status == 400:
+    if reply.status != 200:  # an invalid request gets one line of plain text
         said = redacted(reply.body[:2000].decode("utf-8", "replace"))
         said = "no reason given" if not said or said.startswith("<") else said
-        raise (UnknownField if "invalid field name" in said else SourceRefused)(
-            reply.source, f"refused the query: {said}"
-        )
+        raise SourceRefused(reply.source, f"refused the query: {said}")
     found = reply.json()
     wanted, kind = ("studies", list) if path == "studies" else ("protocolSection", dict)
     if not isinstance(at(found, wanted), kind):
@@ -254,37 +214,40 @@ def _read(path: str, reply: Reply) -> tuple[dict[str, Any], str]:
 def parse_study(study: Any) -> Evidence | None:
     """Convert one study of any type; None if it has no registry number."""
     protocol = at(study, "protocolSection")
-    names, status, design = (at(protocol, f"{part}Module") for part in ("identification", "status", "design"))
-    nct_id = checked_identifier("nct_id", at(names, "nctId"))
-    if nct_id is None:
+    if (nct_id := checked_identifier("nct_id", at(protocol, "identificationModule", "nctId"))) is None:
         return None
-    title = _at(names, "briefTitle") or _at(names, "officialTitle") or nct_id
+    names = _texts_at(protocol, short="identificationModule.briefTitle", long="identificationModule.officialTitle")
+    title = names.get("short") or names.get("long") or nct_id
     arms, outcomes = at(protocol, "armsInterventionsModule"), at(protocol, "outcomesModule")
-    info, count = at(design, "designInfo"), at(design, "enrollmentInfo", "count")
+    enrolled = at(protocol, "designModule", "enrollmentInfo", "count")
     results, has_results = parse_results(at(study, "resultsSection")), at(study, "hasResults")
-    papers = dicts(protocol, "referencesModule", "references")
-    pmids = [  # background reading is left out
-        checked_identifier("pmid", each.get("pmid")) for each in papers if each.get("type") in ("RESULT", "DERIVED")
+    own_papers = [  # background reading is left out
+        each for each in dicts(protocol, "referencesModule", "references") if each.get("type") in ("RESULT", "DERIVED")
     ]
-    planned = {"measure": "measure", "time_frame": "timeFrame"}
     trial = Trial(
         nct_id=nct_id,
-        acronym=_at(names, "acronym"),
-        overall_status=_at(status, "overallStatus"),
-        why_stopped=_at(status, "whyStopped"),
-        phases=_texts(at(design, "phases")),
-        study_type=_at(design, "studyType"),
-        enrollment=count if isinstance(count, int) and count != UNKNOWN_ENROLLMENT else None,
-        start_date=_at(status, "startDateStruct", "date"),
-        completion_date=_at(status, "completionDateStruct", "date"),
-        sponsor=_at(protocol, "sponsorCollaboratorsModule", "leadSponsor", "name"),
+        **_texts_at(
+            protocol,
+            acronym="identificationModule.acronym",
+            overall_status="statusModule.overallStatus",
+            why_stopped="statusModule.whyStopped",
+            study_type="designModule.studyType",
+            start_date="statusModule.startDateStruct.date",
+            completion_date="statusModule.completionDateStruct.date",
+            sponsor="sponsorCollaboratorsModule.leadSponsor.name",
+            allocation="designModule.designInfo.allocation",
+            intervention_model="designModule.designInfo.interventionModel",
+            masking="designModule.designInfo.maskingInfo.masking",
+            primary_purpose="designModule.designInfo.primaryPurpose",
+        ),
+        phases=_texts(at(protocol, "designModule", "phases")),
+        enrollment=enrolled if isinstance(enrolled, int) and enrolled != UNKNOWN_ENROLLMENT else None,
         conditions=_texts(at(protocol, "conditionsModule", "conditions")),
-        interventions=_pairs(dicts(arms, "interventions"), type="type", name="name"),
+        interventions=_each_of(arms, "interventions", type="type", name="name"),
         arms=[
             reported(
                 {
-                    "label": _at(arm, "label"),
-                    "type": _at(arm, "type"),
+                    **_texts_at(arm, label="label", type="type"),
                     "interventions": [  # without their types (`Drug: X`)
                         name.partition(": ")[2] or name for name in _texts(arm.get("interventionNames"))
                     ],
@@ -292,14 +255,12 @@ def parse_study(study: Any) -> Evidence | None:
             )
             for arm in dicts(arms, "armGroups")
         ],
-        primary_outcomes=_pairs(dicts(outcomes, "primaryOutcomes"), **planned),
-        secondary_outcomes=_pairs(dicts(outcomes, "secondaryOutcomes"), **planned),
-        allocation=_at(info, "allocation"),
-        intervention_model=_at(info, "interventionModel"),
-        masking=_at(info, "maskingInfo", "masking"),
-        primary_purpose=_at(info, "primaryPurpose"),
+        primary_outcomes=_each_of(outcomes, "primaryOutcomes", measure="measure", time_frame="timeFrame"),
+        secondary_outcomes=_each_of(outcomes, "secondaryOutcomes", measure="measure", time_frame="timeFrame"),
         results=results or None,
-        result_pmids=list(dict.fromkeys(filter(None, pmids))),
+        result_pmids=list(
+            dict.fromkeys(pmid for each in own_papers if (pmid := checked_identifier("pmid", each.get("pmid"))))
+        ),
         mesh_terms=_texts(
             mesh.get("term")
             for module in ("conditionBrowseModule", "interventionBrowseModule")
@@ -310,14 +271,14 @@ def parse_study(study: Any) -> Evidence | None:
     )
     # date of the last update, else of first posting, else of the trial's start
     structs = ("lastUpdatePostDateStruct", "studyFirstPostDateStruct", "startDateStruct")
-    dates = (date for struct in structs if (date := _at(status, struct, "date")) and date_parts(date))
+    dates = (text(at(protocol, "statusModule", struct, "date")) or "" for struct in structs)
     return Evidence(
         content="\n".join([title, "", *_sentences(protocol, trial)]),
         citation=Citation(
             source="clinicaltrials",
             title=title,
             url=f"https://clinicaltrials.gov/study/{nct_id}",
-            date=next(dates, UNKNOWN_DATE),
+            date=next((date for date in dates if date_parts(date)), UNKNOWN_DATE),
             authors=[trial.sponsor] if trial.sponsor else [],
         ),
         record=trial,
@@ -330,112 +291,120 @@ def parse_results(section: Any) -> PostedResults:
     Numbers remain the text posted by the registry (`<0.001`, `12.4`, `NA`).
     """
     measures = dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
-    found: dict[str, Any] = {
-        f"{kind.lower()}_outcomes": [_outcome(each) for each in measures if each.get("type") == kind]
-        for kind in ("PRIMARY", "SECONDARY")
-    }
     groups = dicts(section, "adverseEventsModule", "eventGroups")
-    for name, field in (("serious_adverse_events", "serious"), ("deaths", "deaths")):
-        found[name] = [
-            {"group": _at(group, "title"), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
-            for group in groups
-            if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
-        ]
-    titles = {str(group.get("id")): _at(group, "title") for group in groups}
+    titles = {str(group.get("id")): _text(group.get("title")) for group in groups}
     events: list[dict[str, Any]] = [
         {
             "term": term,
             "groups": [
-                {
-                    "group": titles.get(str(each.get("groupId"))),
-                    "affected": affected,
-                    "at_risk": each.get("numAtRisk"),
-                }
+                {"group": titles.get(str(each.get("groupId"))), "affected": affected, "at_risk": each.get("numAtRisk")}
                 for each in dicts(event, "stats")
                 if (affected := each.get("numAffected")) is not None
             ],
         }
         for event in dicts(section, "adverseEventsModule", "seriousEvents")
-        if (term := _at(event, "term"))
+        if (term := _text(event.get("term")))
     ]
-    events.sort(
-        key=lambda event: -sum(each["affected"] for each in event["groups"] if each["affected"] in range(10**6))
+    events.sort(key=lambda event: -sum(count(each["affected"]) or 0 for each in event["groups"]))
+    posted: PostedResults = reported(
+        {
+            "primary_outcomes": [_outcome(each) for each in measures if each.get("type") == "PRIMARY"],
+            "secondary_outcomes": [_outcome(each) for each in measures if each.get("type") == "SECONDARY"],
+            "serious_adverse_events": _count_affected(groups, "serious"),
+            "deaths": _count_affected(groups, "deaths"),
+            "serious_event_terms": events[:_MAX_EVENTS],
+        }
     )
-    found["serious_event_terms"] = events[:_MAX_EVENTS]
-    posted: PostedResults = reported(found)
     return posted
 
 
+def _count_affected(groups: Iterable[Mapping[str, Any]], field: str) -> list[dict[str, Any]]:
+    return [
+        {"group": _text(group.get("title")), "affected": affected, "at_risk": group.get(f"{field}NumAtRisk")}
+        for group in groups
+        if (affected := group.get(f"{field}NumAffected")) is not None and group.get(f"{field}NumAtRisk") != 0
+    ]
+
+
 def _outcome(measure: Mapping[str, Any]) -> Any:
-    described = {str(group.get("id")): group for group in dicts(measure, "groups")}
-    groups, title = {key: _at(group, "title") for key, group in described.items()}, _at(measure, "title")
+    groups = {str(group.get("id")): group for group in dicts(measure, "groups")}
+    titles = {key: _text(group.get("title")) for key, group in groups.items()}
     sizes = {
-        str(count.get("groupId")): _at(count, "value")
+        str(each.get("groupId")): _text(each.get("value"))
         for denominator in dicts(measure, "denoms")[:1]
-        for count in dicts(denominator, "counts")
+        for each in dicts(denominator, "counts")
     }
+    told = _texts_at(
+        measure,
+        title="title",
+        time_frame="timeFrame",
+        unit="unitOfMeasure",
+        statistic="paramType",
+        dispersion="dispersionType",
+    )
     values = [
         reported(
             {
-                "group": groups.get(str(value.get("groupId"))),
-                "category": ", ".join(filter(None, (_at(row, "title"), _at(category, "title")))),
-                "value": _at(value, "value"),
-                "spread": _at(value, "spread"),
-                "lower": _at(value, "lowerLimit"),
-                "upper": _at(value, "upperLimit"),
+                "group": titles.get(str(value.get("groupId"))),
+                "category": ", ".join(filter(None, map(_text, (row.get("title"), category.get("title"))))),
+                **_texts_at(value, value="value", spread="spread", lower="lowerLimit", upper="upperLimit"),
             }
         )
         for row in dicts(measure, "classes")
         for category in dicts(row, "categories")
         for value in dicts(category, "measurements")
     ]
-    return reported(
-        {
-            "title": title,
-            "description": _words(measure.get("description")),
-            "time_frame": _at(measure, "timeFrame"),
-            "unit": _at(measure, "unitOfMeasure"),
-            "statistic": _at(measure, "paramType"),
-            "dispersion": _at(measure, "dispersionType"),
-            "groups": [
-                reported({"name": name, "n": sizes.get(key), "description": _words(described[key].get("description"))})
-                for key, name in groups.items()
-            ],
-            "values": values[:_MAX_VALUES],
-            "analyses": [_analysis(analysis, groups, title) for analysis in dicts(measure, "analyses")][:_MAX_ANALYSES],
-        }
-    )
+    return {
+        **told,
+        **reported(
+            {
+                "description": _words(measure.get("description")),
+                "groups": [
+                    reported(
+                        {"name": titles[key], "n": sizes.get(key), "description": _words(group.get("description"))}
+                    )
+                    for key, group in groups.items()
+                ],
+                "values": values[:_MAX_VALUES],
+                "analyses": [_analysis(analysis, titles, told.get("title")) for analysis in dicts(measure, "analyses")][
+                    :_MAX_ANALYSES
+                ],
+            }
+        ),
+    }
 
 
 def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
     """Return an analysis with the `sentence` that describes it in the record's text."""
     compared = [groups.get(str(key)) or str(key) for key in analysis.get("groupIds") or ()]
-    found: dict[str, Any] = reported(
-        {
-            "groups": compared,
-            "p_value": (_at(analysis, "pValue") or "").removeprefix("=").strip(),
-            "method": _at(analysis, "statisticalMethod"),
-            "effect": _at(analysis, "paramType"),
-            "effect_value": _at(analysis, "paramValue"),
-            "ci_percent": _at(analysis, "ciPctValue"),
-            "ci_lower": _at(analysis, "ciLowerLimit"),
-            "ci_upper": _at(analysis, "ciUpperLimit"),
-            "non_inferiority": _at(analysis, "nonInferiorityType"),
-            "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
-            "p_comment": _words(analysis.get("pValueComment")),
-            "about": _words(analysis.get("groupDescription")),
-        }
+    found = _texts_at(
+        analysis,
+        p_value="pValue",
+        method="statisticalMethod",
+        effect="paramType",
+        effect_value="paramValue",
+        ci_percent="ciPctValue",
+        ci_lower="ciLowerLimit",
+        ci_upper="ciUpperLimit",
+        non_inferiority="nonInferiorityType",
     )
+    p_value = found["p_value"] = found.get("p_value", "").removeprefix("=").strip()
+    found |= {
+        "groups": compared,
+        "one_sided": True if analysis.get("ciNumSides") == "ONE_SIDED" else None,
+        "p_comment": _words(analysis.get("pValueComment")),
+        "about": _words(analysis.get("groupDescription")),
+    }
     parts = [" versus ".join(compared)]
     if "effect_value" in found:
         parts.append(f"{found.get('effect', 'effect')} {found['effect_value']}")
     if "ci_lower" in found or "ci_upper" in found:
         level = f"{found['ci_percent']}% " if "ci_percent" in found else ""
         parts.append(f"{level}CI {found.get('ci_lower', 'not given')} to {found.get('ci_upper', 'not given')}")
-    if p_value := found.get("p_value"):
+    if p_value:
         parts.append(f"p {p_value}" if p_value[0] in "<>≤≥" else f"p = {p_value}")
     parts.append(found.get("method", ""))
-    return {**found, "sentence": f"{outcome or 'Primary outcome'}: {', '.join(filter(None, parts))}."}
+    return {**reported(found), "sentence": f"{outcome or 'Primary outcome'}: {', '.join(filter(None, parts))}."}
 
 
 def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
@@ -446,9 +415,9 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
     design += [f"purpose {_spell_code(trial.primary_purpose)}"] if trial.primary_purpose else []
     design += trial.phases
     if trial.enrollment is not None:
-        design.append(f"{trial.enrollment} participants" + (f" ({_spell_code(kind)})" if _text(kind) else ""))
+        design.append(f"{trial.enrollment} participants" + (f" ({_spell_code(kind)})" if kind else ""))
     parts: Mapping[str, Sequence[str | None]] = {
-        "SUMMARY": [_at(protocol, "descriptionModule", "briefSummary")],
+        "SUMMARY": [_text(at(protocol, "descriptionModule", "briefSummary"))],
         "CONDITIONS": trial.conditions,
         "DESIGN": [", ".join(_spell_code(part) for part in design if part and part != "NA")],
         "ARMS": [_join_fields(arm, "type", "label") for arm in trial.arms],
@@ -496,9 +465,14 @@ def _text(value: Any) -> str | None:
     return text(_ESCAPED.sub(r"\1", html.unescape(value))) if isinstance(value, str) else text(value)
 
 
-def _at(data: Any, *path: str) -> str | None:
-    """Return the text at a path."""
-    return _text(at(data, *path))
+def _texts_at(data: Any, **paths: str) -> dict[str, Any]:
+    """Return the texts at paths of keys joined by dots, without missing ones."""
+    found: dict[str, Any] = reported({name: _text(at(data, *path.split("."))) for name, path in paths.items()})
+    return found
+
+
+def _each_of(data: Any, listed: str, **paths: str) -> list[Any]:
+    return [found for each in dicts(data, listed) if (found := _texts_at(each, **paths))]
 
 
 def _words(value: Any) -> str | None:
@@ -506,15 +480,8 @@ def _words(value: Any) -> str | None:
     return (_text(value) or "")[:_MAX_WORDS] or None
 
 
-def _texts(values: Any) -> list[str]:
-    if values is None or isinstance(values, str | dict):
-        return []
-    return list(dict.fromkeys(text for value in values if (text := _text(value))))
-
-
-def _pairs(entries: Iterable[Mapping[str, Any]], **names: str) -> list[Any]:
-    found = (reported({ours: _at(entry, theirs) for ours, theirs in names.items()}) for entry in entries)
-    return [entry for entry in found if entry]
+def _texts(values: Iterable[Any] | None) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(_text, values or ()))))
 
 
 def _spell_code(code: str) -> str:
