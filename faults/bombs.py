@@ -31,7 +31,7 @@ KINDS: tuple[Kind, ...] = (
     "br",
     "zstd",
 )
-_SOURCES = ("europepmc", "clinicaltrials")  # one with each greeting
+_SOURCES = ("europepmc", "clinicaltrials")  # one that pages by cursor, one by token
 _FACTOR = 0.05
 _GROWTH_MB = 64.0
 _ATTEMPTS = 2  # each ends the same way; more say nothing new

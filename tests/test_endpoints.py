@@ -39,7 +39,6 @@ def test_one_server_takes_the_place_of_every_source() -> None:
 
     assert endpoints.hosts == {"127.0.0.1:8000"}
     assert endpoints["pubmed"].base_url == "http://127.0.0.1:8000/pubmed"
-    assert endpoints["clinicaltrials"].wire == "requests"
     assert endpoints["pubmed"].key is None
     assert not endpoints.is_public
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from willowbark.tools.errors import SourceUnavailable
-from willowbark.tools.http.shelf import Shelf
+from willowbark.tools.http.transport import Shelf
 
 
 class Asked:

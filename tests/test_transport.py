@@ -280,28 +280,6 @@ async def test_few_exchanges_with_a_source_are_under_way_at_once() -> None:
     assert (most, len(script.requests)) == (4, 20)
 
 
-async def test_a_slow_source_that_many_queue_for_is_not_given_up() -> None:
-    async def slowly(_: httpx.Request) -> httpx.Response:
-        await asyncio.sleep(0.2)
-        return reply()
-
-    transport, _ = asking(slowly, policy=RetryPolicy(deadline_s=1.6, first_timeout_s=1.2, attempt_timeout_s=1.2))
-
-    found = await asyncio.gather(*(ask(transport) for _ in range(40)))  # 2 s, four at once
-    assert found == [GOOD] * 40
-
-
-async def test_one_failing_source_closes_no_other() -> None:
-    async def by_source(request: httpx.Request) -> httpx.Response:
-        return reply(503 if "/pubmed/" in request.url.path else 200)
-
-    transport, _ = asking(by_source, policy=RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, breaker_failures=2))
-
-    with pytest.raises(SourceUnavailable, match="left alone"):
-        await ask(transport, "pubmed")
-    assert await ask(transport, "europepmc") == GOOD
-
-
 async def test_a_refusal_is_an_answer_to_the_breaker() -> None:
     policy = RetryPolicy(attempts=1, breaker_failures=2)
     transport, _ = asking(reply(503), reply(404), reply(503), reply(), policy=policy)
@@ -357,18 +335,6 @@ async def test_a_key_does_not_follow_a_redirect_to_another_source() -> None:
     with pytest.raises(SourceRefused):
         await ask(transport)
     assert len(script.requests) == 1
-
-
-@pytest.mark.parametrize("then", [reply(), reply(403)], ids=["answered", "refused again"])
-async def test_a_firewalls_403_is_tried_once_with_the_other_greeting(then: httpx.Response) -> None:
-    transport, script = asking(reply(403), then)
-
-    if then.status_code == 200:
-        assert await ask(transport, "clinicaltrials") == GOOD
-    else:
-        with pytest.raises(SourceRefused):
-            await ask(transport, "clinicaltrials")
-    assert len(script.requests) == 2
 
 
 def keyed() -> Endpoints:
@@ -446,17 +412,6 @@ async def test_a_cancelled_call_ends_at_once(within: str) -> None:
     )
 
 
-async def test_a_deadline_of_the_callers_stays_the_callers() -> None:
-    async def hang(_: httpx.Request) -> None:
-        await asyncio.sleep(20)
-
-    transport, _ = asking(hang, policy=RetryPolicy())
-
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.1):
-            await ask(transport)
-
-
 async def test_every_request_takes_its_turn_redirects_included() -> None:
     endpoints = Endpoints(by_source={"pubmed": Endpoint(base_url="http://127.0.0.1:1", per_second=0.0125)})
     turns = Sleeps()
@@ -466,14 +421,6 @@ async def test_every_request_takes_its_turn_redirects_included() -> None:
     await ask(transport)
 
     assert turns.seconds == pytest.approx([100, 200], abs=40)  # 80 % of the limit, counted from the first request
-
-
-async def test_a_transport_closes_its_wires_and_can_be_used_again() -> None:
-    async with Transport(Endpoints.at("http://127.0.0.1:1"), policy=RetryPolicy(attempts=1)) as transport:
-        for _ in range(2):
-            with pytest.raises(SearchError, match="no connection"):
-                await transport.get("pubmed", "x", read=Reply.json)
-            await transport.close()
 
 
 async def test_json_and_text_travel_in_the_body() -> None:

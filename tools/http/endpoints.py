@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field, SecretStr
 from ..errors import UsageError
 from ..registry import cards, offered
 from ..sources.card import SourceCard
-from .wire import Greeting
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
@@ -30,8 +29,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """Published limit in requests per second; None where the server sets none."""
     per_day: int | None = Field(default=None, gt=0)
     """Published limit in requests per day; None where there is none."""
-    wire: Greeting = "httpx"
-    """HTTP library whose TLS greeting is sent; ClinicalTrials.gov's firewall is reported to refuse httpx's."""
     key: SecretStr | None = None
     """API key, never shown in a URL; optional, but the limit is lower without it."""
     key_in: Literal["body", "parameter", "header"] = "body"
@@ -49,7 +46,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
             base_url=card.address,
             per_second=with_key or with_email or card.per_second,
             per_day=card.per_day_with_key if key else card.per_day,
-            wire=card.wire,
             key=SecretStr(key) if key else None,
             key_in=card.key_in,
             key_header=card.key_header,
@@ -131,11 +127,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
             raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000")
         return cls(
             by_source={
-                name: Endpoint(
-                    base_url=f"{root}/{name}",
-                    wire=card.wire,
-                    per_second=card.per_second if live_like else None,
-                )
+                name: Endpoint(base_url=f"{root}/{name}", per_second=card.per_second if live_like else None)
                 for name, card in cards().items()
             },
             is_public=False,

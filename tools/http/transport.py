@@ -10,7 +10,8 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
@@ -20,8 +21,7 @@ from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailab
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
 from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
 from .reply import Reply
-from .shelf import Shelf
-from .wire import Greeting, Request, TooSlow, open_client, send
+from .wire import Request, TooSlow, open_client, send
 
 if TYPE_CHECKING:
     import httpx
@@ -93,6 +93,80 @@ class ExchangeLog:
         self.exchanges.append(replace(exchange, body=b""))
 
 
+class Shelf:
+    """Items requested so far, by kind and name; shared by all sources and agents of a run."""
+
+    def __init__(self) -> None:
+        self._asked: dict[tuple[str, str], asyncio.Task[Mapping[str, Any]]] = {}
+        self._places: dict[str, asyncio.Future[None]] = {}
+
+    def take(
+        self, kind: str, names: Sequence[str], ask: Callable[[list[str]], Awaitable[Mapping[str, T]]]
+    ) -> Awaitable[dict[str, T]]:
+        """Fetch items; those not requested before are requested now, all at once.
+
+        Args:
+            kind: separates items with the same name, such as `pubmed`.
+            names: names of the items.
+            ask: returns what it finds by name; called only with new names, and not at all if there are none.
+
+        Returns:
+            Awaitable: the items found, by name. It raises what `ask` raised; those names are then requested again by
+            the next caller.
+        """
+        wanted = list(dict.fromkeys(names))
+        fresh = [name for name in wanted if (kind, name) not in self._asked]
+
+        async def ask_now() -> Mapping[str, T]:
+            try:
+                return await ask(fresh)
+            except BaseException:
+                for name in fresh:
+                    self._asked.pop((kind, name), None)
+                raise
+
+        if fresh:
+            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.ensure_future(ask_now())))
+        tasks = [self._asked[kind, name] for name in wanted]
+
+        async def collect() -> dict[str, T]:
+            if tasks:
+                await asyncio.wait(tasks)  # a caller that is cancelled leaves the requests running for the others
+            found = zip(wanted, (task.result() for task in tasks), strict=True)
+            return {name: things[name] for name, things in found if name in things}
+
+        return collect()
+
+    @contextmanager
+    def queue(self, kind: str) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Queue behind earlier searches of the same source, so that results do not depend on the speed of replies.
+
+        Returns:
+            An async function that waits until all earlier callers have left.
+        """
+        before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
+        self._places[kind] = mine
+
+        async def wait_turn() -> None:
+            if before is not None:
+                await asyncio.shield(before)
+
+        try:
+            yield wait_turn
+        finally:
+            if not mine.done():
+                mine.set_result(None)
+
+    async def clear(self) -> None:
+        """Cancel all requests and forget everything."""
+        under_way = [task for task in set(self._asked.values()) if not task.done()]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        self._asked.clear()
+        self._places.clear()
+
+
 class _NotAsked(SourceUnavailable):
     """The source is paused, or its daily limit is used up: retrying is pointless."""
 
@@ -130,7 +204,7 @@ class Transport:
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
         self._network = network
-        self._clients: dict[Greeting, httpx.AsyncClient] = {}
+        self._client: httpx.AsyncClient | None = None
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
@@ -144,8 +218,9 @@ class Transport:
     async def close(self) -> None:
         """Close every connection; the transport can be used again afterwards."""
         await self.shelf.clear()
-        while self._clients:
-            await self._clients.popitem()[1].aclose()
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
@@ -179,10 +254,10 @@ class Transport:
             SourceRefused: the source refuses this request.
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
-        endpoint = self.endpoints[source]
-        is_long = post_if_long and len(urlencode(clean)) > _LONG_URL_BYTES
-        request = _request(source, endpoint, f"{endpoint.base_url}/{path}", clean, is_long)
-        url = f"{endpoint.base_url}/{path}" + (f"?{urlencode(clean)}" if clean else "")
+        endpoint, shown = self.endpoints[source], urlencode(clean)
+        url = f"{endpoint.base_url}/{path}"
+        request = _with_key(source, endpoint, url, shown, post_if_long and len(shown) > _LONG_URL_BYTES)
+        url = f"{url}?{shown}" if shown else url
         return await self._call(_Call(source, endpoint, request, url, "", self._hash(source, path, clean), read, also))
 
     async def post(
@@ -219,7 +294,7 @@ class Transport:
 
     async def _ask(self, call: "_Call[T]") -> T:
         """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
-        self._client(call.endpoint.wire)  # before taking a slot: loading would delay the first requests
+        client = self._open()  # before taking a slot: loading would delay the first requests
         policy, breaker, per_day = self.policy, self.breaker(call.source), call.endpoint.per_day
         places = self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE))
         due = (began := time.monotonic()) + policy.deadline_s
@@ -239,7 +314,7 @@ class Transport:
                         waited_s = time.monotonic() - queued
                         began, due = began + waited_s, due + waited_s
                         left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
-                        found = await self._exchange(call, attempt, min(left_s, timeout_s), waited_s)
+                        found = await self._exchange(client, call, attempt, min(left_s, timeout_s), waited_s)
                 except _NotAsked:
                     raise
                 except SourceRefused:
@@ -269,13 +344,19 @@ class Transport:
             raise
         raise AssertionError
 
-    async def _exchange(self, call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float) -> T:
+    def _open(self) -> "httpx.AsyncClient":
+        self._client = self._client or open_client(self._network)
+        return self._client
+
+    async def _exchange(
+        self, client: "httpx.AsyncClient", call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float
+    ) -> T:
         """Send, follow redirects, read the reply, and record the exchange in any case."""
         started = time.monotonic()
         reply: Reply | None = None
         failure: str | None = None
         try:
-            reply = await self._send(call, started + timeout_s)
+            reply = await self._send(client, call, started + timeout_s)
             self.breaker(call.source).heard_at = time.monotonic()
             return call.understand(reply)
         except SearchError as error:
@@ -304,14 +385,9 @@ class Transport:
                 )
             )
 
-    def _client(self, greeting: Greeting) -> "httpx.AsyncClient":
-        if greeting not in self._clients:
-            self._clients[greeting] = open_client(self._network, greeting)
-        return self._clients[greeting]
-
-    async def _send(self, call: "_Call[Any]", until: float) -> Reply:
-        """Send, follow redirects within known hosts, and try the other TLS greeting once if a firewall returns 403."""
-        request, client = call.request, self._client(call.endpoint.wire)
+    async def _send(self, client: "httpx.AsyncClient", call: "_Call[Any]", until: float) -> Reply:
+        """Send, and follow redirects within known hosts."""
+        request = call.request
         reply = await send(client, request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
@@ -327,9 +403,6 @@ class Transport:
             request = replace(request, url=target)
             await self._wait_turn(call.endpoint)
             reply = await send(client, request, until - time.monotonic())
-        if reply.status == 403 and call.endpoint.wire == "requests":
-            await self._wait_turn(call.endpoint)
-            reply = await send(self._client("httpx"), request, until - time.monotonic())
         return reply
 
     async def _wait_turn(self, endpoint: Endpoint) -> None:
@@ -338,12 +411,12 @@ class Transport:
             await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)
 
 
-def _request(source: str, endpoint: Endpoint, url: str, params: Mapping[str, str], is_long: bool) -> Request:
-    """Build the request, adding the key only here, so that no caller handles it."""
-    key = endpoint.key.get_secret_value() if endpoint.key else None
-    in_body = key is not None and endpoint.key_in == "body"
-    query = urlencode({**params, **({"api_key": key} if key and endpoint.key_in != "header" else {})})
-    if in_body or is_long:
+def _with_key(source: str, endpoint: Endpoint, url: str, query: str, in_body: bool) -> Request:
+    """Build a request, adding the key only here, so that no caller's frame holds it."""
+    key = endpoint.key.get_secret_value() if endpoint.key else ""
+    if key and endpoint.key_in != "header":
+        query = "&".join(filter(None, (query, urlencode({"api_key": key}))))
+    if in_body or (key and endpoint.key_in == "body"):
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return Request(source, "POST", url, query.encode(), form)
     headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..errors import SourceUnavailable
 from .reply import Reply
@@ -31,8 +31,6 @@ _REASONS = {
     "ReadError": "the connection broke",
 }
 """Short messages for httpx's errors, whose own messages contain addresses and possibly keys."""
-Greeting = Literal["httpx", "requests"]
-"""HTTP library whose TLS greeting a server gets: firewalls are reported to tell the two apart by it."""
 
 logging.getLogger("httpx").addFilter(lambda record: "api_key=" not in record.getMessage())
 
@@ -52,19 +50,16 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def open_client(network: "httpx.AsyncBaseTransport | None" = None, greeting: Greeting = "httpx") -> "httpx.AsyncClient":
-    """Open a client.
+def open_client(network: "httpx.AsyncBaseTransport | None" = None) -> "httpx.AsyncClient":
+    """Open a client; `network` carries its requests, None uses the network.
 
-    Args:
-        network: transport that carries the requests; None uses the network.
-        greeting: HTTP library whose TLS greeting is sent.
+    Its TLS greeting is that of `requests`, since ClinicalTrials.gov's firewall is reported to refuse httpx's.
     """
     import httpx  # noqa: PLC0415  takes a while to load, and is not needed offline
 
     context = httpx.create_ssl_context(verify=network is None)
-    if greeting == "requests":
-        context.options |= ssl.OP_NO_TICKET
-        context.post_handshake_auth = True
+    context.options |= ssl.OP_NO_TICKET
+    context.post_handshake_auth = True
     return httpx.AsyncClient(
         transport=network,
         headers=HEADERS,

@@ -73,8 +73,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """What still works without the key, for the doctor."""
     off: str | None = None
     """Why a source that needs no key is not searched by default, for the doctor."""
-    wire: Literal["httpx", "requests"] = "httpx"
-    """HTTP library whose TLS greeting is sent."""
     fresh_days: float = Field(ge=0)
     """Days for which a cached reply may be reused by other runs."""
     hosts: tuple[str, ...] = ()

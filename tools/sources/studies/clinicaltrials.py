@@ -31,7 +31,6 @@ CARD = SourceCard(
     documentation="https://clinicaltrials.gov/data-api/api",
     per_second=1.25,  # none published; robots.txt asks for one per second
     typical_s=0.9,
-    wire="requests",  # its firewall is reported to refuse httpx's TLS fingerprint
     fresh_days=1,  # updated on weekdays
     hosts=("clinicaltrials.gov",),
     gives="trial",
