@@ -2,14 +2,12 @@
 
 import gzip
 import json
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from tantivy import Index, SchemaBuilder
 
 from willowbark.tools.errors import SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints
@@ -202,45 +200,6 @@ def test_a_library_is_opened_anew_where_its_files_have_changed(tmp_path: Path) -
     write(tmp_path, *ROWS[:1])
     assert open_library(folder).contents.publications == 1
     assert open_library(folder).contents.digest != first.contents.digest
-
-
-def test_the_index_of_a_large_library_is_kept_and_one_that_is_not_whole_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from willowbark.tools.library.index import LibraryIndex
-
-    monkeypatch.setattr("willowbark.tools.library.index._IN_MEMORY_BYTES", 0)
-    folder, cache = write(tmp_path / "records", *ROWS), tmp_path / "cache"
-    made = LibraryIndex(folder, cache)
-    [kept] = cache.iterdir()
-    monkeypatch.setattr("willowbark.tools.library.index.read_rows", lambda files: iter(()))
-
-    assert LibraryIndex(folder, cache).contents == made.contents
-    assert LibraryIndex(folder, cache).search("migraine", most=9)[1] == 4
-    (kept / "library.json").write_text("{")
-    assert LibraryIndex(folder, cache).contents.publications == 0
-
-
-def test_an_index_that_another_version_kept_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("willowbark.tools.library.index._IN_MEMORY_BYTES", 0)
-    from willowbark.tools.library.index import LibraryIndex
-
-    folder, cache = write(tmp_path / "records", *ROWS), tmp_path / "cache"
-    older = SchemaBuilder()
-    for name in ("name", "tag"):
-        older.add_text_field(name, tokenizer_name="raw")
-    contents = LibraryIndex(folder, cache).contents
-    [kept] = cache.iterdir()
-    held = (kept / "library.json").read_text(encoding="utf-8")
-    shutil.rmtree(kept)
-    kept.mkdir()
-    writer = Index(older.build(), str(kept)).writer()
-    writer.commit()
-    writer.wait_merging_threads()
-    (kept / "library.json").write_text(held, encoding="utf-8")
-
-    assert LibraryIndex(folder, cache).contents == contents
-    assert LibraryIndex(folder, cache).search("migraine", most=9)[1] == 4
 
 
 @pytest.mark.parametrize(

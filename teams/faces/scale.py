@@ -36,7 +36,7 @@ def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet:
                 f"{done.records_per_s:,.0f} records/s, about {left} left"
             )
 
-    held = build_library(folder, source, tell, must_exist=must_exist, warn=complain)
+    held = build_library(folder, source, tell, must_exist=must_exist)
     for name, why in held.refused.items():
         complain(f"{source / name}: {why}; skipped")
     write_lines([f"{held.records:,} records of {len(held.files):,} files in {folder}"])

@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from ..errors import SourceRefused
 from ..evidence import Evidence, checked_identifier
 from ..http.endpoints import Endpoints
@@ -47,7 +45,7 @@ def open_library(path: str | Path) -> "Library":
 
 @lru_cache(maxsize=8)
 def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
-    return Library(folder, Path(platformdirs.user_cache_dir("willowbark")) / "library", is_bundled)
+    return Library(folder, is_bundled)
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
@@ -68,8 +66,8 @@ class Library(LibraryIndex):
         contents: summary of its records.
     """
 
-    def __init__(self, folder: Path, cache: Path, is_bundled: bool) -> None:
-        super().__init__(folder, cache)
+    def __init__(self, folder: Path, is_bundled: bool) -> None:
+        super().__init__(folder)
         self.path = BUNDLED if is_bundled else str(folder)
 
     @property

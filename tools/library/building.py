@@ -21,17 +21,22 @@ from tantivy import Index, Query
 
 from ..errors import UsageError
 from ..whole_file import write_whole
-from .index import BUILT_INDEX, FORMAT, MANIFEST, document_of, english_words, library_schema
+from .index import (
+    BUILT_INDEX,
+    FORMAT,
+    MANIFEST,
+    document_of,
+    english_words,
+    library_schema,
+    open_index,
+    read_manifest,
+)
 from .medline import BadFile, Deletion, Unread, read_medline
 from .rows import ArticleRow, row_of
 
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
-
-
-class StaleLibrary(UsageError):
-    """A library that has to be made anew: it is damaged, or of an older format."""
 
 
 @dataclass
@@ -53,25 +58,8 @@ class Manifest:
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a library.
-
-        Raises:
-            StaleLibrary: it is damaged or in an older format.
-            UsageError: it is missing, cannot be read, or is in a newer format.
-        """
-        path = folder / MANIFEST
-        try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            if said["format"] != FORMAT:
-                kind = UsageError if said["format"] > FORMAT else StaleLibrary
-                raise kind(f"library {folder}: of format {said['format']}, not {FORMAT}")
-            return cls(**said)
-        except FileNotFoundError:
-            raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
-        except OSError as error:
-            raise UsageError(f"library {path}: cannot be read ({error.strerror})") from None
-        except (ValueError, TypeError, LookupError) as error:
-            raise StaleLibrary(f"library {path}: is damaged ({error})") from None
+        """Read the manifest of a library; raises as `read_manifest`."""
+        return cls(**read_manifest(folder))
 
     def write(self, folder: Path) -> None:
         """Write the manifest atomically."""
@@ -98,7 +86,6 @@ def build_library(
     tell: Callable[[Progress], None] = lambda _: None,
     *,
     must_exist: bool = False,
-    warn: Callable[[str], None] = lambda _: None,
 ) -> Manifest:
     """Add the files of a folder to a library, in the order of their names.
 
@@ -107,14 +94,13 @@ def build_library(
         source: folder of `*.xml.gz` or `*.xml` files, with optional `.md5` files.
         tell: called after each step.
         must_exist: whether the library must exist already.
-        warn: called with the reason if a library that is damaged or of an older format is made anew.
 
     Returns:
         Manifest: the final state; `refused` lists the files left out.
 
     Raises:
-        UsageError: a folder cannot be read or written, the library is of a newer format, or another process is
-            building it.
+        UsageError: a folder cannot be read or written, the library is damaged or of another format, or another
+            process is building it.
     """
     try:
         files = sorted(path for path in source.iterdir() if path.name.endswith((".xml.gz", ".xml")))
@@ -122,21 +108,11 @@ def build_library(
         raise UsageError(f"{source}: cannot be read ({error.strerror})") from None
     if not files:
         raise UsageError(f"{source}: holds no PubMed files (.xml.gz or .xml)")
-    held = Manifest()
-    if must_exist or os.path.lexists(folder / MANIFEST):
-        try:
-            held = Manifest.of(folder)
-            if not _open_index(folder).searcher().num_docs and held.files:  # a build that made it anew was killed
-                raise StaleLibrary(f"library {folder}: its index is empty")
-        except StaleLibrary as error:
-            if must_exist:
-                raise
-            warn(f"{error}; it is made anew")
-            shutil.rmtree(folder / BUILT_INDEX, ignore_errors=True)
-            held = Manifest()
+    is_there = must_exist or os.path.lexists(folder / MANIFEST)
+    held = Manifest.of(folder) if is_there else Manifest()
     try:
         (folder / BUILT_INDEX).mkdir(parents=True, exist_ok=True)
-        index = Index(library_schema(), str(folder / BUILT_INDEX))
+        index = open_index(folder) if is_there else Index(library_schema(), str(folder / BUILT_INDEX))
         index.register_tokenizer("english", english_words())
         writer = index.writer(_HEAP_BYTES, num_threads=1)
         writer.garbage_collect_files()  # those that a killed build left would be in the way
@@ -166,17 +142,6 @@ def build_library(
         why = "another process is building it" if "lock" in why.lower() else why
         raise UsageError(f"library {folder}: cannot be written ({why}); the same command goes on from there") from None
     return held
-
-
-def _open_index(folder: Path) -> Index:
-    try:
-        for each in (folder / BUILT_INDEX).iterdir():
-            each.open("rb").close()  # tantivy tells no permission from damage: its own errors are ValueErrors
-        return Index.open(str(folder / BUILT_INDEX))
-    except (FileNotFoundError, ValueError) as error:
-        raise StaleLibrary(f"library {folder}: its index cannot be opened ({error})") from None
-    except OSError as error:
-        raise UsageError(f"library {folder}: its index cannot be read ({error.strerror})") from None
 
 
 def _is_in(file: Path, held: Manifest) -> bool:
@@ -269,11 +234,11 @@ def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
     """
     held = Manifest.of(folder)
     try:
-        searcher = _open_index(folder).searcher()
+        searcher = open_index(folder).searcher()
         if searcher.num_docs != held.records:
             yield f"the index holds {searcher.num_docs:,} records, the manifest counts {held.records:,}; update it"
     except UsageError as error:
-        yield f"{error}; build the library anew"
+        yield str(error)
     for name, why in held.refused.items():
         yield f"{name}: {why}; skipped"
     for name, said in held.files.items():

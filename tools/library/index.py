@@ -6,13 +6,11 @@ adjacent words that must all occur; fields after a term (`migraine[tiab]`) or be
 
 import json
 import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tantivy import (
     Document,
@@ -29,7 +27,7 @@ from tantivy import (
 )
 
 from ..errors import UsageError
-from .rows import EntryRow, LibraryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
+from .rows import LibraryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -54,11 +52,10 @@ _TOKEN = re.compile(
 )
 _OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
 _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
-_IN_MEMORY_BYTES = 5_000_000  # size of the record files; the index of a larger library is kept on disk
 _HEAP_BYTES = 64_000_000
 _MOST_NAMED = 10_000  # most records that can be looked up at once
 FORMAT = 1
-"""Format version of manifest and index; a library in another format is rebuilt."""
+"""Format version of manifest and index; a library in another format is refused."""
 MANIFEST, BUILT_INDEX = "library.json", "index"
 """Manifest of a library made by `building`, and the folder of its index."""
 
@@ -71,7 +68,6 @@ class LibraryContents:
     """Hash of the library's files."""
     publications: int
     trials: int
-    entries: int
     topics: tuple[str, ...]
     """Topics of its publications and trials, most frequent first."""
     sources: tuple[str, ...]
@@ -82,28 +78,39 @@ class LibraryIndex:
     """Finds records of a library and returns them as lines of its files.
 
     Args:
-        folder: folder of the records.
-        cache: where the index of a large library is kept, by the hash of its files.
+        folder: folder of the records; those of JSON lines are indexed in memory.
 
     Raises:
         UsageError: a folder, file or record cannot be read; one line.
     """
 
-    def __init__(self, folder: Path, cache: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         files = record_files(folder)
-        digest = digest_of(files)
         self._is_built = files[0].name == MANIFEST
-        if self._is_built:
-            index, self.contents = open_built(folder, digest)
-        elif sum(file.stat().st_size for file in files) <= _IN_MEMORY_BYTES:
-            index = Index(library_schema())
-            self.contents = _write_index(index, files, digest)
-        else:
-            index, self.contents = _open_cached_index(files, digest, cache / f"{digest}-{FORMAT}")
+        index = open_index(folder) if self._is_built else Index(library_schema())
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
-        index.reload()
+        kinds, topics, sources = Counter[type](), Counter[str](), {"pubmed"} if self._is_built else set[str]()
+        if not self._is_built:
+            writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
+            for row, line in read_rows(files):
+                writer.add_document(document_of(row, line.encode()))
+                kinds[type(row)] += 1
+                tags = row.indexed().get("tag", ())
+                sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
+                if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
+                    topics[row.topic.replace("_", " ")] += 1
+            writer.commit()
+            writer.wait_merging_threads()
+            index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
+        self.contents = LibraryContents(
+            digest=digest_of(files),
+            publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
+            trials=kinds[TrialRow],
+            topics=tuple(topic for topic, _ in topics.most_common()),
+            sources=tuple(sorted(sources)),
+        )
 
     def named(self, *names: str) -> list[str]:
         """Find the records with any of the given names, such as `pmid:1`."""
@@ -175,23 +182,40 @@ def library_schema() -> Schema:
     return schema.build()
 
 
-def open_built(folder: Path, digest: str) -> tuple[Index, LibraryContents]:
-    """Open an index written by `building`.
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a library made by `building`.
 
     Raises:
-        UsageError: it is damaged, not an index, or in another format.
+        UsageError: it is missing, damaged, cannot be read, or is in another format.
     """
+    path = folder / MANIFEST
     try:
-        if (made_as := json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"]) != FORMAT:
-            raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again")
+        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if (made_as := said["format"]) == FORMAT:
+            return said
+    except FileNotFoundError:
+        raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
+    except OSError as error:
+        raise UsageError(f"library {path}: cannot be read ({error.strerror})") from None
+    except (ValueError, TypeError, LookupError):
+        raise UsageError(f"library {path}: is damaged; delete the folder and build it again") from None
+    raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again in another folder")
+
+
+def open_index(folder: Path) -> Index:
+    """Open the index of a library made by `building`.
+
+    Raises:
+        UsageError: it is damaged, cannot be read, or is in another format.
+    """
+    read_manifest(folder)
+    try:
         index = Index.open(str(folder / BUILT_INDEX))
         index.reload()
-        count = index.searcher().num_docs
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"library {folder}: its index cannot be opened ({error}); `willowbark library build` makes it again"
-        ) from None
-    return index, LibraryContents(digest, count, 0, 0, (), ("pubmed",))
+        return index
+    except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
+        why = f"its index cannot be opened ({error}); delete the folder and build it again"
+        raise UsageError(f"library {folder}: {why}") from None
 
 
 def document_of(row: LibraryRow, line: bytes) -> Document:
@@ -201,63 +225,6 @@ def document_of(row: LibraryRow, line: bytes) -> Document:
         for value in filter(None, values):
             (document.add_integer if field == "day" else document.add_text)(field, value)
     return document
-
-
-def _open_cached_index(files: Sequence[Path], digest: str, kept: Path) -> tuple[Index, LibraryContents]:
-    """Open the cached index of some files; if missing, build it and move it into place once complete."""
-    try:
-        said = json.loads((kept / MANIFEST).read_text(encoding="utf-8"))
-        held = LibraryContents(**{**said, "topics": tuple(said["topics"]), "sources": tuple(said["sources"])})
-        index = Index.open(str(kept))
-        if index.schema == library_schema():  # else written by another version of Willowbark
-            return index, held
-    except (OSError, ValueError, TypeError, KeyError):
-        pass
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=f"{digest}.", dir=kept.parent))
-    except OSError:  # the cache folder is not writable
-        index = Index(library_schema())
-        return index, _write_index(index, files, digest)
-    try:
-        contents = _write_index(Index(library_schema(), str(making)), files, digest)
-        (making / MANIFEST).write_text(json.dumps(asdict(contents)), encoding="utf-8")
-        shutil.rmtree(kept, ignore_errors=True)
-        with suppress(OSError):  # another process may have stored the same index meanwhile
-            making.rename(kept)
-        return Index.open(str(kept)), contents
-    except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
-        raise UsageError(f"the library's index in {kept} cannot be written ({error})") from None
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-
-
-def _write_index(index: Index, files: Sequence[Path], digest: str) -> LibraryContents:
-    """Index the records of files.
-
-    Raises:
-        UsageError: a file cannot be read.
-    """
-    index.register_tokenizer("english", english_words())
-    writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
-    kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
-    for row, line in read_rows(files):
-        writer.add_document(document_of(row, line.encode()))
-        kinds[type(row)] += 1
-        tags = row.indexed().get("tag", ())
-        sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
-        if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
-            topics[row.topic.replace("_", " ")] += 1
-    writer.commit()
-    writer.wait_merging_threads()
-    return LibraryContents(
-        digest=digest,
-        publications=kinds[PublicationRow],
-        trials=kinds[TrialRow],
-        entries=kinds[EntryRow],
-        topics=tuple(topic for topic, _ in topics.most_common()),
-        sources=tuple(sorted(sources)),
-    )
 
 
 class QueryReader:

@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -32,7 +32,6 @@ class LibraryRow(BaseModel, frozen=True, extra="ignore"):
         provenance: where its facts come from.
     """
 
-    KIND: ClassVar[str]
     provenance: str = ""
 
     def indexed(self) -> dict[str, list[Any]]:
@@ -47,7 +46,6 @@ class LibraryRow(BaseModel, frozen=True, extra="ignore"):
 class PublicationRow(LibraryRow, frozen=True):
     """An article of PubMed, or a preprint of Europe PMC."""
 
-    KIND: ClassVar[str] = "publication"
     pmid: str | None = Field(default=None, pattern=r"^\d{1,8}$")
     """None for preprints."""
     ppr_id: str | None = Field(default=None, pattern=r"^PPR\d+$")
@@ -134,7 +132,6 @@ class PublicationRow(LibraryRow, frozen=True):
 class ArticleRow(LibraryRow, frozen=True):
     """An article from PubMed's baseline, with the fields of `pubmed.article_facts`."""
 
-    KIND: ClassVar[str] = "publication"
     facts: dict[str, Any]
     file: str = ""
     """Baseline file that it was read from."""
@@ -152,7 +149,6 @@ class ArticleRow(LibraryRow, frozen=True):
 class TrialRow(LibraryRow, frozen=True):
     """A study in the format of ClinicalTrials.gov's API."""
 
-    KIND: ClassVar[str] = "trial"
     study: dict[str, Any] = Field(repr=False)
     topic: str = "other"
 
@@ -203,7 +199,6 @@ class TrialRow(LibraryRow, frozen=True):
 class EntryRow(LibraryRow, frozen=True):
     """A database's entry on one thing: a drug, a target, a label, a disease."""
 
-    KIND: ClassVar[str] = "entry"
     source: SourceName
     asked_by: list[str] = Field(min_length=1)
     """Names of the drugs and conditions for which it is returned, in lower case."""
@@ -222,7 +217,6 @@ class EntryRow(LibraryRow, frozen=True):
 class CitationRow(LibraryRow, frozen=True):
     """A citation of one publication by another."""
 
-    KIND: ClassVar[str] = "citation"
     citing: str = Field(pattern=r"^\d{1,8}$")
     cited: str = Field(pattern=r"^\d{1,8}$")
 
