@@ -187,8 +187,10 @@ $(STUDIO)/.ready: studio/requirements.txt studio/autogenstudio.txt pyproject.tom
 	@touch $@
 
 .PHONY: studio
-studio: $(STUDIO)/.ready ## Run AutoGen Studio with the team in it, on loopback
-	$(STUDIO)/bin/willowbark studio start --folder build/studio
+studio: $(STUDIO)/.ready ## Export the team to build/studio, and run AutoGen Studio on loopback over the bundled library
+	$(STUDIO)/bin/willowbark studio export build/studio
+	AUTOGENSTUDIO_APPDIR=$(CURDIR)/build/studio WILLOWBARK_LIBRARY__PATH=$${WILLOWBARK_LIBRARY__PATH-bundled} \
+		$(STUDIO)/bin/python studio/serve.py 8081
 
 .PHONY: studio-test
 studio-test: $(STUDIO)/.ready ## Try the team in AutoGen Studio, in a headless Chromium

@@ -156,7 +156,7 @@ def run(line: str, home: Path, environment: dict[str, str]) -> tuple[int, str]:
     """Have bash run a line; gives the exit code, and what was said last."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have it ignored in what runs in the background
     log = home / "said.log"
-    serves = re.search(r"willowbark (serve|mcp --http|studio start)", line)
+    serves = re.search(r"willowbark (serve|mcp --http)", line)
     with log.open("wb") as said:
         process = subprocess.Popen(
             ["bash", "-c", f"{line}\nexit $?"],  # bash stays: `--install-completion` looks for it

@@ -23,11 +23,11 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from willowbark.teams.faces import studio
-from willowbark.teams.faces.studio import USER
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "studio-test"
 SHOTS = ROOT / "build" / "studio-shots"
+USER = "guestuser@gmail.com"  # Studio's user name without a login
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 ROLES = {"literature", "trials", "mechanism", "judge", "report"}
 START_S = 180  # the processor may be busy with other things
@@ -43,18 +43,25 @@ WINDOW = {"width": 1440, "height": 900}  # px, as on a laptop
 
 @pytest.fixture(scope="session")
 def url() -> Iterator[str]:
-    """Studio as `make studio` starts it, on a free port, in an app folder that is new."""
+    """Studio as `make studio` starts it, on a free port, in a new app folder, with team and gallery imported."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    command = [Path(sys.executable).with_name("willowbark"), "studio", "start", "--folder", FOLDER, "--port", "0"]
+    files = studio.export(FOLDER)
     environ = {name: value for name, value in os.environ.items() if not name.endswith(("_KEY", "_PROXY", "_proxy"))}
-    environ.pop("WILLOWBARK_LIBRARY__PATH", None)
+    environ |= {"AUTOGENSTUDIO_APPDIR": str(FOLDER), "WILLOWBARK_LIBRARY__PATH": "bundled"}
+    command = [sys.executable, "studio/serve.py", "0"]
     process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True)  # noqa: S603
     try:
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], START_S)[0], "Studio said nothing"
         first = process.stdout.readline()
         assert "AutoGen Studio at http://127.0.0.1:" in first
-        yield first.split()[3]
+        address = first.split()[3]
+        with httpx.Client(base_url=f"{address}/api", timeout=START_S, trust_env=False) as client:
+            client.get("/gallery/", params={"user_id": USER})  # Studio adds its own gallery first
+            for path, name, file in (("gallery", "config", files[-1]), ("teams", "component", files[0])):
+                content = json.loads(file.read_text(encoding="utf-8"))
+                client.post(f"/{path}/", json={"user_id": USER, name: content}).raise_for_status()
+        yield address
     finally:
         process.terminate()
         process.wait(timeout=30)
@@ -114,10 +121,9 @@ def shown(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [m["data"] for m in messages if m["type"] == "message" and m["data"].get("type") == kind]
 
 
-def test_the_first_start_imports_gallery_and_team(api: httpx.Client) -> None:
+def test_studio_takes_gallery_and_team(api: httpx.Client) -> None:
     assert set(teams_of(api)) == {studio.TEAM_LABEL}
     assert galleries_of(api).count("Willowbark") == 1
-    assert (FOLDER / "willowbark-imported").exists(), "later starts import nothing"
 
 
 @pytest.mark.parametrize("kind", ["teams", "agents", "tools", "models", "terminations"])
@@ -129,7 +135,7 @@ def test_studio_validates_every_component(api: httpx.Client, kind: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, _ in studio.TEAM_FILES])
 def test_studio_validates_both_forms_of_the_team(api: httpx.Client, name: str) -> None:
-    component = json.loads((FOLDER / "willowbark" / name).read_text(encoding="utf-8"))
+    component = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     assert api.post("/validate/", json={"component": component}).json()["is_valid"]
 
 
@@ -221,7 +227,7 @@ def test_the_gallery_file_is_taken_by_hand(url: str, api: httpx.Client, page: Pa
     page.goto(f"{url}/gallery")
     page.get_by_role("button", name="New Gallery").click()
     page.get_by_role("tab", name="File Upload").click()
-    page.locator("input[type=file]").set_input_files(FOLDER / "willowbark" / studio.GALLERY_FILE)
+    page.locator("input[type=file]").set_input_files(FOLDER / studio.GALLERY_FILE)
     expect(page.get_by_text("Which existing drugs might treat a condition").first).to_be_visible()
     shoot(page, "1-gallery")
     for kind, label in (("Agents", "Willowbark judge"), ("Tools", "search_pubmed"), ("Models", "ollama/llama3.1")):

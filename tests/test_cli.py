@@ -381,7 +381,7 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
             {"pydantic", "autogen_core", "httpx", "numpy", "starlette"},
         ),
         ("import willowbark.teams.faces.ask", {"autogen_core", "numpy", "PIL"}),
-        ("import willowbark.teams.faces.export", {"matplotlib", "docx"}),
+        ("import willowbark.teams.faces.runs", {"matplotlib", "docx"}),
         (
             "import asyncio; from willowbark import research; "
             "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "

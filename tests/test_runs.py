@@ -81,11 +81,8 @@ def test_runs_are_listed_newest_first_and_control_no_terminal(folders: Path) -> 
     assert len(invoke("runs").stdout.splitlines()) == 3
 
 
-def test_a_table_of_runs_that_share_a_second_keeps_all_columns_and_names_each_by_what_finds_it(
-    folders: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    same = f"{OLDER[:-4]}9f9f"
-    shutil.copytree(folders / "runs" / OLDER, folders / "runs" / same)
+@pytest.mark.usefixtures("folders")
+def test_a_table_of_runs_keeps_all_columns_and_names_each_by_what_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", out)
@@ -94,22 +91,7 @@ def test_a_table_of_runs_that_share_a_second_keeps_all_columns_and_names_each_by
     head, *rows = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
     assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
     assert max(map(len, (head, *rows))) <= 80
-    assert [match_run(row.split()[0], [OLDER, same, NEWER]) for row in rows] == [NEWER, same, OLDER]
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "endless"])
-def test_a_report_that_might_never_end_is_refused_and_the_list_goes_on(kind: str, folders: Path) -> None:
-    path = folders / "runs" / NEWER / "report.json"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
-        with path.open("wb") as file:
-            file.truncate(1 << 40)
-    assert "not a file of 256 MB at most" in complaint(invoke("show", NEWER))
-    assert "unreadable report" in invoke("runs").stdout
-    assert "bupropion" in invoke("runs").stdout
+    assert [match_run(row.split()[0], [OLDER, NEWER]) for row in rows] == [NEWER, OLDER]
 
 
 @pytest.mark.usefixtures("folders")
@@ -262,7 +244,7 @@ def test_a_run_killed_before_its_report_was_written_has_it_from_the_ledger(
 def test_a_run_whose_row_is_damaged_is_named_before_any_of_it_is_used(column: str, run_id: str) -> None:
     with Ledger() as ledger:
         ledger._database.connection.execute(f"UPDATE run SET {column} = x'00'")
-    for command in (["show", run_id, "--costs"], ["replay", run_id, "-q"], ["resume", run_id]):
+    for command in (["replay", run_id, "-q"], ["resume", run_id]):
         assert f"willowbark forget {run_id}" in complaint(invoke(*command))
     assert invoke("forget", run_id).exit_code == 0
 
@@ -323,23 +305,6 @@ def test_a_resumed_run_keeps_to_the_fallback_it_was_allowed(
     monkeypatch.setattr("willowbark.teams.run.resume.resume_stream", resumed)
     monkeypatch.setattr(Settings, "restored", lambda *_: settings)
     assert invoke("resume", run_id, "-q").exit_code == code
-
-
-def test_costs_and_rounds_are_shown_by_agent_and_add_up(run_id: str) -> None:
-    shown = invoke("show", "last", "--costs")
-    assert shown.exit_code == 0, shown.stderr
-    rows = [line.replace(",", "").split() for line in shown.stdout.splitlines() if line.endswith("$0.0000")]
-    turns, total = [row for row in rows if row[1].isdigit()], rows[-1]
-    assert {row[0] for row in turns} == {"literature", "trials", "mechanism", "judge", "report"}
-    shown = invoke("show", run_id, "--iteration", "1")
-    assert all(f"## {row[0]} (" in shown.stdout for row in turns)
-    assert "$0.0000" in shown.stdout
-    assert "has no round 7; its last one is 1" in complaint(invoke("show", run_id, "--iteration", "7"))
-    with Ledger() as ledger:
-        assert int(total[2]) + int(total[3]) == ledger.run(run_id).tokens
-        ledger._database.connection.execute("UPDATE run SET model = 'openai/something-new'")
-    assert sum(int(row[2]) for row in turns) == int(total[2])
-    assert "price not known" in invoke("show", run_id, "--costs").stdout.splitlines()[-1]
 
 
 def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one(run_id: str) -> None:

@@ -20,7 +20,6 @@ from pydantic import ValidationError
 from recorded import publish, recorded
 
 from willowbark.teams.config import ResearchSettings, Settings
-from willowbark.teams.faces.studio import HOST as STUDIO_HOST
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research
 from willowbark.teams.run.resume import resume
@@ -208,12 +207,3 @@ async def test_a_pickle_in_the_place_of_a_reply_is_not_loaded(tmp_path: Path) ->
         with Ledger(path) as ledger, pytest.raises(LedgerError, match=r"is damaged|not what was written"):
             await resume("one", ledger, endpoints=endpoints)
     assert not (tmp_path / "evil").exists()
-
-
-# --- what listens ---
-
-
-def test_every_server_of_ours_listens_on_loopback_alone() -> None:
-    with SourceServer() as server:
-        assert server.url.startswith("http://127.0.0.1:")
-    assert STUDIO_HOST == "127.0.0.1"

@@ -42,7 +42,7 @@ app = typer.Typer(
     epilog=EXIT_CODES,
     **_SETTINGS,
 )
-studio = typer.Typer(help="AutoGen Studio: export the team, or run Studio.", no_args_is_help=True)
+studio = typer.Typer(help="AutoGen Studio: export the team.", no_args_is_help=True)
 app.add_typer(studio, name="studio")
 library = typer.Typer(help="PubMed on this machine: build, update and check a library.", no_args_is_help=True)
 app.add_typer(library, name="library")
@@ -117,8 +117,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "live": _option(bool, "Send every source a small query and show its answer.", "--live"),
     "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
-    "iteration": _option(int, "Print the results and costs of this round instead.", metavar="N", min=1),
-    "costs": _option(bool, "Print the costs of each turn and agent instead.", "--costs"),
     "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
     "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
@@ -126,13 +124,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "read_to": _option(Literal["jsonl", "csv"], "Output format.", "--to", default="jsonl"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
-    "public": _option(bool, "Search the public sources, not the library.", "--live"),
     "source": _option(Path, "Folder of PubMed's baseline and update files, each with its .md5.", "--from", **_DIR),
     "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
     "engine": _option(str, "local, ray or ray://HOST:PORT.", default="local", metavar="ENGINE"),
     "screen_out": _option(Path, "Folder for results.", "--out", default=Path("screening"), **_DIR),
     "most_records": _option(int, "Most records per condition and source.", "--records", default=300, min=1),
-    "app_folder": _option(Path, "Studio's app folder.", "--folder", default=Path("build/studio"), **_DIR),
 }
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
@@ -310,19 +306,10 @@ def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
 
 
 @command()
-def show(
-    run: _RUN, *, as_json: bool, iteration: int | None, costs: bool, runs: Path | None, settings: Path | None
-) -> None:
-    """Print the report of a run again, one of its rounds, or its costs."""
-    if as_json + costs + (iteration is not None) > 1:
-        raise UsageError("--json, --costs, --iteration: only one of them")
-    if costs:
-        faces.export.show_costs(faces.runs.find_run(run))
-    elif iteration is not None:
-        faces.export.show_round(faces.runs.find_run(run), iteration)
-    else:
-        root = _runs_folder(runs, settings)
-        faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_report(root, run)), as_json=as_json)
+def show(run: _RUN, *, as_json: bool, runs: Path | None, settings: Path | None) -> None:
+    """Print the report of a run again."""
+    root = _runs_folder(runs, settings)
+    faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_report(root, run)), as_json=as_json)
 
 
 @command(*_SHOWN, epilog=EXIT_CODES)
@@ -370,7 +357,7 @@ def forget(run: _RUN) -> None:
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
-    faces.export.export_run(_runs_folder(runs, settings), run, to, export_out)
+    faces.runs.export_run(_runs_folder(runs, settings), run, to, export_out)
 
 
 @command(epilog=EXIT_CODES)
@@ -472,12 +459,6 @@ def studio_export(
     """Export the team and a gallery as JSON for AutoGen Studio, without keys."""
     for path in faces.studio.export(folder, _run_options({"model": team_model})):
         typer.echo(path)
-
-
-@command(group=studio, name="start")
-def studio_start(*, app_folder: Path, port: int = 8081, team_model: str, public: bool) -> None:
-    """Run AutoGen Studio with the team; `make studio` installs it."""
-    faces.studio.start(app_folder, _run_options({"model": team_model}), port, public, typer.echo)
 
 
 def main() -> None:

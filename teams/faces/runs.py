@@ -1,8 +1,6 @@
-"""Find, list, load and compare earlier runs."""
+"""`willowbark runs`, `show`, `export` and `diff`: find earlier runs, list, export and compare them."""
 
-import errno
 import json
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
 from ..config import wording_of
+from ..exports import write
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..run.workspace import RUN_ID, RunFolder
 from .terminal import write_out
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 LATEST = "last"  # accepted in place of a run id
 UNFINISHED = ("interrupted", "cancelled", "failed")  # statuses that can be resumed
 _REPORT = "report.json"
-_LONGEST = 256 << 20  # bytes of a report; those of exhaustive runs have some 10 MB
-_NOT_REPORTED, _SHORT = "not reported", 60
+_SHORT = 60  # characters up to which a changed value is printed
 _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
@@ -56,17 +54,14 @@ def all_runs(root: Path) -> dict[str, Run | None]:
 
 
 def match_run(run: str, ids: Sequence[str]) -> str:
-    """Complete an id from its beginning, its name in the list, or `last` (the first); unmatched ids stay as typed.
+    """Complete an id from its beginning, or `last` (the first); unmatched ids stay as typed.
 
     Raises:
         UsageError: several ids begin this way.
     """
     if run == LATEST and ids and LATEST not in ids:
         return ids[0]
-    head, _, tail = run.rpartition("-")
     fitting = sorted({run_id for run_id in ids if run_id.startswith(run)})
-    if not fitting and RUN_ID.fullmatch(head):
-        fitting = sorted({run_id for run_id in ids if run_id.startswith(head) and run_id.endswith(f"-{tail}")})
     if run in ids or not fitting:
         return run
     if len(fitting) > 1:
@@ -98,10 +93,8 @@ def find_report(root: Path, run: str) -> str:
     Raises:
         UsageError: no run has a report, or several begin this way.
     """
-    if RUN_ID.fullmatch(run) and (root / run / _REPORT).is_file():
-        return run
     runs = all_runs(root)
-    if run != LATEST or LATEST in runs:
+    if run != LATEST:
         return match_run(run, [*runs])
     for run_id, kept in runs.items():
         if (root / run_id / _REPORT).is_file() or (kept and kept.stop_reason is not None):
@@ -118,29 +111,16 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     path = root / run_id / _REPORT
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
-        return parse_report(_read_report(path), str(path))
+        return parse_report(path.read_bytes(), str(path))
     except FileNotFoundError:
         problem = UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats')
     except OSError as error:
         problem = UsageError(f"{path}: cannot be read ({error.strerror or error})")
     except UsageError as error:
         problem = error
-    kept = [run for run in runs_in_ledger() if run.run_id == run_id and run.stop_reason is not None]
-    if not kept or (report := stored_report(run_id)) is None:
-        raise problem
-    return report
-
-
-def _read_report(path: Path) -> bytes:
-    """Read a report's bytes, refusing pipes, devices and other files that may never end.
-
-    Raises:
-        OSError: the file is missing, not a regular file, or too long for a report.
-    """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LONGEST:
-        raise OSError(errno.EFBIG, f"not a file of {_LONGEST >> 20} MB at most")
-    return path.read_bytes()
+    if any(run.run_id == run_id for run in runs_in_ledger()) and (report := stored_report(run_id)) is not None:
+        return report
+    raise problem
 
 
 def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
@@ -175,19 +155,30 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
         ) from None
 
 
+def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
+    """Write a run's report in other formats, joined by commas, into a folder (None: the run's own); print the paths.
+
+    Raises:
+        UsageError: no such run or format, a missing extra, or a folder that cannot be written to.
+    """
+    run_id = find_report(root, run)
+    report, names = load_report(root, run_id), [name.strip().lower() for name in formats.split(",")]
+    write_out("\n".join(map(str, write(report, out if out is not None else root / run_id, names))))
+
+
 class RunRow(NamedTuple):
     """A run in the list of runs, as text for people."""
 
     run_id: str
     name: str
-    """The id, shortened to its time, plus its end if runs share the time."""
+    """The beginning of the id: its time."""
     question: str
     """Empty if only an unreadable report is left."""
     candidates: str
     """The first candidate, and how many more; the status of a run without a report."""
     certainty: str
     cost: str
-    """Cost of the model: a dash for none, a question mark if the price is unknown."""
+    """Cost of the model in US dollars: a dash for none, a question mark if the price is unknown."""
     time: str
     """Seconds of work; empty for a run outside the ledger."""
     status: str | None
@@ -196,20 +187,19 @@ class RunRow(NamedTuple):
 
 def list_runs(root: Path) -> list[RunRow]:
     """List all runs of the ledger and of the folder of run folders, newest first."""
-    rows, runs = [], all_runs(root)
-    for run_id, run in runs.items():
-        short, path = run_id[:_TIME_LENGTH], root / run_id / _REPORT
-        is_alone = sum(other.startswith(short) for other in runs) == 1
-        name = short if is_alone else f"{short}-{run_id.rpartition('-')[2]}"
+    rows = []
+    for run_id, run in all_runs(root).items():
+        name, path = run_id[:_TIME_LENGTH], root / run_id / _REPORT
         cost, certainty, question = "", "", run.question if run else ""
         try:
             kept = None if path.is_file() or not (run and run.stop_reason) else stored_report(run_id)
-            report = kept.model_dump(mode="json") if kept else json.loads(_read_report(path))
+            report = kept.model_dump(mode="json") if kept else json.loads(path.read_bytes())
             drugs, question = "none", report["research_question"]
             if report["candidates"]:
                 (first, *others) = report["candidates"]
                 drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
-            cost = format_cost([turn["cost_usd"] for turn in report.get("usage", [])])
+            costs = [turn["cost_usd"] for turn in report.get("usage", [])]
+            cost = "–" if not costs else "?" if None in costs else f"${sum(costs):.2f}"
         except FileNotFoundError:
             drugs = run.status if run else "no report"
         except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
@@ -217,16 +207,6 @@ def list_runs(root: Path) -> list[RunRow]:
         took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
         rows.append(RunRow(run_id, name, one_line(question), one_line(drugs), one_line(certainty), cost, took, status))
     return rows
-
-
-def format_cost(turns: Sequence[float | None], *, digits: int = 2, unknown: str = "?") -> str:
-    """Format a language model's cost in US dollars.
-
-    >>> format_cost([]), format_cost([0.004, 0.1]), format_cost([0.1, None])
-    ('–', '$0.10', '?')
-    """
-    priced = [cost for cost in turns if cost is not None]
-    return "–" if not turns else f"${sum(priced):.{digits}f}" if len(priced) == len(turns) else unknown
 
 
 def print_runs(root: Path, *, as_json: bool = False) -> None:
@@ -308,7 +288,7 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
             if pair[0] != pair[1]:
                 name = " ".join(filter(None, (drug, field.replace("_", " "))))
                 is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair)
-                was, now = (_NOT_REPORTED if each in (None, "", [], {}) else str(each) for each in pair)
+                was, now = ("not reported" if each in (None, "", [], {}) else str(each) for each in pair)
                 changed.append(one_line(f"{name} {was} → {now}" if is_short else f"{name} is another"))
         if changed:
             lines.append(f"Changed: {key}: {'; '.join(changed)} ({title})")

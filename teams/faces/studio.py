@@ -1,22 +1,12 @@
-"""Export the team to AutoGen Studio, as JSON in the two forms that its versions read and as a gallery; run Studio.
+"""Export the team to AutoGen Studio, as JSON in the two forms that its versions read and as a gallery.
 
-No file contains a key: model clients read keys from the environment of the Studio that loads them. Studio has no
-password and can load any component, so it is served on the loopback, closed to other web sites.
+No file contains a key: model clients read keys from the environment of the Studio that loads them.
 https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/usage.html
 """
 
-import importlib
-import importlib.metadata
 import json
-import os
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
-
-import httpx
-import uvicorn
 
 from willowbark import __version__
 from willowbark.agents.approver import ApproverAgent
@@ -32,14 +22,12 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.reporter import ReportWritten
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
-from willowbark.tools.library import BUNDLED, VARIABLE
 from willowbark.tools.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 from willowbark.tools.whole_file import write_file
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
-from ..page.guard import Guarded, listening_at
 from ..research_team import ResearchTeam, participants_of
 from ..run.options import RunOptions
 
@@ -63,11 +51,6 @@ _STAND_INS = {  # required to create clients; keys are removed again, the addres
     "AZURE_OPENAI_API_KEY": "none",
     "AZURE_OPENAI_ENDPOINT": "https://NAME.openai.azure.com",
 }
-STUDIO_VERSION = "0.4.2.2"
-"""The only release of Studio that runs on AutoGen 0.7.5."""
-USER = "guestuser@gmail.com"  # Studio's user name without a login
-HOST = "127.0.0.1"
-_IMPORTED = "willowbark-imported"  # in the app folder: later starts keep the user's changes to the import
 
 
 def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
@@ -206,61 +189,3 @@ def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS, form
     content: Json = adapt(made.dump_component().model_dump(mode="json"))
     content |= {"description": made.description} if isinstance(made, Team) else {}
     return content | {"label": label or content["label"]}
-
-
-def check_version() -> None:
-    """Require the version of Studio that works.
-
-    Raises:
-        UsageError: another version, or none.
-    """
-    try:
-        found = importlib.metadata.version("autogenstudio")
-    except importlib.metadata.PackageNotFoundError:
-        raise UsageError(
-            "AutoGen Studio is not installed here; `make studio` sets it up in an environment of its own"
-        ) from None
-    if found != STUDIO_VERSION:
-        unsafe = found.startswith("0.4.3")
-        why = "it has an endpoint that runs anybody's commands" if unsafe else "it needs another AutoGen"
-        raise UsageError(f"AutoGen Studio {found} is refused: {why}; `make studio` sets up {STUDIO_VERSION}")
-
-
-def start(folder: Path, options: RunOptions, port: int, live: bool, say: Callable[[str], None]) -> None:
-    """Run Studio on the loopback until it is interrupted; port 0 picks a free one.
-
-    The first start in a folder, which gets its database and the exported files, imports gallery and team. `live`
-    searches the public sources instead of the environment's library or the bundled one.
-
-    Raises:
-        UsageError: another version of Studio, a port that is taken, no such model.
-    """
-    check_version()
-    files = export(folder / "willowbark", options)
-    with listening_at(HOST, port) as listening:
-        library = os.environ.pop(VARIABLE, "").strip() or BUNDLED
-        os.environ.update({} if live else {VARIABLE: library})
-        os.environ.update(AUTOGENSTUDIO_APPDIR=str(folder.resolve()), AUTOGENSTUDIO_API_DOCS="false")
-        studio = importlib.import_module("autogenstudio.web.app")  # reads the environment
-        server = uvicorn.Server(uvicorn.Config(Guarded(studio.app), log_config=None))
-        url = f"http://{HOST}:{listening.getsockname()[1]}"
-
-        def import_once() -> None:
-            while not server.started:
-                time.sleep(0.1)
-            if not (folder / _IMPORTED).exists():
-                try:
-                    with httpx.Client(base_url=f"{url}/api", timeout=30, trust_env=False) as client:
-                        client.get("/gallery/", params={"user_id": USER})  # Studio adds its own gallery first
-                        for path, name, file in (("gallery", "config", files[-1]), ("teams", "component", files[0])):
-                            content = json.loads(file.read_text(encoding="utf-8"))
-                            client.post(f"/{path}/", json={"user_id": USER, name: content}).raise_for_status()
-                    (folder / _IMPORTED).touch()
-                except httpx.HTTPError as error:
-                    say(f"Studio did not take gallery and team ({error}); import the files below by hand")
-            say(f"AutoGen Studio at {url} (Ctrl-C ends it)")
-            say(f"Sources: {'the public ones' if live else f'the library {library}'}")
-            say(f"Files for other Studios: {files[0].parent}")
-
-        threading.Thread(target=import_once, daemon=True).start()
-        server.run([listening])
