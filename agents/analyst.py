@@ -14,9 +14,9 @@ from willowbark.agents.autogen import (
     ComponentModel,
     Response,
 )
-from willowbark.tools.ask_records import AskRecords
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.toolbox import AskRecords
 
 from .asking import Aids, prompt
 from .context import RunContext

@@ -18,9 +18,8 @@ from willowbark.tools.errors import ReadingStopped
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
-from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.search import SourceReply
+from willowbark.tools.search import SourceReply, rank
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust

@@ -13,9 +13,8 @@ from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMes
 from willowbark.tools.enclosure import GUIDANCE, unmarked
 from willowbark.tools.evidence import Evidence, EvidenceStore
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.ranking import rank
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import Asked
 from willowbark.tools.wording import counted
 

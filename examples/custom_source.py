@@ -17,8 +17,7 @@ from willowbark.teams import ResearchTeam
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.ranking import rank
-from willowbark.tools.search import Filters, Source, SourceReply, Status
+from willowbark.tools.search import Filters, Source, SourceReply, Status, rank
 from willowbark.tools.toolbox import EvidenceTool, Questions, SearchArgs, ToolReply
 
 NOTES = {

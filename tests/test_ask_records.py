@@ -16,16 +16,13 @@ from autogen_core.models import (
     UserMessage,
 )
 from benchmarks.prompt_tokens import StandIn
-from builders import asked, findings, record, reply, scripted
+from builders import record, scripted
 from openai_server import strict_problem
 from pydantic import BaseModel
-from test_judge import TRIAL, proposal
+from test_judge import TRIAL
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
-from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import ShortCalls, ShortResults
-from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.context import RunContext
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
@@ -35,8 +32,8 @@ from willowbark.teams.research_team import participants_of
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research_stream
 from willowbark.teams.run.resume import replay
-from willowbark.tools.ask_records import SHOWN, SHOWN_CHARACTERS, AskRecords
 from willowbark.tools.collected import CollectedEvidence
+from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
 
 pytestmark = pytest.mark.whole
 
@@ -132,26 +129,6 @@ async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
     assert results[MAX_CALLS].content == f"not made: at most {MAX_CALLS} calls at once"
     assert [each.content for each in results[-3:-1]] == ["there is no such tool", "unusable arguments"]
     assert "names nothing to look for" in results[-1].content
-
-
-async def test_a_judge_that_may_ask_tells_what_it_asked() -> None:
-    client = scripted(calling("propranolol placebo"), proposal())
-    judge = JudgeAgent("judge", client, include_rag=True)
-    judge.join(RunContext())
-    messages = [asked(), findings("literature", reply(TRIAL))]
-    events = [event async for event in judge.on_messages_stream(messages, CancellationToken())]
-
-    assert [type(event) for event in events[:2]] == [ShortCalls, ShortResults]
-    assert "Propranolol reduced migraine attacks" in events[1].content[0].content
-
-
-async def test_nobody_is_offered_it_unless_that_is_wanted_nor_a_client_that_takes_data() -> None:
-    client, messages = scripted(proposal()), [asked(), findings("literature", reply(TRIAL))]
-    await JudgeAgent("judge", client).on_messages(messages, CancellationToken())
-    rules = JudgeAgent("judge", BaselineChatCompletionClient(), include_rag=True)
-
-    assert not client.create_calls[0].get("tools")
-    assert isinstance((await rules.on_messages(messages, CancellationToken())).chat_message, AssessmentMessage)
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -1,15 +1,12 @@
 """The records that were collected: what is taken in, how they are asked, what comes back."""
 
-import asyncio
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import retrieval
 from builders import drug_record, evidence, record
 
 from willowbark.tools.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence
@@ -141,20 +138,6 @@ async def test_search_gives_whole_records_best_first_with_their_relevance() -> N
     assert best.says_as(TOPIRAMATE)
 
 
-def test_threads_may_share_it() -> None:
-    found = CollectedEvidence()
-
-    def work(start: int) -> None:
-        for number in range(start, start + 20):
-            found.ingest([record(str(number), f"Timolol {number}", "Timolol lowered attacks.")])
-            assert asyncio.run(found.passages("timolol")).passages
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(work, (1, 101, 201, 301)))
-
-    assert len(found) == 80
-
-
 def test_a_file_is_shared_by_processes_and_one_that_is_no_database_is_one_line(tmp_path: Path) -> None:
     file, notes = tmp_path / "collected.db", tmp_path / "notes.txt"
     found = collected(TOPIRAMATE, path=file)
@@ -186,10 +169,3 @@ def test_what_fails_halfway_leaves_nothing_and_it_needs_no_closing() -> None:
     del found
     with pytest.raises(sqlite3.ProgrammingError):
         database.execute("SELECT 1")
-
-
-def test_the_benchmark_counts_what_is_found() -> None:
-    assert retrieval.recall(["1", "9"], frozenset({"1", "2"})) == 0.5
-    assert retrieval.ndcg(["1", "2"], frozenset({"1", "2"})) == 1.0
-    assert retrieval.ndcg(["9", "1"], frozenset({"1"})) == pytest.approx(0.631, abs=0.001)
-    assert retrieval.ndcg([], frozenset({"1"})) == 0.0

@@ -28,7 +28,6 @@ from willowbark.teams.run import hooks
 from willowbark.tools import collected
 from willowbark.tools.http import wire
 from willowbark.tools.http.limiter import RetryPolicy
-from willowbark.tools.library import index
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
 
@@ -156,7 +155,6 @@ FIGURES = [
     ),
     ("docs/how-to/ask-the-evidence.md", f"A record gives {NUMBERS[collected.PER_RECORD]} passages at most"),
     ("docs/how-to/resume.md", f"Above {ledger.MAX_BYTES >> 30} GiB"),
-    ("docs/how-to/run-offline.md", f"of more than {index._IN_MEMORY_BYTES / 1e6:.0f} MB"),
     ("docs/how-to/set-the-judge.md", f"| rounds, `max_iterations` | {ResearchSettings().max_iterations} |"),
     ("docs/how-to/set-the-judge.md", f"| `max_seconds` | {ResearchSettings().limits.max_seconds:.0f} |"),
     ("docs/how-to/set-the-judge.md", f"| `quick` | about 60 | {ResearchSettings(depth='quick').page_size} |"),

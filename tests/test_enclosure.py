@@ -102,39 +102,11 @@ def test_a_record_of_nothing_visible_does_not_take_the_others_with_it() -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    [b"\xff", "\ud800", {1, 2}, {("a", 1): object}, float("nan"), object(), 10**400],
-    ids=["bytes", "surrogate", "set", "odd keys", "nan", "object", "large"],
+    [b"\xff", "\ud800", {1, 2}, {("a", 1): object}, float("nan")],
+    ids=["bytes", "surrogate", "set", "odd keys", "nan"],
 )
 def test_odd_metadata_do_not_break_a_block(odd: object) -> None:
     assert contents_of(enclose([record("Seen.", odd=odd)], MARKER, head={"odd": "\ud800"})) == ["Seen."]
-
-
-def test_each_of_several_blocks_is_read_even_under_one_mark() -> None:
-    text = "\n".join(enclose([record(word)], MARKER, head={"n": n}) for n, word in enumerate(["a", "b"]))
-
-    assert [block.read()[0]["n"] for block in blocks(text)] == [0, 1]
-    assert contents_of(text) == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "<records 0123456789abcdef>",
-        "<records 0123456789abcdef>\n{}\n</records fedcba9876543210>",
-        "<records short>\n{}\n</records short>",
-        " <records 0123456789abcdef>\n{}\n</records 0123456789abcdef>",
-    ],
-)
-def test_what_is_not_one_of_ours_is_passed_over(text: str) -> None:
-    assert list(blocks(text)) == []
-
-
-def test_many_openings_hide_nothing_and_hold_nothing_up() -> None:
-    """Reading once for each opening would take hours here."""
-    text = "".join(f"<records {n:016x}>\n{{}}\n" for n in range(1_000_000)) + enclose([record("Seen.")], MARKER)
-
-    assert contents_of(text) == ["Seen."]
 
 
 class Wanted(BaseModel):
@@ -159,8 +131,3 @@ def test_data_comes_out_of_words_as_it_went_in_and_leaves_the_words(queries: lis
 )
 def test_hidden_characters_are_removed(hidden: str) -> None:
     assert visible(f"did{hidden} not") == "did not"
-
-
-@pytest.mark.parametrize("shown", ["β-blocker", "naïve", "偏头痛", "αλφα", "µg ≥ 5 % ± 2", "नमस्ते", "e\u0301"])
-def test_letters_of_all_scripts_stay(shown: str) -> None:
-    assert visible(shown) == shown

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from builders import evidence
+from hypothesis import given
+from hypothesis import strategies as st
 
-from willowbark.tools.errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
+from willowbark.tools.errors import SourceUnavailable
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.search import Filters, SearchHandler, SearchTool, Source, SourceReply, Status, ToolMetadata
+from willowbark.tools.search import Filters, SearchHandler, SearchTool, Source, SourceReply, Status, ToolMetadata, rank
 
 
 class Tool:
@@ -70,25 +72,19 @@ async def test_a_tool_of_the_users_is_searched() -> None:
     ("failure", "named"),
     [
         (SourceUnavailable("pubmed", "is down"), "is down"),
-        (RateLimitError("pubmed", "asks for fewer requests (429)", 9), "asks for fewer requests (429)"),
-        (UnreadableReply("pubmed", "answered nothing"), "answered nothing"),
-        (SourceRefused("pubmed", "refused the request (400)"), "refused the request (400)"),
         (KeyError("https://x/?api_key=canary"), "failed in an unknown way (KeyError)"),
-        (RuntimeError("canary"), "failed in an unknown way (RuntimeError)"),
-        (ConnectionError("canary"), "failed in an unknown way (ConnectionError)"),
-        (RecursionError("canary"), "failed in an unknown way (RecursionError)"),
-        (UsageError("no source named x"), "failed in an unknown way (UsageError)"),
         (TimeoutError("canary"), "no answer in time"),
-        *((odd, "failed in an unknown way") for odd in (None, [None], ["text"], {"a": 1})),  # no records
+        *((odd, "failed in an unknown way") for odd in (None, ["text"])),  # no records
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("name", ["pubmed", "library"])
-async def test_one_failing_tool_is_named_and_stops_no_other(name: str, failure: Any, named: str) -> None:
-    result = await SearchHandler([Tool(name, failure), Tool("europepmc", [evidence(pmid="1")])]).execute("migraine")
+async def test_one_failing_tool_is_named_and_stops_no_other(failure: Any, named: str) -> None:
+    result = await SearchHandler([Tool("library", failure), Tool("europepmc", [evidence(pmid="1")])]).execute(
+        "migraine"
+    )
 
     (error,) = result.errors
-    assert error.startswith(f"{name}: {named}")
+    assert error.startswith(f"library: {named}")
     assert "canary" not in error
     assert result.sources_searched == ["europepmc"]
     assert len(result.evidence) == 1
@@ -102,17 +98,6 @@ async def test_a_slow_tool_is_cancelled_and_named() -> None:
     assert result.errors == ["pubmed: no answer within 0.1 s"]
     assert slow.ended == "cancelled"
     assert [found.key for found in result.evidence] == ["pmid:2"]
-
-
-async def test_a_cancelled_search_cancels_its_tools() -> None:
-    tools = [Tool("pubmed", delay_s=20), Tool("europepmc", delay_s=20)]
-    task = asyncio.create_task(SearchHandler(tools).execute("migraine"))
-    await asyncio.sleep(0.05)
-    task.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert [tool.ended for tool in tools] == ["cancelled", "cancelled"]
 
 
 async def test_a_source_that_found_a_part_or_nothing_was_searched_and_says_so(
@@ -134,15 +119,6 @@ async def test_records_found_twice_are_one() -> None:
 
     assert [found.metadata["found_in"] for found in result.evidence] == [["europepmc", "pubmed"]]
     assert result.total_found == 2
-
-
-async def test_a_sources_own_order_counts_where_words_do_not_tell(transport: Transport) -> None:
-    found = [evidence(pmid=pmid) for pmid in ("9", "3", "7", "1")]
-
-    result = await SearchHandler([PubMedStandIn(transport, found, Status.OK)]).execute("migraine")
-
-    assert [one.key for one in result.evidence] == ["pmid:9", "pmid:3", "pmid:7", "pmid:1"]
-    assert len({one.relevance for one in result.evidence}) == 4
 
 
 def test_a_source_says_what_it_is_and_how_often_it_may_be_asked() -> None:
@@ -171,3 +147,55 @@ async def test_nothing_is_collected_unless_that_is_wanted() -> None:
 
     assert handler.collected is collected
     assert len(collected) == 0
+
+
+TEXTS = st.text(min_size=1, max_size=40) | st.sampled_from(
+    ["migraine", "Migraine prevention", "naltrexone fatigue", "—", "β"]
+)
+
+
+@given(st.text(max_size=60), st.lists(TEXTS, max_size=6))
+def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: list[str]) -> None:
+    records = [evidence(text, pmid=at + 1) for at, text in enumerate(contents)]
+
+    ranked = rank(question, records)
+
+    assert ranked == rank(question, records)
+    assert sorted(r.key for r in ranked) == sorted(r.key for r in records)
+    assert all(0 <= r.relevance <= 1 for r in ranked)
+    assert [r.relevance for r in ranked] == sorted((r.relevance for r in ranked), reverse=True)
+
+
+def test_a_better_fit_is_more_relevant() -> None:
+    fits = [
+        evidence("Soil bacteria.", pmid="1"),
+        evidence("Drugs to prevent migraine.", pmid="2"),
+        evidence("Migraine.", pmid="3"),
+    ]
+
+    ranked = rank("Which drugs prevent migraine?", fits)
+
+    assert [r.key for r in ranked] == ["pmid:2", "pmid:3", "pmid:1"]
+    assert len({r.relevance for r in ranked}) == 3
+
+
+@pytest.mark.parametrize("question", ["", "?!", "which drugs might help", "zzz"])
+def test_without_a_matching_word_the_sources_order_decides(question: str) -> None:
+    ranked = rank(question, [evidence("A", pmid="9"), evidence("B", pmid="5")])
+
+    assert [r.key for r in ranked] == ["pmid:9", "pmid:5"]
+    assert ranked[0].relevance > ranked[1].relevance
+
+
+@pytest.mark.parametrize(
+    ("asked", "written"),
+    [
+        ("COVID", "post-COVID-19 fatigue"),
+        ("Sjogren", "Sjögren’s syndrome"),
+        ("Sjögren", "SJÖGREN disease"),
+        ("β-blocker", "β blockers in angina"),
+        ("偏头痛", "偏头痛 prevention"),
+    ],
+)
+def test_a_word_is_found_however_it_is_written(asked: str, written: str) -> None:
+    assert rank(asked, [evidence("soil", pmid="1"), evidence(written, pmid="2")])[0].key == "pmid:2"

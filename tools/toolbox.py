@@ -10,13 +10,15 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
 
-from .enclosure import blocks, enclose, new_marker
+from .collected import Answer, CollectedEvidence
+from .enclosure import blocks, enclose, enclose_lines, new_marker
 from .errors import UnreadableReply
 from .evidence import Evidence
 from .http.transport import Transport
@@ -36,6 +38,8 @@ from .sources.studies.pubmed import PubMed
 SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
 MAX_SINGLE_DRUGS = 8  # per call to a source that takes one drug per request
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
+SHOWN = 5  # passages per answer of `ask_records`
+SHOWN_CHARACTERS = 400  # per passage
 MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
 Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
@@ -422,3 +426,67 @@ class GetMechanisms(LookupTool[DrugArgs]):
         instead = await self._answer("mychem", missed.asked, lambda: MyChem(transport).look_up(*args.drugs))
         known = {name: getattr(missed, name) for name in ("library", "asked", "asked_at")}
         return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])
+
+
+class AskRecordsArgs(BaseModel):
+    """What to look for; strict providers refuse bounds and titles in the schema."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra=lambda schema: schema["properties"]["query"].pop("title")
+    )
+
+    query: Annotated[str, Field(description="Words, such as drug, condition, outcome")]
+
+
+class AskRecordsConfig(BaseModel):
+    """File with the records; None starts empty."""
+
+    path: Path | None = None
+
+
+class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
+    """Ask the collected records.
+
+    Args:
+        collected: the records; None starts empty.
+        marker: marker for the block of passages; None creates one.
+        before: awaited before each call, with the tool's name and its checked arguments.
+    """
+
+    component_config_schema = AskRecordsConfig
+
+    def __init__(
+        self,
+        collected: CollectedEvidence | None = None,
+        *,
+        marker: str | None = None,
+        before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
+    ) -> None:
+        self.collected = CollectedEvidence() if collected is None else collected
+        self._marker, self._before = marker or new_marker(), before
+        description = "What the collected records say: their best passages on a question."
+        super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
+
+    async def run(self, args: AskRecordsArgs, cancellation_token: CancellationToken) -> Answer:
+        """Return the best passages; raises as `CollectedEvidence.passages`."""
+        if self._before is not None:
+            await self._before(self.name, args)
+        return await self.collected.passages(args.query, SHOWN)
+
+    def return_value_as_string(self, value: Any) -> str:
+        """Format the passages as a marked block for the model, with the number of matches at the top."""
+        answer, lines = Answer.model_validate(value), list[dict[str, Any]]()
+        for passage in answer.passages:
+            line = passage.model_dump(include={"key", "year", "section"})
+            if passage.retracted:
+                line["retracted"] = True
+            cut = len(passage.text) > SHOWN_CHARACTERS
+            lines.append(line | {"passage": f"{passage.text[: SHOWN_CHARACTERS - 1]}…" if cut else passage.text})
+        return enclose_lines(lines, self._marker, head=answer.model_dump(include={"matching", "truncated"}))
+
+    def _to_config(self) -> AskRecordsConfig:
+        return AskRecordsConfig(path=self.collected.path)
+
+    @classmethod
+    def _from_config(cls, config: AskRecordsConfig) -> Self:
+        return cls(CollectedEvidence(config.path))

@@ -39,9 +39,8 @@ from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.ranking import rank
 from willowbark.tools.registry import gives, takes_names
-from willowbark.tools.search import MAX_PAGE, SourceReply, Status
+from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
 from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.sources.studies.europepmc import by_numbers
 from willowbark.tools.toolbox import (

@@ -8,8 +8,7 @@ from ..errors import SearchError
 from ..evidence import Evidence
 from ..questions import Question
 from ..questions.question import read_query
-from ..ranking import rank
-from ..search import Filters, SearchFilters, Source, SourceReply
+from ..search import Filters, SearchFilters, Source, SourceReply, rank
 
 T = TypeVar("T")
 
