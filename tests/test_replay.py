@@ -47,12 +47,16 @@ async def test_a_replay_asks_nobody_and_meets_the_same_failures(plan: FaultPlan,
     assert without_clock(again) == without_clock(report)
 
 
-async def test_a_replay_of_a_run_that_ran_out_of_time_ends_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [0.2, 1, 3], ids=["at-once", "in-a-turn", "in-a-round"])
+async def test_a_replay_of_a_run_that_ran_out_of_time_gives_its_report(seconds: float, tmp_path: Path) -> None:
     silent = FaultPlan(dead={"clinicaltrials": "hang"})
-    late = settings(**{"research.limits.max_seconds": 3})
+    late = settings(**{"research.limits.max_seconds": seconds})
     with FaultyServer(faults=silent) as server, Ledger(tmp_path / "ledger.db") as ledger:
         report = await run(server, ledger, settings=late)
         again = await replay("one", ledger)
+        ledger._database.connection.execute("UPDATE run SET status = 'running', report = NULL")  # as after a kill
+        with pytest.raises(LedgerError, match="no report yet; `willowbark resume one` finishes it"):
+            await replay("one", ledger)
 
     assert report.stop_reason == "timeout"
     assert without_clock(again) == without_clock(report)
@@ -73,8 +77,7 @@ async def test_a_replay_needs_no_model(sources: SourceServer, tmp_path: Path) ->
         again = await replay("one", ledger)
         failures = ledger._database.connection.execute(failed).fetchone()[0]
 
-    assert (asked, client.total_usage().prompt_tokens > 2000) == (7, True)
-    assert failures > 0
+    assert (asked, failures > 0) == (7, True)  # which agent gets which answer is left to chance
     assert without_clock(again) == without_clock(report)
 
 

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import re
 import threading
-import time
 import warnings
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -148,12 +147,13 @@ async def test_a_team_that_fails_is_told_and_what_was_found_is_reported(endpoint
 
 
 async def test_time_that_is_used_up_is_warned_of_and_ends_in_a_report() -> None:
-    with SourceServer(latency_s=0.4) as slow:
-        started = time.monotonic()
-        events = await followed(settings=settings(research__limits__max_seconds=0.6), endpoints=Endpoints.at(slow.url))
+    with FaultyServer(faults=FaultPlan(faults=(Fault(kind="hang"),))) as silent:
+        endpoints = Endpoints.at(silent.url)
+        events = await followed(settings=settings(research__limits__max_seconds=0.6), endpoints=endpoints)
     assert events[-1].data.stop_reason == "timeout"
-    assert "80% of the run's 0.6 s are over" in [event.message for event in events]
-    assert time.monotonic() - started < 25  # its searches alone may take 30
+    told = [event.message for event in events]
+    assert "80% of the run's 0.6 s are over" in told
+    assert "The run's time is up" in told  # by the clock, not by searches that gave up
 
 
 async def test_tokens_that_are_used_up_end_the_search(endpoints: Endpoints) -> None:
@@ -165,80 +165,79 @@ async def test_tokens_that_are_used_up_end_the_search(endpoints: Endpoints) -> N
 
 
 async def test_cancelling_stops_at_once_and_still_reports(endpoints: Endpoints) -> None:
-    token, events, cancelled_at = CancellationToken(), list[AgentEvent](), 0.0
-    hanging = FaultPlan(faults=(Fault(kind="hang", source="clinicaltrials"),))
+    token, events = CancellationToken(), list[AgentEvent]()
+    hanging = FaultPlan(dead={"clinicaltrials": "hang"})
+    chosen = settings(research__search_timeout=120)
     with FaultyServer(faults=hanging) as slow:
-        async for event in research_stream(
-            QUESTION, settings=settings(), endpoints=Endpoints.at(slow.url), cancellation_token=token
-        ):
-            events.append(event)
-            if event.type == "search_complete" and not token.is_cancelled():
-                cancelled_at = time.monotonic()
-                token.cancel()
-            if event.type == "error":
-                assert time.monotonic() - cancelled_at < 10  # the hanging source would hold it for 30
+        async with asyncio.timeout(100):  # the hanging source would hold it for 120
+            async for event in research_stream(
+                QUESTION, settings=chosen, endpoints=Endpoints.at(slow.url), cancellation_token=token
+            ):
+                events.append(event)
+                if event.type == "search_complete":
+                    token.cancel()
 
     assert types_of(events)[-2:] == ["error", "complete"]
     assert events[-1].data.stop_reason == "cancelled"
 
 
-class SlowReader:
-    """Takes its time over each record, and counts them."""
+class SlowReadings(Readings):
+    """Read until a record is done, and the next text only once reading is stopped."""
 
     name, version = "slow", "1"
 
     def __init__(self) -> None:
-        self.read, self.began = 0, threading.Event()
+        super().__init__(self)
+        self.texts, self.began, self.stopped = 0, threading.Event(), threading.Event()
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
-        self.read += 1
-        self.began.set()
-        time.sleep(0.3)
+        if self.done:
+            self.began.set()
+            self.stopped.wait(60)
+        self.texts += self.began.is_set()
         return load_reader().read_document(document, drug, condition, key)
+
+    def stop(self) -> None:
+        super().stop()
+        self.stopped.set()
 
 
 @pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> SlowReader:
-    slow = SlowReader()
-    monkeypatch.setattr(course, "Readings", lambda: Readings(slow))
+def slow(monkeypatch: pytest.MonkeyPatch) -> SlowReadings:
+    slow = SlowReadings()
+    monkeypatch.setattr(course, "Readings", lambda: slow)
     return slow
 
 
 async def test_a_stop_while_records_are_read_leaves_the_rest_unread_and_the_report_counts_them(
-    reader: SlowReader, endpoints: Endpoints
+    slow: SlowReadings, endpoints: Endpoints
 ) -> None:
-    token, counted, read = CancellationToken(), list[str](), 0
-    chosen = settings(research__max_results_per_tool=20)
-    async for event in research_stream(QUESTION, settings=chosen, endpoints=endpoints, cancellation_token=token):
+    token, counted = CancellationToken(), list[str]()
+    async for event in research_stream(QUESTION, settings=settings(), endpoints=endpoints, cancellation_token=token):
         if event.type == "streaming":
             counted.append(event.message)
-            read = reader.read
             token.cancel()
 
     report = event.report
     assert report is not None
     assert report.stop_reason == "cancelled"
     assert report.unread > 0
-    assert reader.read <= read + 1
+    assert slow.texts == 1
     stood = f"{report.total_papers_reviewed} of {report.total_papers_reviewed + report.unread} records read"
     assert f"the run was stopped with {stood}" in report.to_markdown()
     assert re.fullmatch(r"read \d+ of \d+", counted[0])
     assert "was found" not in report.summary_parts[0].text
 
 
-async def test_a_cancelled_task_leaves_the_rest_unread(reader: SlowReader, endpoints: Endpoints) -> None:
-    chosen = settings(research__max_results_per_tool=20)
-    task = asyncio.create_task(research(QUESTION, settings=chosen, endpoints=endpoints))
-    await asyncio.to_thread(reader.began.wait)
-    began = time.monotonic()
+async def test_a_cancelled_task_leaves_the_rest_unread(slow: SlowReadings, endpoints: Endpoints) -> None:
+    task = asyncio.create_task(research(QUESTION, settings=settings(), endpoints=endpoints))
+    await asyncio.to_thread(slow.began.wait)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    took, read = time.monotonic() - began, reader.read
-    await asyncio.sleep(1)
+    await asyncio.get_running_loop().shutdown_default_executor()  # waits for what is still read
 
-    assert reader.read <= read + 1
-    assert took < 5
+    assert slow.texts == 1
 
 
 @pytest.mark.parametrize("question", ["", "   ", "x" * 2001], ids=["empty", "blank", "too-long"])

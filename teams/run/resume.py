@@ -8,10 +8,12 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any, cast
 
+from pydantic import ValidationError
+
 from willowbark.agents.asking import ModelUnavailable
-from willowbark.agents.autogen import ModelInfo, TextMessage
+from willowbark.agents.autogen import ModelInfo
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.model import ResearchReport
+from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import Settings
@@ -20,8 +22,7 @@ from ..ledger import Ledger, LedgerError, Run
 from ..model_clients import BASELINE, READS_REQUESTS, clients_of_roles
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from .budget import Budget, Prices
-from .course import Course, messages_of, partial_report
+from .course import Course
 from .options import RunOptions, library_of
 from .research import approver_for, report_of
 
@@ -82,27 +83,25 @@ async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
     The report equals the run's own, except for the times of its creation and searches.
 
     Raises:
-        LedgerError: no such run, one whose replies were dropped, or damaged content.
+        LedgerError: no such run, one without a report, one whose replies were dropped, or damaged content.
         RunFailed: no report could be made.
     """
     return await report_of(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
 
 
 async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
-    """Replay a run as a stream of events; a stopped run yields only its report. See `replay`."""
+    """Replay a run as a stream of events; of a stopped run only the stored report, since how far it had come when it
+    was stopped depended on the moment. See `replay`."""
     run = ledger.run(run_id)
     if run.pruned_at is not None:
         when = f"{run.pruned_at:%Y-%m-%d}"
         raise LedgerError(f"the replies of run {run_id} were dropped on {when} to make room; its report stays")
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
-    question = TextMessage(content=run.question, source="user", created_at=run.created_at)
-    budget = Budget(Prices.of_run(run.model, settings.llm))
-    budget.used(ledger.usage(run_id))
-    said = [question, *messages_of(journal.earlier_turns)]
-    if all(turn.type != "ReportMessage" for turn in journal.earlier_turns):
-        report = await partial_report(said, run.stop_reason or "error", settings, run.model, budget.account)
-        yield AgentEvent(type="complete", message="A report of what was found until then", data=report)
+    if all(turn.type != ReportMessage.__name__ for turn in journal.earlier_turns):
+        yield AgentEvent(
+            type="complete", message="The report of what was found until the stop", data=_stored(run, ledger)
+        )
         return
     if settings.library.path is not None:
         endpoints = Endpoints(library=library_of(settings.library))
@@ -124,6 +123,17 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     async with aclosing(course.run()) as events:
         async for event in events:
             yield event
+
+
+def _stored(run: Run, ledger: Ledger) -> ResearchReport:
+    content = ledger.report(run.run_id)
+    if content is None:
+        raise LedgerError(f"run {run.run_id} has no report yet; `willowbark resume {run.run_id}` finishes it")
+    try:
+        return ResearchReport.model_validate(content)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise LedgerError(f"its report is not of this version of Willowbark ({place})") from None
 
 
 class _Absent(BaselineChatCompletionClient):
