@@ -18,7 +18,6 @@ from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted, short
 
-from .asking.claims import harm_told
 from .asking.drafts import NextSearch
 from .findings import Specialist
 from .progress import Progress, Search
@@ -246,7 +245,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any]:
     """Return a record's reading on a candidate as data for models."""
     item = record.item
-    says = "harm" if harm_told(record) and item.direction is Direction.not_assessed else str(item.direction)
+    says = "harm" if record.harm_told and item.direction is Direction.not_assessed else str(item.direction)
     line = {"key": record.key, "drug": candidate.drug, "says": says, "design": str(item.design)}
     return line if item.sample_size is None else {**line, "n": item.sample_size}
 
@@ -254,7 +253,7 @@ def reading_line(candidate: Candidate, record: AppraisedRecord) -> dict[str, Any
 def readings_of(candidate: Candidate) -> Iterator[dict[str, Any]]:
     """Yield the readings of a candidate's strongest records, from which a judge needs no abstracts."""
     for at, each in enumerate(candidate.records[:SHOWN_READINGS]):
-        item, harm = each.item, harm_told(each)
+        item, harm = each.item, each.harm_told
         more = {
             "retracted": item.retracted or None,
             "second_reader": item.second_reader if item.second_reader != str(item.direction) else None,

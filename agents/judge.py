@@ -37,7 +37,6 @@ from willowbark.tools.wording import listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask
-from .asking.claims import harm_told
 from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -365,7 +364,7 @@ def _findings(draft: JudgeDraft, request: AssessmentRequest) -> list[str]:
     return [
         f"{drug}: “{' '.join(told.split())}” ({record_name(key)})"
         for key, drug in named
-        if (key, drug) in read and (told := read[key, drug].sentence or harm_told(read[key, drug]))
+        if (key, drug) in read and (told := read[key, drug].sentence or read[key, drug].harm_told)
     ]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_of
-from willowbark.agents.report.material import Material, References, mechanisms_of
+from willowbark.agents.report.material import Material, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
@@ -70,7 +70,7 @@ async def first_lines() -> list[tuple[dict[str, str], str]]:
             ):
                 pool += (await source(transport).look_up(*drugs)).records
             material = Material(Dossier(question=row["question"]), [], pool, [], Verdicts(), readings=Readings())
-            answer = answer_of(material, mechanisms_of(material), References(material.records))
+            answer = answer_of(material, mechanisms_of(material))
             found.append((row, answer.sentences[0] if answer else ""))
     return found
 

@@ -9,7 +9,7 @@ from posted_study import trial
 
 from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.content import PUBLISHED
-from willowbark.agents.report.material import References, mechanisms_of
+from willowbark.agents.report.material import mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import boxed, harms, warnings
 from willowbark.tools.evidence import Citation, Evidence
@@ -55,7 +55,7 @@ def _first_lines(question: str, *pool: Evidence, **told: dict[str, object]) -> s
 
 def _answer(question: str, *pool: Evidence, **told: dict[str, object]) -> Answer:
     found = material(question, pool, Readings(Told(**told)))
-    answer = answer_of(found, mechanisms_of(found), References(found.records))
+    answer = answer_of(found, mechanisms_of(found))
     assert answer is not None
     return answer
 
@@ -176,7 +176,7 @@ def test_which_drugs_cause_a_harm_is_told_from_sentences_on_the_one_drug_of_thei
 def test_what_speaks_against_a_drug_is_said_too_where_it_is_asked_whether_it_helps() -> None:
     assert _first_lines("Does phenobarbital help in porphyria?").startswith("Phenobarbital is contraindicated: ")
     found = material("Does phenobarbital help in epilepsy?", ())
-    assert answer_of(found, mechanisms_of(found), References({})) is None
+    assert answer_of(found, mechanisms_of(found)) is None
 
 
 def test_of_a_list_on_a_label_the_item_that_is_asked_about_is_quoted() -> None:

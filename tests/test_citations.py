@@ -21,7 +21,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import MAX_CHASED, assessment
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.report.material import References
+from willowbark.agents.report.texts import References
 from willowbark.agents.specialists import literature_agent
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence, merge

@@ -7,8 +7,8 @@ from builders import ScriptedReader, material, record
 
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.forms.blocks import Section
-from willowbark.agents.report.material import References
-from willowbark.agents.report.safety import safety_section
+from willowbark.agents.report.safety import safety
+from willowbark.agents.report.texts import References
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.records import Approval, Drug, Record
@@ -30,7 +30,7 @@ def label(drug: str, **sections: list[str]) -> Evidence:
     return found
 
 
-def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> ReportSection | None:
+def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> ReportSection:
     studies = [
         record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks against placebo."),
         record("2", "Topiramate in migraine", "Topiramate reduced migraine attacks against placebo."),
@@ -39,13 +39,11 @@ def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> Report
     pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}, **fields))
     found = material(question, pool, readings)
     vars(found)["shown"] = found.candidates  # whatever was read of their benefit
-    return safety_section(found, References(found.records))
+    return References(found.records).write(safety(found))
 
 
 def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
-    found = section(*about, question=question, **fields)
-    assert found is not None
-    return found.content
+    return section(*about, question=question, **fields).content
 
 
 def test_an_approval_has_its_day_its_agency_and_its_number() -> None:
@@ -95,7 +93,6 @@ def test_warnings_of_databases_are_told_with_country_and_year_and_stand_in_the_h
     warning = {"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004}
     found = section(entry("chembl", "t", Drug.model_validate({"drug": "topiramate", "warnings": [warning]})))
 
-    assert found is not None
     assert "**Warnings by ChEMBL:** withdrawn (cardiotoxicity; United States; 2004)" in found.content
     assert {each.title: each.note for each in found.blocks if isinstance(each, Section)} == {
         "topiramate": "withdrawn",
@@ -148,7 +145,6 @@ def test_records_that_surely_report_harm_of_patients_are_counted(fields: dict[st
     found = material(QUESTION, [NAUSEA], Readings(ScriptedReader(**{"effect": "better"} | fields)))
     assert [each.drug for each in found.candidates] == ["topiramate"]
     vars(found)["shown"] = found.candidates
-    said = safety_section(found, References(found.records))
+    said = References(found.records).write(safety(found))
 
-    assert said is not None
     assert ("1 study reports harm" in said.content) is shown

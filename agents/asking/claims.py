@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
@@ -88,15 +87,6 @@ def heard_from(candidates: Sequence[Candidate]) -> Heard:
         return found.item.direction if found else None
 
     return heard
-
-
-def harm_told(record: AppraisedRecord) -> str:
-    """Return the whole sentences by which patients did worse on the drug or were harmed; empty if there are none."""
-    if not record.readings or record.item.design.is_preclinical:
-        return ""
-    reading, contradicts = record.readings[0], record.item.direction is Direction.contradicts
-    is_told = reading.does_harm or (contradicts and reading.effect == "worse")
-    return " ".join(passage.text for passage in reading.passages) if is_told else ""
 
 
 def verify(

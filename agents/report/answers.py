@@ -5,9 +5,11 @@ first sentence says so, and what was read instead.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
@@ -28,17 +30,15 @@ from willowbark.tools.appraisal.harms import (
 )
 from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.records import Approval, Label, Trial
+from willowbark.tools.records import Approval, Label
 from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
-from ..asking.claims import harm_told
-from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
+from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .findings import link_to_condition
-from .forms.blocks import Block, Flow, flow, paragraph, table
-from .material import Material, References
+from .material import Material
 from .safety import MOST_GROUPS, MOST_TRIALS, count_events
-from .texts import write_blocks, write_line, write_lines
+from .texts import Draft, Said
 
 MOST_QUOTED = 12  # sentences in the section
 MOST_HARMED = 6  # drugs that did harm, beside what helps
@@ -52,179 +52,150 @@ _ORDER = list(_HARM_STANCES)
 _NO_RESULT = "without a clear result"
 
 
-class Answer(NamedTuple):
-    """The answer's first sentences and the section that supports them."""
+@dataclass
+class Answer:
+    """The answer: what its first sentences say, and what the section below the summary quotes."""
 
-    sentences: list[str]
-    blocks: list[Block]
+    said: list[Said]
+    quoted: list[Said] = field(default_factory=list)
     confidence: float | None = None
     """0 to 1, our convention; None if the candidates' confidence applies."""
+    word: str = ""
+    """`Yes`, `No`, `With caution` or `Reported`, before the first sentence; empty for none."""
 
-    def section(self, first_screen: str) -> ReportSection:
-        """Build the section below the summary: what the first screen left out, and the evidence."""
-        left_out = (paragraph(sentence) for sentence in self.sentences if sentence not in first_screen)
-        return ReportSection.of("What was asked", [*left_out, *self.blocks])
+    @cached_property
+    def sentences(self) -> list[str]:
+        """The answer in sentences, each once."""
+        lines = [line for said in self.said for line in said.lines]
+        if self.word:
+            lines[0] = f"{self.word}: {lines[0][0].lower()}{lines[0][1:]}"
+        return list(dict.fromkeys(lines))
+
+    def draft(self, first_screen: str) -> Draft:
+        """Return the section below the summary: what the first screen left out, and the evidence."""
+        left_out = [sentence for sentence in self.sentences if sentence not in first_screen]
+        return Draft("What was asked", [_say("left_out", sentences=left_out), *self.quoted])
 
 
-def answer_of(material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
+def _say(macro: str, **data: Any) -> Said:
+    return Said("answers", macro, data)
+
+
+def answer_of(material: Material, mechanisms: MechanismFindings) -> Answer | None:
     """Answer each kind of question asked; None if it only asks what helps or prevents."""
-    own = _answer_of(material.asked.kind, material, mechanisms, references)
-    parts, asked = [own] if own else [], material.asked
+    own, asked = _answer_of(material.asked.kind, material, mechanisms), material.asked
+    parts = [own] if own else []
     if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
-        known = [write_line("answers", "caution", w=each) for each in cautions(material.pool, asked)]
-        parts += [Answer(known, [])] if known else []
+        known = [_say("caution", w=each) for each in cautions(material.pool, asked)]
+        parts += [Answer(known)] if known else []
     for kind in asked.also:
         if kind in ("avoid", "safety"):  # harms are read once for the whole question
-            parts.append(Answer(write_lines("answers", "not_here"), []))
-        elif kind != "harm" and (part := _answer_of(kind, material, mechanisms, references)):
+            parts.append(Answer([_say("not_here")]))
+        elif kind != "harm" and (part := _answer_of(kind, material, mechanisms)):
             parts.append(part)
     if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
-        parts.append(_on_harm_beside(material, references))
+        parts.append(_on_harm_beside(material))
     if not parts:
         return None
-    sentences = dict.fromkeys(sentence for part in parts for sentence in part.sentences)
-    return Answer([*sentences], [block for part in parts for block in part.blocks], own.confidence if own else None)
+    said, quoted = [x for part in parts for x in part.said], [x for part in parts for x in part.quoted]
+    return Answer(said, quoted, own.confidence if own else None, own.word if own else "")
 
 
-def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings, references: References) -> Answer | None:
+def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings) -> Answer | None:
     match kind:
         case "harm" | "avoid" | "safety":
-            return answer_on_harm(material, references)
+            return answer_on_harm(material)
         case "compare":
-            return _on_comparison(material, references)
+            return _on_comparison(material)
         case "mechanism":
-            return _on_mechanism(material, mechanisms, references)
+            return _on_mechanism(material, mechanisms)
         case "status":
-            return _on_status(material, references)
+            return _on_status(material)
         case "negative":
-            return _on_no_help(material, references)
+            return _on_no_help(material)
         case "uses":
             return _on_uses(material)
         case "other":
-            return Answer(write_lines("answers", "other"), [])
+            return Answer([_say("other")])
     return None
 
 
-def _on_uses(material: Material) -> Answer:
-    """Answer what the drugs are marketed for and in which conditions registered trials study them."""
-    phases = dict[str, float]()
-    for entries in material.drug_entries.values():
-        for indication in (each for _, entry in entries for each in entry.indications):
-            name = str(indication.get("name", "")).lower()
-            phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
-    studied = Counter(
-        condition.lower()
-        for key in {record.key for candidate in _drugs_asked(material) for record in candidate.records}
-        if isinstance(trial := material.records[key].record, Trial)
-        for condition in trial.conditions
-    )
-    said = write_lines(
-        "answers",
-        "uses",
-        named=_asked_names(material),
-        has_entry=bool(material.drug_entries),
-        marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
-        studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
-    )
-    return Answer(said, [], CURATED if phases else 0.0)
-
-
-def _asked_names(material: Material) -> str:
-    """List the drugs and classes named in the question, as spelt there; empty if none."""
-    named = (*material.asked.drugs, *material.asked.drug_classes)
-    return short(listed([as_spelt(each, material.dossier.question) for each in named]))
-
-
-def _drugs_asked(material: Material) -> list[Candidate]:
-    """Return the drugs asked about; all if none is named."""
-    return [c for c in material.candidates if not _asked_names(material) or is_asked_about(c.drug, material.asked)]
-
-
-def answer_on_harm(material: Material, references: References) -> Answer:
+def answer_on_harm(material: Material) -> Answer:
     """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
-    asked, about = material.asked, short(subject(material.asked))
+    asked, about, named = material.asked, short(subject(material.asked)), material.asked_names
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
-    known = cautions(material.pool, asked)
-    reported = Counter(h.drug for h in found if h.stance == "reports")
-    mentioned = {*(w.drug for w in (*known, *labelled)), *(h.drug for h in found)}
-    drugs = sorted(
-        dict.fromkeys([*asked.drugs, *(w.drug for w in labelled), *(h.drug for h in found)]),
-        key=lambda drug: (drug not in asked.drugs, -reported[drug]),
-    )
-    first = list({each.drug: each for each in reversed(labelled)}.values())[::-1]
-    if not about:  # harms of one drug in general, by section, or of a combination
-        first = list({(w.drug, w.heading): w for w in reversed(labelled)}.values())[::-1][:MOST_OF_SEVERAL]
-    labels = [write_line("answers", "warning", w=each, kind=asked.kind, about=about) for each in first]
+    known, reported = cautions(material.pool, asked), Counter(h.drug for h in found if h.stance == "reports")
+    firsts = dict[tuple[str, str], Warning]()
+    for each in labelled:  # without a subject: harms of one drug in general, by section, or of a combination
+        firsts.setdefault((each.drug, "" if about else each.heading), each)
+    first = list(firsts.values())[: None if about else MOST_OF_SEVERAL]
+    labels = [_say("warning", w=each, kind=asked.kind, about=about) for each in first]
+
+    drugs = dict.fromkeys([*asked.drugs, *(each.drug for each in labelled), *(each.drug for each in found)])
+    drugs = dict.fromkeys(sorted(drugs, key=lambda drug: (drug not in asked.drugs, -reported[drug])))
+    boxes = {each.drug: each for each in boxed(material.pool, drugs)}
+    boxes |= {each.drug: each for each in reversed(labelled) if each.heading == "Boxed warning"}
+    quoted_boxes = {each.drug for each in first if each.heading == "Boxed warning"}
+    of_others = [each for drug, each in boxes.items() if drug not in quoted_boxes]
+    others = [_say("warning", w=each, kind=asked.kind, about="") for each in of_others]
+
     if asked.names_all:
-        said = [write_line("answers", "caution", w=each) for each in known]
-        gone = sum(each.heading == "Withdrawn" for each in known)
-        if asked.kind == "harm":  # the harm itself on a label comes before contraindications
-            said[gone:gone], labels = labels, []
+        said = [_say("caution", w=each) for each in known]
+        withdrawn = sum(each.heading == "Withdrawn" for each in known)
+        place = withdrawn if asked.kind == "harm" else len(said)  # the harm itself comes before contraindications
+        said[place:place] = labels
     else:
-        kinds = dict.fromkeys(each.heading for each in known)
-        avoided = {kind: [each.drug for each in known if each.heading == kind] for kind in kinds}
+        avoided = {each.heading: [x.drug for x in known if x.heading == each.heading] for each in known}
         said = [
-            write_line("answers", "avoided", kind=kind, drugs=listed(list(dict.fromkeys(drugs)), most=12))
-            for kind, drugs in avoided.items()
+            _say("avoided", kind=kind, drugs=listed(list(dict.fromkeys(a)), most=12)) for kind, a in avoided.items()
         ]
-    said += labels
-    if said and (word := first_word(asked, known, first)):
-        said[0] = f"{word}: {said[0][0].lower()}{said[0][1:]}"
-    is_known, shown = bool(said), [each.drug for each in first if each.heading == "Boxed warning"]
-    boxes = [*boxed(material.pool, drugs), *(each for each in reversed(labelled) if each.heading == "Boxed warning")]
-    of_others = [each for drug, each in {each.drug: each for each in boxes}.items() if drug not in shown]
-    others = [write_line("answers", "warning", w=each, kind=asked.kind, about="") for each in of_others]
-    said += others if asked.names_all else []
-    posted = [
-        (key, what, listed([count_events(each) for each in groups], most=MOST_GROUPS))
+        said += labels
+    is_known, word = bool(said), first_word(asked, known, first) if said else ""
+
+    beside = [
+        _say("events", key=key, what=what, groups=listed([count_events(each) for each in groups], most=MOST_GROUPS))
         for key, what, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
     ]
-    said += write_lines("answers", "events", posted=posted) if posted else []
-    said += [
-        write_line("answers", "signals", drug=drug, events=listed(events, most=5))
-        for drug, events in signals(material.pool, asked)
-    ]
+    beside += [_say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, asked)]
+    published = []
     if found and not about:
-        caused = Counter(each.of for each in {(h.key, h.of): h for h in found}.values())
-        named = _with_publications(caused)
-        said.append(write_line("answers", "leads", what=f"Reported harms of {_asked_names(material)}", drugs=named))
+        caused = Counter(of for _, of in {(each.key, each.of) for each in found})
+        published = _leads(f"Reported harms of {named}", caused)
     elif asked.drugs or asked.drug_classes:
-        published = list(_harm_in_publications(_asked_names(material), about, found, asked.drugs))
-        said = [f"Reported: {published[0]}", *said] if reported and not is_known else [*said, *published]
+        published = _publications(named, about, found, asked.drugs)
+        if reported and not is_known:
+            word, beside, published = "Reported", [*published, *beside], []
     else:
         reports = f"Reported with harm in {about}" if asked.kind == "avoid" else f"Reported as causing {about}"
         for stance, what in (("reports", reports), ("undecided", f"Named beside {about}, inconclusive")):
-            named = _with_publications(Counter(each.drug for each in found if each.stance == stance))
-            said += [write_line("answers", "leads", what=what, drugs=named)] if named else []
-    missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in mentioned]
+            published += _leads(what, Counter(each.drug for each in found if each.stance == stance))
+    published = [*beside, *published]
+    told_of = {*(each.drug for each in (*known, *labelled)), *(each.drug for each in found)}
+    missing = [as_spelt(each, asked.text) for each in asked.drugs if each not in told_of]
     if not (is_known or reported):
-        whose, leads = "" if asked.kind == "avoid" else _asked_names(material), [x for x in said if x not in others]
-        said.insert(0, _nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if leads else ""))
-    elif missing:
+        whose = "" if asked.kind == "avoid" else named
+        said = [_nothing_on_harm(material, listed([whose, about]) or "harm", "clearly" if published else "")]
+    said += [*(others if asked.names_all else []), *published]
+    if missing and (is_known or reported):
         said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
     said += [] if asked.names_all else others
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
-    return Answer(said, _harm_quotes(found, [*labelled, *of_others], about, references), sure)
+    return Answer(said, _harm_quotes(found, [*labelled, *of_others], about), sure, word)
 
 
-def _with_publications(times: Counter[str]) -> str:
-    return listed([f"{name} ({counted(number, 'publication')})" for name, number in times.most_common()], most=8)
+def _leads(what: str, times: Counter[str]) -> list[Said]:
+    """Name drugs or harms with their numbers of publications; nothing without any."""
+    named = [f"{name} ({counted(number, 'publication')})" for name, number in times.most_common()]
+    return [_say("leads", what=what, drugs=listed(named, most=8))] if named else []
 
 
-def _nothing_on_harm(material: Material, what: str, how: str = "") -> str:
-    return write_line(
-        "answers",
-        "no_evidence",
-        what=f"{'which drugs to avoid in ' * (material.asked.kind == 'avoid')}{what}",
-        publications=sum(kind_of(record) == "publication" for record in material.pool),
-        labels=sum(kind_of(record) == "label" for record in material.pool),
-        how=how,
-        says="reports such harm" if material.asked.kind == "safety" else "says so",
-    )
+def _nothing_on_harm(material: Material, what: str, how: str = "") -> Said:
+    kinds = Counter(map(kind_of, material.pool))
+    return _say("no_evidence", asked=material.asked, what=what, read=kinds, how=how)
 
 
-def _harm_in_publications(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> Iterator[str]:
-    """Yield counts of publications by finding, with drugs other than the one asked about; nothing without any."""
+def _publications(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> list[Said]:
+    """Count publications by finding, with drugs other than the one asked about; nothing without any."""
     by_key, by_drug = dict[str, int](), dict[str, int]()
     for each in found:
         place = _ORDER.index(each.stance)
@@ -236,142 +207,150 @@ def _harm_in_publications(named: str, about: str, found: Sequence[Harm], asked: 
         if number := sum(each == place for each in by_key.values()):
             drugs = [drug for drug, each in by_drug.items() if each == place]
             sides.append(f"{number} {stance}{f' ({listed(drugs, most=8)})' if drugs and not is_the_one else ''}")
-    if sides:
-        yield write_line("answers", "publications", number=len(by_key), named=named, about=about, sides=listed(sides))
+    told = _say("publications", number=len(by_key), named=named, about=about, sides=listed(sides))
+    return [told] if sides else []
 
 
-def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str, references: References) -> list[Block]:
+def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str) -> list[Said]:
     labels = [(each.drug, each.heading, each.sentence, each.key) for each in labelled[:MOST_QUOTED]]
     quoted = [each for each in found if each.sentence]
-    often, met = Counter(each.of for each in quoted), Counter[str]()
-    turns: list[tuple[int, int, int, int, Harm]] = []
+    often, met, turns = Counter(each.of for each in quoted), Counter[str](), list[tuple[int, int, int]]()
     for each in quoted:  # alternate between harms, the most reported first
-        turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of], len(turns), each))
+        turns.append((_ORDER.index(each.stance), met[each.of], -often[each.of]))
         met[each.of] += 1
-    harms_of: dict[tuple[str, str, str], list[str]] = {}
-    for *_, each in sorted(turns):
-        harms_of.setdefault((each.drug, each.sentence, each.key), []).append(
-            _HARM_STANCES[each.stance] if about else each.of
-        )
+    harms_of = dict[tuple[str, str, str], list[str]]()
+    for _, each in sorted(zip(turns, quoted, strict=True), key=lambda turn: turn[0]):
+        what = _HARM_STANCES[each.stance] if about else each.of
+        harms_of.setdefault((each.drug, each.sentence, each.key), []).append(what)
     records = [
         (drug, whats[0] if about else f"with {listed(list(dict.fromkeys(whats)))}", sentence, key)
         for (drug, sentence, key), whats in list(harms_of.items())[:MOST_QUOTED]
     ]
-    blocks: list[Block] = []
-    for title, items in (("What labels say", labels), ("What publications say", records)):
-        blocks += write_blocks("answers", "quotes", references.cite, title=title, items=items) if items else ()
-    return blocks
+    both = (("What labels say", labels), ("What publications say", records))
+    return [_say("quotes", title=title, items=items) for title, items in both if items]
 
 
-def _on_comparison(material: Material, references: References) -> Answer:
+def _on_harm_beside(material: Material) -> Answer:
+    """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
+    found = {"worse": dict[str, list[AppraisedRecord]](), "harm": dict[str, list[AppraisedRecord]]()}
+    for candidate in material.asked_candidates:
+        for record in (each for each in candidate.records if each.harm_told):
+            what = "worse" if record.key in candidate.appraisal.contradicting else "harm"
+            found[what].setdefault(candidate.drug, []).append(record)
+    told = {what: sorted(drugs.items(), key=lambda each: -len(each[1])) for what, drugs in found.items()}
+    worse, harmed = (
+        listed([f"{short(drug)} ({counted(len(records), 'study')})" for drug, records in drugs], most=MOST_HARMED)
+        for drugs in told.values()
+    )
+    read = material.counts["peer_reviewed"] + material.counts["preprints"]
+    quotes = [
+        (drug, what, records[0].harm_told, records[0].key)
+        for what, drugs in told.items()
+        for drug, records in drugs[:MOST_HARMED]
+    ]
+    said = [_say("harm_beside", worse=worse, harmed=harmed, read=read)]
+    return Answer(said, [_say("quotes", title="", items=quotes)])
+
+
+def _on_comparison(material: Material) -> Answer:
     """Answer which drug is better: head-to-head records, then each drug against placebo.
 
     A record's reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug
     with opposite effects, in 64.
     """
     drugs = [c for c in material.candidates if is_asked_about(c.drug, material.asked)]
-    results, rows = Counter[str](), []
+    results, rows = Counter[str](), list[tuple[Any, ...]]()
     for one, other in combinations(drugs, 2):
+        verdicts = {
+            ("better", "worse"): f"for {one.drug}",
+            ("worse", "better"): f"for {other.drug}",
+            ("no_difference", "no_difference"): "without a difference",
+        }
         theirs_of = {record.key: record for record in other.records}
-        for record in one.records:
-            both = [each for each in (record, theirs_of.get(record.key)) if each]
-            if len(both) < 2 or not any(map(_is_against_active, both)):
-                continue
-            verdicts = {
-                ("better", "worse"): f"for {one.drug}",
-                ("worse", "better"): f"for {other.drug}",
-                ("no_difference", "no_difference"): "without a difference",
-            }
-            is_told = all(map(_is_against_active, both))
-            effects = (both[0].readings[0].effect, both[1].readings[0].effect) if is_told else ("", "")
-            result, size = verdicts.get(effects, _NO_RESULT), record.item.sample_size
-            results[result] += 1
-            rows.append(
-                (
-                    flow(material.records[record.key].citation.title, references.cite([record.key])),
-                    flow(record.item.design.label),
-                    flow(NOT_REPORTED if size is None else f"{size:,}"),
-                    flow(f"{one.drug} against {other.drug}: {result}"),
+        for record in (each for each in one.records if each.key in theirs_of):
+            both = (record, theirs_of[record.key])
+            if any(map(_is_against_active, both)):
+                is_told = all(map(_is_against_active, both))
+                effects = (both[0].readings[0].effect, both[1].readings[0].effect) if is_told else ("", "")
+                result, size = verdicts.get(effects, _NO_RESULT), record.item.sample_size
+                results[result] += 1
+                rows.append(
+                    (material.records[record.key], record.item, size, f"{one.drug} against {other.drug}: {result}")
                 )
-            )
     ordered = sorted(results, key=lambda what: (what == _NO_RESULT, -results[what], what))
     sides = listed([f"{counted(results[what], 'study')} {what}" for what in ordered], most=6)
-    where = f"in {short(material.topic)}" if material.asked.conditions else ""
-    said = write_lines("answers", "head_to_head", named=_asked_names(material), where=where, sides=sides)
-    against_placebo, counts = list[tuple[Flow, ...]](), list[str]()
+    placebo = list[tuple[str, int, int, int, list[str]]]()
     for drug in drugs:
         records = [r for r in drug.records if r.readings and r.readings[0].comparator in ("placebo", "none")]
         directions = Counter(record.item.direction for record in records)
         better, worse = directions[Direction.supports], directions[Direction.contradicts]
-        split = better, worse, len(records) - better - worse
-        cited = references.cite(record.key for record in records)
-        against_placebo.append((flow(drug.drug), *(flow(str(number)) for number in split), flow(cited or "none")))
-        counts.append(f"{drug.drug} {better} supporting, {worse} contradicting, {split[2]} inconclusive")
-    blocks: list[Block] = []
-    if rows:
-        blocks.append(table("Head to head", ("study", "design", "participants", "result"), rows, ("participants",)))
-    if drugs:
-        said += write_lines("answers", "against_placebo", drugs="; ".join(counts))
-        columns = ("drug", "better", "no better or worse", "inconclusive", "studies")
-        blocks.append(table("Each against placebo or no treatment", columns, against_placebo, columns[1:4]))
-    return Answer(said, blocks, PUBLISHED if any(what != _NO_RESULT for what in results) else 0.0)
+        placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
+    said = [_say("head_to_head", named=material.asked_names, where=material.where, sides=sides)]
+    said += [_say("against_placebo", drugs=placebo)] if drugs else []
+    is_told = any(what != _NO_RESULT for what in results)
+    return Answer(said, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_told else 0.0)
 
 
 def _is_against_active(record: AppraisedRecord) -> bool:
     return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
 
 
-def _on_mechanism(material: Material, mechanisms: MechanismFindings, references: References) -> Answer:
+def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> Answer:
     """Answer how drugs act and how that is linked to the condition asked about."""
     known = list[tuple[str, str, list[str]]]()
-    for drug in dict.fromkeys([*material.asked.drugs, *material.drug_entries]):
-        entries = material.drug_entries.get(drug, [])
-        actions = dict.fromkeys(m.get("mechanism_of_action") for _, entry in entries for m in entry.mechanisms)
-        targets = dict.fromkeys(
-            g for _, entry in entries for m in entry.mechanisms for g in m.get("gene_symbols") or ()
+    for drug, entries in material.drug_entries.items():
+        acts = [each for _, entry in entries for each in entry.mechanisms]
+        how = listed(
+            [*dict.fromkeys(str(each["mechanism_of_action"]) for each in acts if each.get("mechanism_of_action"))]
         )
-        if how := listed([str(each) for each in actions if each]):
-            at = f" (targets {listed([*targets])})" if targets else ""
-            known.append((drug, f"{how}{at}", [key for key, _ in entries]))
-    missing = [drug for drug in material.asked.drugs if drug not in {drug for drug, _, _ in known}]
-    missing += () if known else material.asked.drug_classes
-    names = listed([as_spelt(each, material.dossier.question) for each in missing])
-    shown = [(drug, how) for drug, how, _ in known[:3]]
+        targets = listed([*dict.fromkeys(gene for each in acts for gene in each.get("gene_symbols") or ())])
+        if how:
+            known.append((drug, f"{how}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]))
+    known.sort(key=lambda each: [*material.asked.drugs, each[0]].index(each[0]))
+    missing = [*material.asked.drugs] if known else [*material.asked.drugs, *material.asked.drug_classes]
+    missing = [
+        as_spelt(each, material.dossier.question) for each in missing if each not in {drug for drug, *_ in known}
+    ]
     topic = short(material.topic) if material.asked.conditions else ""
-    chains = [mechanisms.chains[drug] for drug, _, _ in known] if topic else []
-    linked, unlinked = (listed([c.drug for c in chains if bool(c.missing) is broken]) for broken in (False, True))
-    said = write_line("answers", "mechanism", known=shown, missing=names, topic=topic, linked=linked, unlinked=unlinked)
-    if not known:
-        return Answer([said], [], 0.0)
-    blocks = write_blocks("answers", "actions", references.cite, known=known)
+    chains = [mechanisms.chains[drug] for drug, *_ in known] if topic else []
+    data = {
+        "known": known[:3],
+        "missing": listed(missing),
+        "topic": topic,
+        "linked": listed([chain.drug for chain in chains if not chain.missing]),
+        "unlinked": listed([chain.drug for chain in chains if chain.missing]),
+    }
+    quoted = [_say("actions", known=known)] if known else []
     if chains:
         ends = [(chain.drug, link_to_condition(chain)) for chain in chains]
-        blocks += write_blocks("mechanism", "bearing", references.cite, topic=topic, ends=ends)
-    return Answer([said], list(blocks), CURATED)
+        quoted.append(Said("mechanism", "bearing", {"topic": topic, "ends": ends}))
+    return Answer([_say("mechanism", **data)], quoted, CURATED if known else 0.0)
 
 
-def _on_no_help(material: Material, references: References) -> Answer:
+def _on_no_help(material: Material) -> Answer:
     """Answer what does not help: the records that contradict a benefit."""
-    drugs, named = _drugs_asked(material), _asked_names(material)
-    against = sorted(
-        (c for c in drugs if c.appraisal.contradicting),
-        key=lambda c: (_is_disputed(c), -len(c.appraisal.contradicting)),
-    )
+    drugs, failed, disputed = material.asked_candidates, list[Candidate](), list[Candidate]()
+    for each in sorted(drugs, key=lambda c: -len(c.appraisal.contradicting)):
+        if each.appraisal.contradicting:
+            is_disputed = len(each.appraisal.supporting) > len(each.appraisal.contradicting)
+            (disputed if is_disputed else failed).append(each)
+    against = [*failed, *disputed]
     tallies = [
-        f"{short(c.drug)} ({len(c.appraisal.contradicting)} contradicting, {len(c.appraisal.supporting)} supporting)"
-        for c in against
+        [
+            f"{short(c.drug)} ({len(a.contradicting)} contradicting, {len(a.supporting)} supporting)"
+            for c in each
+            for a in [c.appraisal]
+        ]
+        for each in (failed, disputed)
     ]
-    failed = sum(not _is_disputed(c) for c in against)
-    said = write_lines(
-        "answers",
+    said = _say(
         "no_help",
-        named=named or "a drug",
-        where=f"in {short(material.topic)}" if material.asked.conditions else "",
-        drugs=listed(tallies[:failed], most=6),
-        disputed=listed(tallies[failed:], most=6),
+        named=material.asked_names,
+        where=material.where,
+        failed=listed(tallies[0], most=6),
+        disputed=listed(tallies[1], most=6),
         refuted=listed([c.drug for c in against if c.appraisal.quality == "refuted"]),
         support=sum(len(c.appraisal.supporting) for c in drugs),
-        names_drug=bool(named),
         has_records=bool(drugs),
     )
     quotes = [
@@ -380,53 +359,37 @@ def _on_no_help(material: Material, references: References) -> Answer:
         for record in c.records
         if record.key in c.appraisal.contradicting and record.sentence
     ]
-    blocks = write_blocks("answers", "quotes", references.cite, title="", items=quotes[:MOST_QUOTED])
-    return Answer(said, list(blocks))
+    return Answer([said], [_say("quotes", title="", items=quotes[:MOST_QUOTED])])
 
 
-def _is_disputed(candidate: Candidate) -> bool:
-    """Whether more studies support a drug than contradict it."""
-    return len(candidate.appraisal.supporting) > len(candidate.appraisal.contradicting)
-
-
-def _on_harm_beside(material: Material, references: References) -> Answer:
-    """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
-    found = {"worse": dict[str, list[AppraisedRecord]](), "harm": dict[str, list[AppraisedRecord]]()}
-    for candidate in _drugs_asked(material):
-        for record in (each for each in candidate.records if harm_told(each)):
-            what = "worse" if record.key in candidate.appraisal.contradicting else "harm"
-            found[what].setdefault(candidate.drug, []).append(record)
-    drugs = {what: sorted(each, key=lambda drug: -len(each[drug])) for what, each in found.items()}
-    worse, harmed = (
-        listed([f"{short(drug)} ({counted(len(found[what][drug]), 'study')})" for drug in named], most=MOST_HARMED)
-        for what, named in drugs.items()
+def _on_uses(material: Material) -> Answer:
+    """Answer what the drugs are marketed for and in which conditions registered trials study them."""
+    phases = dict[str, float]()
+    for entries in material.drug_entries.values():
+        for indication in (each for _, entry in entries for each in entry.indications):
+            name = str(indication.get("name", "")).lower()
+            phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
+    studied = Counter(each.lower() for _, trial in material.asked_trials for each in trial.conditions)
+    said = _say(
+        "uses",
+        named=material.asked_names,
+        has_entry=bool(material.drug_entries),
+        marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
+        studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
     )
-    read = material.counts["peer_reviewed"] + material.counts["preprints"]
-    said = write_lines("answers", "harm_beside", worse=worse, harmed=harmed, read=read)
-    quotes = [
-        (drug, what, harm_told(found[what][drug][0]), found[what][drug][0].key)
-        for what, named in drugs.items()
-        for drug in named[:MOST_HARMED]
-    ]
-    return Answer(said, list(write_blocks("answers", "quotes", references.cite, title="", items=quotes)))
+    return Answer([said], confidence=CURATED if phases else 0.0)
 
 
-def _on_status(material: Material, references: References) -> Answer:
+def _on_status(material: Material) -> Answer:
     """Answer the status of drugs: marketed, approved, in trials."""
-    asked, topic = material.asked, short(material.topic)
-    highest: dict[str, float] = {}
+    asked, highest = material.asked, dict[str, float]()
     for drug, entries in material.drug_entries.items():
-        indications = (indication for _, entry in entries for indication in entry.indications)
-        phases = [
-            indication.get("max_phase")
-            for indication in indications
-            if not asked.conditions or is_condition(indication.get("name", ""), asked)
-        ]
-        highest[drug] = max((float(phase) for phase in phases if phase is not None), default=0.0)
+        named = [each for _, entry in entries for each in entry.indications]
+        own = [x for x in named if not asked.conditions or is_condition(x.get("name", ""), asked)]
+        highest[drug] = max((float(each.get("max_phase") or 0) for each in own), default=0.0)
     marketed = [drug for drug, phase in highest.items() if phase >= APPROVED_PHASE]
     rest = [drug for drug in (asked.drugs or highest) if drug not in marketed]
-    keys = {record.key for candidate in _drugs_asked(material) for record in candidate.records}
-    trials = [(r.key, r.record) for r in material.pool if r.key in keys and isinstance(r.record, Trial)]
+    trials = material.asked_trials
     states = Counter((t.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower() for _, t in trials)
     approved, labels = list[str](), list[tuple[str, str]]()
     for record in material.pool:
@@ -436,17 +399,19 @@ def _on_status(material: Material, references: References) -> Answer:
             labels += [(entry.drug or "", uses)] if uses else []
         if isinstance(entry, Approval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
-    gone = [write_line("answers", "caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
-    said = gone + write_lines(
-        "answers",
-        "status",
-        where=f"for {topic}" if asked.conditions else "",
-        marketed=listed(marketed, most=8),
-        unmarketed=listed([f"{d} (highest phase {highest[d]:g})" if highest.get(d) else d for d in rest], most=6),
-        labels=labels,
-        of_what=_asked_names(material) or topic,
-        trials=listed([f"{number} {state}" for state, number in states.items()], most=6),
-        approved=listed(approved, most=6),
+    topic = short(material.topic)
+    said = [_say("caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
+    said.append(
+        _say(
+            "status",
+            where=f"for {topic}" if asked.conditions else "",
+            marketed=listed(marketed, most=8),
+            unmarketed=listed([f"{d} (highest phase {highest[d]:g})" if highest.get(d) else d for d in rest], most=6),
+            labels=labels,
+            of_what=material.asked_names or topic,
+            trials=listed([f"{number} {state}" for state, number in states.items()], most=6),
+            approved=listed(approved, most=6),
+        )
     )
-    titles = [(f"{trial.nct_id}: {material.records[key].citation.title}", key) for key, trial in trials]
-    return Answer(said, list(write_blocks("answers", "trials", references.cite, trials=titles)))
+    titles = [(f"{trial.nct_id}: {record.citation.title}", record.key) for record, trial in trials]
+    return Answer(said, [_say("trials", trials=titles)])

@@ -22,20 +22,13 @@ from willowbark.tools.works.trust import retraction_note, trust_summary
 from .answers import answer_of
 from .candidates import rows_of_blocks
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
-from .findings import (
-    argument_section,
-    clinical_section,
-    disease_section,
-    mechanism_of,
-    mechanistic_section,
-    methodology_section,
-)
-from .material import Material, References
+from .findings import argument, disease_mechanism, further_drugs, mechanism_of, mechanisms_found, methodology
+from .material import Material
 from .model import ResearchReport
-from .safety import LONGEST, safety_section
+from .safety import LONGEST, safety
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
-from .texts import write_lines
+from .texts import References, write_lines
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
@@ -44,39 +37,43 @@ _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
 
 def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchReport:
-    """Build the report; without evidence it says so instead of failing."""
+    """Build the report; without evidence it says so instead of failing.
+
+    First all that is counted or chosen, as data; then the texts, in the order that numbers the references.
+    """
     evidence = evidence_table(material.shown, material.records)
-    trials = trial_table(material.candidates, material.records)
-    records, searches = flow(material), search_log(material.dossier)
+    trials, records = trial_table(material.candidates, material.records), flow(material)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
-    references, judged = References(material.records), material.assessments[-1] if material.assessments else None
-    # This order sets the order of the references: those cited only in the appendix come last.
-    answered = answer_of(material, mechanisms, references)
-    parts = first_screen(material, candidates, answered)
+    answered = answer_of(material, mechanisms)
+    heading, parts = title(material), first_screen(material, candidates, answered)
+    confident = confidence(material, answered)
+    blocks = rows_of_blocks(candidates, evidence)
+    arguments = [argument(candidate.chain, mechanisms.graph) for candidate in candidates if candidate.chain]
+    further, methods, mechanistic = further_drugs(material), methodology(material), mechanisms_found(material)
+    harms = safety(material)
+
+    references = References(material.records)
+    answer = references.write(answered.draft(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
     references.cite(each.best_estimate.key for each in candidates if each.best_estimate)
-    blocks = rows_of_blocks(candidates, evidence)
     references.cite(row.key for candidate in candidates for row in blocks[candidate.name])
-    clinical = clinical_section(material, references)
+    clinical = references.write(further)
     references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
-    for candidate in candidates:
-        chain = mechanisms.chains[candidate.name]
-        candidate.argument = argument_section(chain, mechanisms.graph, references)
-    safety = safety_section(material, references)
-    disease = disease_section(mechanisms, references) if material.asked.conditions else None
-    mechanistic = mechanistic_section(material, references)
+    for candidate, draft in zip(candidates, arguments, strict=True):  # from here on cited in the appendix alone
+        candidate.argument = references.write(draft) if draft else None
+    judged = material.assessments[-1] if material.assessments else None
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
     return ResearchReport(
-        title=title(material),
+        title=heading,
         executive_summary=in_short(parts),
         summary_parts=parts,
         research_question=material.dossier.question,
-        answer=answered.section(parts[0].text) if answered else None,
-        methodology=methodology_section(material),
+        answer=answer,
+        methodology=references.write(methods),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
-        disease_mechanism=disease,
-        mechanistic_findings=mechanistic,
-        safety=safety,
+        safety=references.write(harms) if candidates else None,
+        disease_mechanism=references.write(disease_mechanism(mechanisms.graph)) if material.asked.conditions else None,
+        mechanistic_findings=references.write(mechanistic),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
@@ -97,13 +94,13 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         approval=material.approval,
         stop_reason=material.reason,
         unread=material.unread,
-        confidence_score=confidence(material, answered),
+        confidence_score=confident,
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         evidence_table=evidence,
         trials=trials,
-        search_log=searches,
+        search_log=search_log(material.dossier),
         flow=records,
     )
 

@@ -1,30 +1,26 @@
-"""The report's findings in sentences: clinical findings, mechanisms, the argument from mechanism; the methods."""
+"""The report's findings in sentences: further drugs, mechanisms, the argument from mechanism, the methods."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.mechanism.graph import MechanismGraph
-from willowbark.tools.mechanism.hypotheses import MechanismFindings
 from willowbark.tools.mechanism.steps import Backing, Chain
 from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import as_spelt, counted, listed, short
+from willowbark.tools.wording import as_spelt, counted, listed
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, NOT_REPORTED, PUBLISHED, ReportSection
-from .forms.blocks import Link, flow, table
-from .forms.links import url_of
-from .material import Material, References
-from .texts import write_blocks, write_flow
+from .content import CURATED, PUBLISHED
+from .material import Material
+from .texts import Draft, Said
 
 MAX_CITED = 4  # records cited for one drug or step
 MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MAX_INVOLVED = 10  # targets and processes of the condition
-LONGEST_QUOTE = 320  # characters of a quoted sentence
 _KINDS = {
     "peer_reviewed": "peer-reviewed publication",
     "preprints": "preprint",
@@ -44,44 +40,32 @@ _OUTCOMES: Mapping[Kind, str] = {
 }
 
 
-def clinical_section(material: Material, references: References) -> ReportSection:
-    """Write the section on drugs that are not candidates, by their readings."""
-    start, others = len(references.keys), [c for c in material.candidates if c not in material.shown]
+def further_drugs(material: Material) -> Draft:
+    """Tell of drugs that are not candidates, by their readings."""
+    others = [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
-    complications = [c for c in decided if c.helps_complications_alone]
-    tallies = [
-        (short(c.drug), len(c.appraisal.supporting), len(c.appraisal.contradicting), c.appraisal.contradicting[:1])
-        for c in decided
-        if c not in complications
-    ]
-    blocks = write_blocks(
-        "findings",
-        "clinical",
-        references.cite,
-        topic=material.topic,
-        asks_what_helps=material.asked.asks_what_helps,
-        complications=[(c.drug, c.appraisal.supporting[:MAX_CITED]) for c in complications[:MAX_OTHERS]],
-        decided=tallies[:MAX_OTHERS],
-        more=max(0, len(tallies) - MAX_OTHERS),
-        unclear=[flow(Link(short(c.drug), url_of(c.appraisal.inconclusive[0]))) for c in unclear[:MAX_OTHERS]],
-        silent=listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
-    )
-    return ReportSection.of("Further drugs", blocks, references.keys[start:])
+    data = {
+        "topic": material.topic,
+        "asks_what_helps": material.asked.asks_what_helps,
+        "complications": [c for c in decided if c.helps_complications_alone][:MAX_OTHERS],
+        "decided": [c for c in decided if not c.helps_complications_alone],
+        "unclear": unclear[:MAX_OTHERS],
+        "silent": listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
+        "most": MAX_OTHERS,
+        "cited": MAX_CITED,
+    }
+    return Draft("Further drugs", [Said("findings", "further", data)])
 
 
-def mechanistic_section(material: Material, references: References) -> ReportSection:
-    """Write the section on each candidate's mechanism from the drug databases."""
-    start, known = len(references.keys), []
-    for candidate in material.shown:
-        if how := mechanism_of(candidate):
-            pathways = ", ".join(candidate.pathways[:MAX_PATHWAYS])
-            known.append((candidate.drug, how, pathways, candidate.drug_records))
-    missing = [candidate.drug for candidate in material.shown if not candidate.mechanisms]
-    blocks = write_blocks(
-        "findings", "mechanistic", references.cite, known=known, missing=listed(missing, most=len(missing))
-    )
-    return ReportSection.of("Mechanistic findings", blocks, references.keys[start:])
+def mechanisms_found(material: Material) -> Draft:
+    """Tell of each candidate's mechanism by the drug databases."""
+    told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
+    data = {
+        "known": [(c.drug, how, pathways, c.drug_records) for c, how, pathways in told if how],
+        "missing": listed([c.drug for c, how, _ in told if not how], most=len(told)),
+    }
+    return Draft("Mechanistic findings", [Said("findings", "mechanistic", data)])
 
 
 def mechanism_of(candidate: Candidate) -> str:
@@ -91,71 +75,43 @@ def mechanism_of(candidate: Candidate) -> str:
     return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""
 
 
-def disease_section(mechanisms: MechanismFindings, references: References) -> ReportSection:
-    """Write the section on the condition's targets and processes, the most certain first, with drugs acting there."""
-    start, graph = len(references.keys), mechanisms.graph
-    found = graph.involved
-    nodes = [
+def disease_mechanism(graph: MechanismGraph) -> Draft:
+    """Tell of the condition's targets and processes, the most certain first, with drugs acting there."""
+    involved = [
         {
-            "name": step.start.name,
-            "kind": "process or pathway" if step.start.kind == "process" else step.start.kind,
-            "number": step.start.number,
+            "end": step.start,
             "drugs": ", ".join(graph.acting_on(step.start)),
-            "sources": _sources(step.backings),
+            "sources": sources_of(step.backings),
             "quote": step.quoted.quote if step.quoted else "",
         }
-        for step in found[:MAX_INVOLVED]
+        for step in graph.involved[:MAX_INVOLVED]
     ]
-    hidden = max(0, len(found) - MAX_INVOLVED)
-    name = graph.disease.name
-    blocks = write_blocks("mechanism", "disease", references.cite, name=name, involved=nodes, hidden=hidden)
-    return ReportSection.of("Disease mechanism", blocks, references.keys[start:])
+    data = {"name": graph.disease.name, "involved": involved, "hidden": max(0, len(graph.involved) - MAX_INVOLVED)}
+    return Draft("Disease mechanism", [Said("mechanism", "disease", data)])
 
 
-def argument_section(chain: Chain, graph: MechanismGraph, references: References) -> ReportSection | None:
-    """Describe a chain in three sentences: the drug's target, the target's process, its link to the condition.
+def argument(chain: Chain, graph: MechanismGraph) -> Draft | None:
+    """Tell a chain in three sentences: the drug's target, the target's process, its link to the condition.
 
     None if no record gives a target; the mechanistic findings name such drugs.
     """
-    start, first = len(references.keys), chain.steps[0]
-    if chain.node("target") is None:
+    target, process = chain.node("target"), chain.node("process")
+    if target is None:
         return None
-    process, partner = chain.node("process"), first.end != chain.steps[-1].start
-    argument: dict[str, Any] = {
-        "drug": chain.drug,
-        "target": first.end.name,
-        "number": first.end.number,
-        "relation": first.relation,
-        "sources": _sources(first.backings),
-        "process": process.name if process else "",
-        "process_number": process.number if process else "",
+    data = {
+        "chain": chain,
+        "disease": graph.disease.name,
+        "target": target,
+        "process": process,
+        "sources": [sources_of(step.backings) for step in chain.steps],
         "about": graph.about(process) if process else None,
-        "partner": chain.steps[1].end.name if partner else "",
-        "partner_relation": chain.steps[1].relation if partner else "",
-        "next_sources": _sources(chain.steps[1].backings) if partner else {},
-        "function": graph.function_of(first.end),
+        "function": graph.function_of(target),
+        "genetic": graph.genetic_support(target),
         "link": link_to_condition(chain),
+        # without a sentence of a record, the text above the table is enough
+        "by_sentences": any(x.basis == "sentence" and not x.denies for step in chain.steps for x in step.backings),
     }
-    blocks = list(write_blocks("mechanism", "argument", references.cite, a=argument))
-    backings = (backing for step in chain.steps for backing in step.backings)
-    if any(each.basis == "sentence" and not each.denies for each in backings):  # else the text above is enough
-        rows = []
-        for step in chain.steps:
-            ends = flow(f"{step.start.name} → {step.end.name}")
-            if step.is_missing:
-                rows.append((ends, flow(NOT_REPORTED), flow("no source: this link is missing"), flow("")))
-                continue
-            quote, words = step.quoted, flow("(table entry)")
-            if quote is not None:
-                words = flow(f"“{short(quote.quote, LONGEST_QUOTE)}”", references.cite([quote.key]))
-            sources = write_flow("mechanism", "sources", references.cite, s=_sources(step.backings))
-            rows.append((ends, flow(step.relation), sources, words))
-        caption = f"Each step from {chain.drug} to {graph.disease.name}, and its source"
-        blocks.append(table(caption, ("step", "relation", "source", "in its words"), rows))
-    target = chain.node("target")
-    genetic = graph.genetic_support(target) if target else None
-    blocks += write_blocks("mechanism", "confidence", references.cite, chain=chain, genetic=genetic, target=target)
-    return ReportSection.of("From drug to disease", blocks, references.keys[start:])
+    return Draft("From drug to disease", [Said("mechanism", "argument", data)])
 
 
 def link_to_condition(chain: Chain) -> dict[str, Any]:
@@ -163,16 +119,13 @@ def link_to_condition(chain: Chain) -> dict[str, Any]:
     last = chain.steps[-1]
     return {
         "missing": "; ".join(chain.missing) if last.is_missing else "",
-        "start": last.start.name,
-        "relation": last.relation,
-        "end": last.end.name,
-        "sources": _sources(last.backings),
-        "quote": last.quoted.quote if last.quoted else "",
-        "denied": list(dict.fromkeys(each.key for step in chain.steps for each in step.backings if each.denies)),
+        "step": last,
+        "sources": sources_of(last.backings),
+        "denied": chain.keys(denying=True),
     }
 
 
-def _sources(backings: Sequence[Backing]) -> dict[str, Any]:
+def sources_of(backings: Sequence[Backing]) -> dict[str, Any]:
     """Return the sources of a step, with identifiers and the records to cite."""
     given = [each for each in backings if not each.denies]
     entries = []
@@ -191,25 +144,23 @@ def _sources(backings: Sequence[Backing]) -> dict[str, Any]:
     }
 
 
-def methodology_section(material: Material) -> ReportSection:
-    """Write the methods: sources, reading, decisions; the report's log lists the searches."""
-    records = (record for candidate in material.candidates for record in candidate.records)
+def methodology(material: Material) -> Draft:
+    """Tell the methods: sources, reading, decisions; the report's log lists the searches."""
+    records = [record for candidate in material.candidates for record in candidate.records]
     readings = material.dossier.readings if material.usage else []
-    blocks = write_blocks(
-        "findings",
-        "methodology",
-        m=material,
-        question=question_as_read(material.asked),
-        found=sum(len(reply.records) for reply in material.dossier.replies),
-        records=len(material.pool),
-        kinds=listed([counted(material.counts[kind], noun) for kind, noun in _KINDS.items() if material.counts[kind]]),
-        by_source=(CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
-        readers=listed(sorted({each.version for each in readings})),
-        differ=sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
-        prompts=PROMPTS_VERSION if material.usage else "",
-        set_aside=material.approval.set_aside,
-    )
-    return ReportSection.of("Methodology", blocks)
+    data = {
+        "m": material,
+        "question": question_as_read(material.asked),
+        "found": sum(len(reply.records) for reply in material.dossier.replies),
+        "kinds": listed(
+            [counted(material.counts[kind], noun) for kind, noun in _KINDS.items() if material.counts[kind]]
+        ),
+        "by_source": (CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
+        "readers": listed(sorted({each.version for each in readings})),
+        "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
+        "prompts": PROMPTS_VERSION if material.usage else "",
+    }
+    return Draft("Methodology", [Said("findings", "methodology", data)])
 
 
 def question_as_read(asked: Question) -> dict[str, str]:

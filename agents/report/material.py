@@ -1,6 +1,6 @@
-"""Material for a report: the dossier, appraisals, claims and the course of the run; and its references."""
+"""Material for a report: the dossier, appraisals, claims and the course of the run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,11 +11,8 @@ from willowbark.tools.lexicon.conditions import find_known_conditions, name_esse
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.hypotheses import MechanismFindings, assess
 from willowbark.tools.questions import Question
-from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.records import Drug
-from willowbark.tools.wording import as_spelt
-from willowbark.tools.works.sections import licence_of, places
-from willowbark.tools.works.trust import flags_of, is_unchecked
+from willowbark.tools.records import Drug, Trial
+from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
 from ..asking.claims import Verdicts
@@ -23,7 +20,6 @@ from ..assessment import JudgeAssessment, sources_breakdown
 from ..findings import Dossier
 from ..progress import Progress
 from .content import TurnUsage
-from .forms.blocks import Cite
 
 MAX_CANDIDATES = 12  # in the report; further ones are only named
 _ENDINGS = {
@@ -110,6 +106,28 @@ class Material:
                 found.setdefault(entry.drug, []).append((record.key, entry))
         return found
 
+    @cached_property
+    def asked_names(self) -> str:
+        """The drugs and classes named in the question, as spelt there; empty if none."""
+        named = (*self.asked.drugs, *self.asked.drug_classes)
+        return short(listed([as_spelt(each, self.dossier.question) for each in named]))
+
+    @cached_property
+    def asked_candidates(self) -> list[Candidate]:
+        """The drugs asked about; all if none is named."""
+        return [c for c in self.candidates if not self.asked_names or is_asked_about(c.drug, self.asked)]
+
+    @cached_property
+    def asked_trials(self) -> list[tuple[Evidence, Trial]]:
+        """Registered trials of the drugs asked about."""
+        keys = {record.key for candidate in self.asked_candidates for record in candidate.records}
+        return [(r, r.trial) for r in self.pool if r.key in keys and r.trial]
+
+    @property
+    def where(self) -> str:
+        """`in migraine`; empty if the question names no condition."""
+        return f"in {short(self.topic)}" if self.asked.conditions else ""
+
     @property
     def reason(self) -> str:
         """Why the search ended, as in `JudgeAssessment.stop_reason`; `no_verdict` if no judge ended it."""
@@ -165,74 +183,6 @@ def mechanisms_of(material: Material) -> MechanismFindings:
     drugs = [*found.chains, *material.drug_entries]
     graph = MechanismGraph(material.pool, material.asked, drugs)
     return found._replace(chains={drug: graph.chain(drug) for drug in drugs}, graph=graph)
-
-
-class References:
-    """Numbers records in the order of their first citation.
-
-    Args:
-        records: records that can be cited, by key.
-    """
-
-    def __init__(self, records: Mapping[str, Evidence]) -> None:
-        self._records = records
-        self._numbers: dict[str, int] = {}
-
-    def cite(self, keys: Iterable[str]) -> Cite | str:
-        """Cite records, ignoring those outside the pool; return an empty text if there are none."""
-        known = [key for key in dict.fromkeys(keys) if key in self._records]
-        numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
-        return Cite(tuple(sorted(numbers))) if numbers else ""
-
-    @property
-    def keys(self) -> list[str]:
-        """Keys of the records cited so far, in order."""
-        return list(self._numbers)
-
-    def entries(self) -> list[dict[str, object]]:
-        """List the references for a report: number, key, title, authors, source, date, url, journal with volume, issue
-        and pages, identifiers, flags, other versions and the parts of the full text read."""
-        found = []
-        for key, number in self._numbers.items():
-            record = self._records[key]
-            citation, data, paper, raised = record.citation, record.record, record.paper, flags_of(record)
-            journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
-            where = {name: getattr(paper, name) for name in journal} if paper else {}
-            where |= {"doi": data.doi, "pmid": data.pmid, "pmcid": data.pmcid, "nct_id": data.nct_id}
-            flags = {
-                "preprint": record.is_preprint,
-                "retracted": "retracted" in raised,
-                "expression of concern": "expression_of_concern" in raised,
-                "corrected": "corrected" in raised,
-                "retraction not checked": is_unchecked(record),
-                "title only": not record.has_abstract,
-                "contains text addressed to machines": is_addressed_to_machines(record),
-            }
-            entry: dict[str, object] = {
-                "number": number,
-                "key": key,
-                "title": citation.title,
-                "authors": list(citation.authors),
-                "source": citation.source,
-                "date": citation.date,
-                "url": citation.url,
-                **{name: value for name, value in where.items() if value},
-                "flags": [flag for flag, is_raised in flags.items() if is_raised],
-            }
-            if data.found_by:
-                entry["found_by"] = data.found_by
-            if paper and (paper.preprint_versions or paper.earlier_versions):
-                versions = [{"relation": "preprint", **each} for each in paper.preprint_versions]
-                entry["versions"] = versions + [
-                    {"relation": "earlier version", **each} for each in paper.earlier_versions
-                ]
-            if paper and record.is_preprint and paper.published_version:
-                entry["published_version"] = paper.published_version
-            if licence := licence_of(record):
-                titles = list(dict.fromkeys(place.title for place in places(record)))
-                entry["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
-            found.append(entry)
-        return found
 
 
 def _as_asked(condition: str, question: str) -> str:

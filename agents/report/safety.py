@@ -23,10 +23,10 @@ from willowbark.tools.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import listed, short
 
-from .content import EVENTS_NOTE, NOT_REPORTED, ReportSection
-from .forms.blocks import Block, Section
-from .material import Material, References
-from .texts import write_blocks
+from .content import NOT_REPORTED
+from .forms.blocks import Section
+from .material import Material
+from .texts import Draft, Said
 
 MOST_QUOTED = 2  # sentences of each kind
 MOST_GROUPS = 6  # trial groups with serious adverse events
@@ -36,65 +36,54 @@ _USES = ("Indications and usage",)
 _WARNINGS = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 
 
-def safety_section(material: Material, references: References) -> ReportSection | None:
-    """Write the section on each candidate's status and harms; None without candidates."""
-    if not material.shown:
-        return None
-    start, entries = len(references.keys), dict[str, list[Evidence]]()
+def safety(material: Material) -> Draft:
+    """Tell each candidate's status and harms."""
+    entries = dict[str, list[Evidence]]()
     for record in material.pool:
         entry = record.record
         if isinstance(entry, Drug | Label | Approval) and entry.drug:
             entries.setdefault(canonical_drug(entry.drug) or entry.drug.lower(), []).append(record)
-    quoted, told, silent = dict[str, str](), list[tuple[str, dict[str, Any]]](), list[str]()
+    quoted, told, silent = dict[str, str](), list[Said](), list[str]()
     for candidate in material.shown:
         drug, records = candidate.drug, entries.get(candidate.drug, [])
         drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
         reporting, quotes = _harms_of(candidate, material, quoted)
         quoted = {sentence: drug for sentence, _ in quotes} | quoted
-        posted = [(r.key, r.posted.serious_events) for r in candidate.records if r.posted and r.posted.serious_events]
+        warned_of = {each["kind"] for _, _, entry in drugs for each in entry.warnings}
         data: dict[str, Any] = {
-            "approvals": [
-                {
-                    "agency": f"the {approval.agency}" if approval.agency else "an unnamed agency",
-                    "first": approval.first_approved,
-                    "product": ", ".join(str(first[name]) for name in ("number", "brand") if name in first),
-                    "is_discontinued": approval.is_sold is False,
-                    "key": each.key,
-                }
-                for each in records
-                if isinstance(approval := each.record, Approval)
-                for dated in [[a for a in approval.applications if a.get("approved") == approval.first_approved]]
-                for first in [dated[0] if dated else {}]
-            ],
+            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, Approval)],
             "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
             "withdrawn": withdrawal_of(drug),
             "warnings": next((("; ".join(map(warned, e.warnings)), key) for key, _, e in drugs if e.warnings), ()),
             "signals": next(((", ".join(map(signalled, e.signals)), key) for key, _, e in drugs if e.signals), ()),
             "label": _label(records, drug, material),
             "events": [
-                (
-                    f"{key.removeprefix('nct:')}: {listed([count_events(each) for each in groups], most=MOST_GROUPS)}",
-                    key,
-                )
-                for key, groups in posted[:MOST_TRIALS]
-            ],
+                (r.key, listed([count_events(each) for each in r.posted.serious_events], most=MOST_GROUPS))
+                for r in candidate.records
+                if r.posted and r.posted.serious_events
+            ][:MOST_TRIALS],
             "reporting": reporting,
             "quotes": [(text if quoted[text] == drug else "", quoted[text], key) for text, key in quotes],
         }
-        if any(data.values()):
-            told.append((drug, data))
-        else:
+        if not any(data.values()):
             silent.append(drug)
-    blocks: list[Block] = [*write_blocks("safety", "intro", silent=listed(silent, most=len(silent)))]
-    for place, (drug, data) in enumerate(told, 1):
-        warned_of = {
-            each["kind"] for r in entries.get(drug, ()) if isinstance(r.record, Drug) for each in r.record.warnings
+            continue
+        marks = {
+            "withdrawn": data["withdrawn"] or "withdrawn" in warned_of,
+            "boxed warning": (data["label"] or {}).get("boxed") or "boxed warning" in warned_of,
         }
-        marks = ["withdrawn"] * (bool(data["withdrawn"]) or "withdrawn" in warned_of)
-        marks += ["boxed warning"] * (bool(data["label"] and data["label"]["boxed"]) or "boxed warning" in warned_of)
-        shown = write_blocks("safety", "drug", references.cite, d=data, events_note=EVENTS_NOTE)
-        blocks.append(Section(drug, f"safety-{place}", shown, ", ".join(marks), "folded"))
-    return ReportSection.of("Safety and regulation", blocks, references.keys[start:])
+        note = ", ".join(mark for mark, is_set in marks.items() if is_set)
+        told.append(Said("safety", "drug", {"d": data}, Section(drug, f"safety-{len(told) + 1}", (), note, "folded")))
+    intro = Said("safety", "intro", {"silent": listed(silent, most=len(silent))})
+    return Draft("Safety and regulation", [intro, *told])
+
+
+def _product(approval: Approval) -> str:
+    """Name the product approved first by its number and brand."""
+    for first in approval.applications:
+        if first.get("approved") == approval.first_approved:
+            return ", ".join(str(first[name]) for name in ("number", "brand") if name in first)
+    return ""
 
 
 def count_events(group: SeriousEvents) -> str:

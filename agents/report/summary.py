@@ -11,7 +11,6 @@ from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
-from ..asking.claims import harm_told
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
@@ -70,7 +69,7 @@ def first_screen(
             c.drug
             for c in material.shown
             for record in c.records
-            if harm_told(record)
+            if record.harm_told
             or (record.key in c.appraisal.contradicting and record.item.why_stopped_kind == "safety")
         }
         failures = () if {"negative", "harm"} & {*material.asked.also} else _failures(candidates)  # the answer says so

@@ -1,29 +1,132 @@
 """The report's sentences: Jinja templates, one file per section, whose macros turn data into blocks or plain text.
 
 A template uses a little Markdown: paragraphs between blank lines (`~ ` before a small one), `- ` and `1. ` before
-points and steps, `Name :: content` for pairs, `**strong**`. Inserted values are never parsed as markup: the
-result has them as plain text, or as the node that they are, such as a citation.
+points and steps, `Name :: content` for pairs, `| a | b |` for a table (its caption in the first line, ` #` after the
+names of columns of numbers), `**strong**`. Inserted values are never parsed as markup: the result has them as plain
+text, or as the node that they are, such as a citation.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.wording import capital, counted, listed, short
+from willowbark.tools.works.sections import licence_of, places
+from willowbark.tools.works.trust import flags_of, is_unchecked
 
-from .forms.blocks import Block, Cite, Flow, Items, Node, Pairs, Paragraph, Text, flow
+from .content import ReportSection
+from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Text, flow, table
+from .forms.links import url_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")
 _STRONG = re.compile(r"\*\*(.+?)\*\*")
 Cites = Callable[[Iterable[str]], Cite | str]
 _MARKS: dict[str, Literal["points", "steps"]] = {"- ": "points", "1. ": "steps"}
+
+
+class Said(NamedTuple):
+    """What is to be said: a template's macro with its arguments."""
+
+    template: str
+    """File name without `.md.j2`."""
+    macro: str
+    data: Mapping[str, Any]
+    """Texts, numbers, keys of records, records."""
+    within: Section | None = None
+    """The section to hold it; None for none of its own."""
+
+    @property
+    def lines(self) -> list[str]:
+        """It as plain text, one string per paragraph."""
+        return write_lines(self.template, self.macro, **self.data)
+
+
+class Draft(NamedTuple):
+    """A section whose citations have no numbers yet."""
+
+    title: str
+    said: Iterable[Said]
+
+
+class References:
+    """Writes drafts, and numbers records in the order of their first citation.
+
+    Args:
+        records: records that can be cited, by key.
+    """
+
+    def __init__(self, records: Mapping[str, Evidence]) -> None:
+        self._records = records
+        self._numbers: dict[str, int] = {}
+
+    def cite(self, keys: Iterable[str]) -> Cite | str:
+        """Cite records, ignoring those outside the pool; return an empty text if there are none."""
+        known = [key for key in dict.fromkeys(keys) if key in self._records]
+        numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
+        return Cite(tuple(sorted(numbers))) if numbers else ""
+
+    def write(self, draft: Draft) -> ReportSection:
+        """Write a section; its `citations` are the records first cited there."""
+        start, blocks = len(self._numbers), list[Block]()
+        for template, macro, data, within in draft.said:
+            written = write_blocks(template, macro, self.cite, **data)
+            blocks += [replace(within, blocks=written)] if within else written
+        return ReportSection.of(draft.title, blocks, list(self._numbers)[start:])
+
+    def entries(self) -> list[dict[str, object]]:
+        """List the references for a report: number, key, title, authors, source, date, url, journal with volume, issue
+        and pages, identifiers, flags, other versions and the parts of the full text read."""
+        found = []
+        for key, number in self._numbers.items():
+            record = self._records[key]
+            citation, data, paper, raised = record.citation, record.record, record.paper, flags_of(record)
+            flags = {
+                "preprint": record.is_preprint,
+                "retracted": "retracted" in raised,
+                "expression of concern": "expression_of_concern" in raised,
+                "corrected": "corrected" in raised,
+                "retraction not checked": is_unchecked(record),
+                "title only": not record.has_abstract,
+                "contains text addressed to machines": is_addressed_to_machines(record),
+            }
+            entry = {
+                "number": number,
+                "key": key,
+                "title": citation.title,
+                "authors": list(citation.authors),
+                "source": citation.source,
+                "date": citation.date,
+                "url": citation.url,
+            }
+            journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+            known: dict[str, object] = {name: getattr(paper, name) for name in journal} if paper else {}
+            known |= {name: getattr(data, name) for name in ("doi", "pmid", "pmcid", "nct_id", "found_by")}
+            if paper:
+                known["versions"] = [
+                    {"relation": relation, **each}
+                    for relation, versions in (
+                        ("preprint", paper.preprint_versions),
+                        ("earlier version", paper.earlier_versions),
+                    )
+                    for each in versions
+                ]
+                known["published_version"] = record.is_preprint and paper.published_version
+            if licence := licence_of(record):
+                titles = list(dict.fromkeys(place.title for place in places(record)))
+                known["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
+            raised_flags = [flag for flag, is_raised in flags.items() if is_raised]
+            found.append({**entry, **{name: each for name, each in known.items() if each}, "flags": raised_flags})
+        return found
 
 
 @pass_context
@@ -39,6 +142,10 @@ def _insert(context: Context, value: object) -> Markup:
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
 
+def _link(text: str, key: str) -> Flow:
+    return flow(Link(text, url_of(key)))
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -50,38 +157,24 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"capital": capital, "listed": listed, "short": short, "thousands": lambda number: f"{number:,}"}
-    made.globals |= {"counted": counted}
+    made.globals |= {"counted": counted, "link": _link}
     return made
 
 
 def write_blocks(template: str, macro: str, cite: Cites | None = None, **data: Any) -> tuple[Block, ...]:
-    """Render a template's macro as blocks.
-
-    Args:
-        template: its file name without `.md.j2`.
-        macro: the macro's name.
-        cite: the template's `cite`, which numbers records in the order of their first citation.
-        data: the macro's arguments: texts, numbers, keys of records, pieces of content.
-    """
-    rendered, inserted = _render(template, macro, cite, data)
-    return tuple(_blocks(rendered, inserted))
+    """Render a template's macro as blocks; its `cite` numbers records."""
+    return tuple(_blocks(*_render(template, macro, cite, data)))
 
 
 def write_lines(template: str, macro: str, **data: Any) -> list[str]:
     """Render a macro as plain text, one string per paragraph."""
     rendered, inserted = _render(template, macro, None, data)
-    flows = (_flow(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip())
-    return ["".join(node.text for node in nodes if isinstance(node, Text | Cite)) for nodes in flows]
+    return [_plain(part, inserted) for part in re.split(r"\n\s*\n", rendered) if part.strip()]
 
 
 def write_line(template: str, macro: str, **data: Any) -> str:
     """Render a macro as one plain text."""
     return " ".join(write_lines(template, macro, **data))
-
-
-def write_flow(template: str, macro: str, cite: Cites | None = None, **data: Any) -> Flow:
-    """Render a macro as the content of one paragraph."""
-    return _flow(*_render(template, macro, cite, data))
 
 
 def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[Flow]]:
@@ -101,34 +194,40 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
             yield Items(tuple(_flow(item, inserted) for item in items), _MARKS[mark])
         elif " :: " in lines[0]:
             pairs = [part.partition(" :: ") for part in re.split(r"\n(?=.* :: )", "\n".join(lines))]
-            yield Pairs(tuple((_plain_text(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
+            yield Pairs(tuple((_plain(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
+        elif lines[0].startswith("| "):
+            caption, head, *rows = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)
+            names = [_plain(name, inserted) for name in head]
+            yield table(
+                _plain(caption[0], inserted),
+                [name.removesuffix(" #") for name in names],
+                [[_flow(cell, inserted) for cell in row] for row in rows],
+                [name.removesuffix(" #") for name in names if name.endswith(" #")],
+            )
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")
         else:
             yield Paragraph(_flow(" ".join(lines), inserted))
 
 
-def _plain_text(marked: str, inserted: list[Flow]) -> str:
-    return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text))
+def _plain(marked: str, inserted: list[Flow]) -> str:
+    return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text | Cite))
 
 
 def _flow(marked: str, inserted: list[Flow]) -> Flow:
     """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
-    found: list[Node] = []
+    nodes: list[Node] = []
     for strong, text in enumerate(_STRONG.split(line)):
         for place, part in enumerate(_INSERTED.split(text)):
-            found += [
-                Text(node.text, "strong") if strong % 2 and isinstance(node, Text) else node
-                for node in (inserted[int(part)] if place % 2 else flow(part))
-            ]
-    nodes: list[Node] = []
-    for node in found:
-        last = nodes[-1] if nodes else None
-        if isinstance(last, Text) and isinstance(node, Cite):  # a citation has its own space
-            nodes[-1:] = [Text(last.text.rstrip(), last.style), node]
-        elif isinstance(last, Text) and isinstance(node, Text) and last.style == node.style == "plain":
-            nodes[-1] = Text(last.text + node.text)
-        else:
-            nodes.append(node)
+            for node in inserted[int(part)] if place % 2 else flow(part):
+                last = nodes[-1] if nodes else None
+                if isinstance(node, Text) and strong % 2:
+                    nodes.append(Text(node.text, "strong"))
+                elif isinstance(last, Text) and isinstance(node, Cite):  # a citation has its own space
+                    nodes[-1:] = [Text(last.text.rstrip(), last.style), node]
+                elif isinstance(last, Text) and isinstance(node, Text) and last.style == node.style == "plain":
+                    nodes[-1] = Text(last.text + node.text)
+                else:
+                    nodes.append(node)
     return tuple(nodes)

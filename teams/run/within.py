@@ -9,7 +9,7 @@ from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier, Findings
 from willowbark.agents.report.answers import answer_on_harm
 from willowbark.agents.report.forms.links import record_name, url_of
-from willowbark.agents.report.material import Material, References
+from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import cautions, harms, warnings
@@ -153,7 +153,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     if meant.kind in _OF_HARM:
         dossier = Dossier(question=meant.text)
         material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
-        answer = answer_on_harm(material, References(material.records)).sentences
+        answer = answer_on_harm(material).sentences
         known = [*cautions(pool, meant), *warnings(pool, meant)]
         labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
         said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")

@@ -213,6 +213,15 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
         """The record's key."""
         return self.item.key
 
+    @property
+    def harm_told(self) -> str:
+        """The whole sentences by which patients did worse on the drug or were harmed; empty if there are none."""
+        if not self.readings or self.item.design.is_preclinical:
+            return ""
+        reading, contradicts = self.readings[0], self.item.direction is Direction.contradicts
+        is_told = reading.does_harm or (contradicts and reading.effect == "worse")
+        return " ".join(passage.text for passage in reading.passages) if is_told else ""
+
 
 def condition_names(asked: Question) -> tuple[str, ...]:
     """List the conditions of a question with their synonyms, without duplicates."""
