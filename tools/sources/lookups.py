@@ -1,4 +1,4 @@
-"""Sources that are asked by name: one look-up of each name a run, and searches by the drugs that a query names."""
+"""Sources asked by name: one look-up of each name a run, and searches by the drugs that a query names."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
@@ -31,6 +31,15 @@ class Item(NamedTuple):
     """Parts that could not be retrieved."""
     note: str = ""
     """Why there is no record."""
+
+
+def items(
+    names: Sequence[str], records: Mapping[str, Evidence], problems: Sequence[str] = (), missing: str = "{}"
+) -> dict[str, Item]:
+    """Return what there is under each name; `missing` is the note on one without a record."""
+    return {
+        name: Item(found := records.get(name), problems, "" if found else missing.format(name[:60])) for name in names
+    }
 
 
 class LookUps(Source):

@@ -1,26 +1,7 @@
 """ChEMBL, drugs with their mechanisms and indications (https://chembl.gitbook.io/chembl-interface-documentation/web-services).
 
-Queried with GET, always with `format=json` and `limit` (at most 1000); replies are JSON:
-
-* `drug_indication.json` with `mesh_heading__icontains`, `efo_term__icontains` or `parent_molecule_chembl_id__in`;
-  returns `drug_indications[]` of `molecule_chembl_id`, `parent_molecule_chembl_id`, `mesh_id`, `mesh_heading`,
-  `efo_id`, `efo_term`, `max_phase_for_ind` (text such as `"4.0"`, null, or -1 for unknown);
-* `molecule.json` with `molecule_chembl_id__in`, `pref_name__in` or `molecule_synonyms__molecule_synonym__in` (both
-  case-sensitive); returns `molecules[]` of `molecule_chembl_id`, `pref_name`, `molecule_type`, `max_phase`,
-  `first_approval`, `molecule_hierarchy.parent_chembl_id`, `molecule_synonyms[].molecule_synonym`, `oral`, `parenteral`
-  and `topical` (routes), `withdrawn_flag`, `black_box_warning` (1, 0, -1 for unknown);
-* `drug_warning.json` with `parent_molecule_chembl_id__in`, only for drugs with such a flag; returns `drug_warnings[]`
-  of `parent_molecule_chembl_id`, `warning_type` (`Withdrawn`, `Black Box Warning`), `warning_class`, `warning_country`,
-  `warning_year`, `warning_description`;
-* `mechanism.json` with `parent_molecule_chembl_id__in`; returns `mechanisms[]` of `molecule_chembl_id`,
-  `parent_molecule_chembl_id`, `mechanism_of_action`, `action_type`, `target_chembl_id`;
-* `target.json` with `target_chembl_id__in`; returns `targets[]` of `target_chembl_id`, `pref_name`,
-  `target_components[].accession` (UniProt) and `.target_component_synonyms[]` of `syn_type` (`GENE_SYMBOL`) and
-  `component_synonym`.
-
-Lists of ids are joined by commas. Each reply has `page_meta.next` (null on the last page; the next is requested with
-`offset`). A name without a hit returns an empty list with 200, never 404. Salts have no mechanisms of their own, so all
-queries use the parent molecule.
+Lists are filtered by fields and read page by page; a name without a hit gives an empty list. Salts have no mechanisms
+of their own, so all queries use the parent molecule.
 """
 
 import asyncio
@@ -31,7 +12,7 @@ from typing import Any
 
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
+from ...http.reply import Reply, at, count, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms
 from ...lexicon.conditions import name_essence
 from ...questions import Question
@@ -39,7 +20,7 @@ from ...records import Drug
 from ...records.parts import Mechanism
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps, gather_answers
+from ..lookups import Item, LookUps, gather_answers, items
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
 
 CARD = SourceCard(
@@ -102,19 +83,12 @@ class ChEMBL(LookUps):
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up drugs by name or ChEMBL id."""
         parents, refused = await self._find_parents(drugs)
-        wanted = list(dict.fromkeys(parent for parent in parents.values() if parent))
-        records, failures = await self._records(wanted, frozenset())
+        records, failures = await self._records(list(dict.fromkeys(parents.values())), frozenset())
         by_id = {record.metadata.get("chembl_id"): record for record in records}
-        return {
-            drug: Item(
-                found := by_id.get(parents[drug]),
-                [*refused, *failures],
-                "" if found else f"no molecule is named {drug[:60]!r}",
-            )
-            for drug in drugs
-        }
+        known = {drug: by_id[parent] for drug, parent in parents.items() if parent in by_id}
+        return items(drugs, known, [*refused, *failures], "no molecule is named {!r}")
 
-    async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str | None], list[str]]:
+    async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Map names and ids to parent molecules, with notes on failed parts.
 
         Preferred names, synonyms and ids are queried concurrently; one failure does not affect the others.
@@ -122,69 +96,57 @@ class ChEMBL(LookUps):
         Raises:
             SearchError: one query failed, and the others found nothing.
         """
-        lists = {
-            "pref_name__in": [name.upper() for drug in drugs for name in _names(drug)],
-            "molecule_synonyms__molecule_synonym__in": [  # case-sensitive
-                form
-                for drug in drugs
-                for name in _names(drug)
-                for form in (name, name.upper(), name.lower(), name.capitalize())
+        spelled = {drug: _names(drug) for drug in drugs}
+        names = [name for each in spelled.values() for name in each]
+        lists = {  # both lists of names are case-sensitive
+            "pref_name__in": [name.upper() for name in names],
+            "molecule_synonyms__molecule_synonym__in": [
+                form for name in names for form in (name, name.upper(), name.lower(), name.capitalize())
             ],
             "molecule_chembl_id__in": [name for drug in drugs if (name := checked_identifier("chembl_id", drug))],
         }
-        asked = {field: ",".join(dict.fromkeys(names)) for field, names in lists.items() if names}
+        asked = {field: ",".join(dict.fromkeys(listed)) for field, listed in lists.items() if listed}
         pages, failed = await gather_answers(
-            self._pages("molecule", **{field: names}) for field, names in asked.items()
+            self._pages("molecule", **{field: listed}) for field, listed in asked.items()
         )
         rows = [row for page, _ in pages for row in page]
         if failed and not rows:
             raise failed[0]
-        refused = [f"some names could not be asked: {each.reason}" for each in failed]
-
-        def found(drug: str) -> str | None:
-            names = {drug.strip().upper(), *(name.upper() for name in _names(drug))}
-            preferred = (
-                r for r in rows if {str(r.get(f)).upper() for f in ("pref_name", "molecule_chembl_id")} & names
-            )
-            return best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
-
-        return {drug: found(drug) for drug in drugs}, refused
+        parents = dict[str, str]()
+        for drug in drugs:
+            own = {drug.strip().upper(), *(name.upper() for name in spelled[drug])}
+            preferred = [
+                r for r in rows if own & {str(r.get(field)).upper() for field in ("pref_name", "molecule_chembl_id")}
+            ]
+            found = best_match(preferred) or best_match(row for row in rows if names_it(row, drug))
+            parents |= {drug: found} if found else {}
+        return parents, [f"some names could not be asked: {each.reason}" for each in failed]
 
     async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
         """Fetch whole drugs in the order of `parents`; returns the records and notes on failed parts."""
         if not parents:
             return [], []
-        ids, warnings = ",".join(parents), list[str]()
+        ids, lacking = ",".join(parents), list[str]()
         (molecules, _), mechanisms, indications = await asyncio.gather(
             self._pages("molecule", molecule_chembl_id__in=ids),
-            self._list_or_warn(warnings, "mechanism", parent_molecule_chembl_id__in=ids),
-            self._list_or_warn(warnings, "drug_indication", parent_molecule_chembl_id__in=ids),
+            self._list_or_warn(lacking, "mechanism", parent_molecule_chembl_id__in=ids),
+            self._list_or_warn(lacking, "drug_indication", parent_molecule_chembl_id__in=ids),
         )
+        warnings, targets = list[Row](), list[Row]()
         flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
-        warned: list[Row] = []
-        if flagged:
-            ids = ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged}))
-            warned = await self._list_or_warn(warnings, "drug_warning", parent_molecule_chembl_id__in=ids)
-        targets: list[Row] = []
-        if wanted := sorted({str(row["target_chembl_id"]) for row in mechanisms if row.get("target_chembl_id")}):
-            targets = await self._list_or_warn(warnings, "target", target_chembl_id__in=",".join(wanted))
+        if ids := ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged})):
+            warnings = await self._list_or_warn(lacking, "drug_warning", parent_molecule_chembl_id__in=ids)
+        if ids := ",".join(sorted({str(id) for row in mechanisms if (id := row.get("target_chembl_id"))})):
+            targets = await self._list_or_warn(lacking, "target", target_chembl_id__in=ids)
         by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
 
         def drug(parent: str) -> Evidence:
-            return parse_drug(
-                by_id[parent],
-                mechanisms=[row for row in mechanisms if parent_id(row) == parent],
-                indications=[row for row in indications if parent_id(row) == parent],
-                targets=targets,
-                warnings=[row for row in warned if parent_id(row) == parent],
-                about=about,
-            )
+            mine = ([row for row in rows if parent_id(row) == parent] for rows in (mechanisms, indications, warnings))
+            return parse_drug(by_id[parent], *mine, targets=targets, about=about)
 
         records, unread = read_each([parent for parent in parents if parent in by_id], drug)
-        warnings += unread
-        if missing := [parent for parent in parents if parent not in by_id]:
-            warnings.append(f"{', '.join(missing[:5])} could not be had")
-        return records, warnings
+        missing = [parent for parent in parents if parent not in by_id]
+        return records, [*lacking, *unread, *([f"{', '.join(missing[:5])} could not be had"] if missing else [])]
 
     async def _find_containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
         pages = await asyncio.gather(
@@ -293,11 +255,11 @@ def names_it(molecule: Row, drug: str) -> bool:
 
 def parse_drug(
     molecule: Row,
-    *,
     mechanisms: Iterable[Row] = (),
     indications: Iterable[Row] = (),
-    targets: Iterable[Row] = (),
     warnings: Iterable[Row] = (),
+    *,
+    targets: Iterable[Row] = (),
     about: frozenset[str] = frozenset(),
 ) -> Evidence:
     """Convert one drug to evidence.
@@ -306,12 +268,11 @@ def parse_drug(
         molecule: the parent molecule.
         mechanisms: its mechanisms, including its salts'.
         indications: its indications, including its salts'.
-        targets: the targets of the mechanisms; others are ignored.
         warnings: its withdrawals and boxed warnings, including its salts'.
+        targets: the targets of the mechanisms; others are ignored.
         about: indications to list first.
     """
-    chembl_id = str(molecule["molecule_chembl_id"])
-    year, chebi = molecule.get("first_approval"), str(molecule.get("chebi_par_id") or "")
+    chembl_id, chebi = str(molecule["molecule_chembl_id"]), str(molecule.get("chebi_par_id") or "")
     developed = (
         {
             "name": indication_name(row),
@@ -326,7 +287,7 @@ def parse_drug(
         chebi_id=f"CHEBI:{chebi}" if chebi.isdecimal() else None,
         molecule_type=molecule.get("molecule_type") or None,
         max_phase=parse_phase(molecule.get("max_phase")),
-        first_approval=int(year) if year and str(year).isdecimal() else None,
+        first_approval=count(molecule.get("first_approval")) or None,
         mechanisms=parse_mechanisms(mechanisms, targets),
         indications=keep_furthest(developed, about)[:_MAX_INDICATIONS],
         warnings=parse_warnings(warnings),
@@ -338,26 +299,23 @@ def parse_drug(
 
 def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
     """Parse mechanisms of action with their targets, without duplicates and unreported values."""
-    known = {str(row.get("target_chembl_id")): row for row in targets}
-
-    def mechanism(row: Row) -> Any:
+    known, found = {str(row.get("target_chembl_id")): row for row in targets}, list[Any]()
+    for row in rows:
         target = known.get(str(row.get("target_chembl_id")), {})
         parts = dicts(target, "target_components")
         synonyms = [each for part in parts for each in dicts(part, "target_component_synonyms")]
         genes = [each.get("component_synonym") for each in synonyms if each.get("syn_type") == "GENE_SYMBOL"]
-        return reported(
-            {
-                "mechanism_of_action": row.get("mechanism_of_action"),
-                "action_type": row.get("action_type"),
-                "target_name": target.get("pref_name") or row.get("target_pref_name"),
-                "target_id": row.get("target_chembl_id"),
-                "gene_symbols": list(dict.fromkeys(filter(None, genes))),
-                "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
-                "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
-            }
-        )
-
-    return without_repeats(map(mechanism, rows))
+        said = {
+            "mechanism_of_action": row.get("mechanism_of_action"),
+            "action_type": row.get("action_type"),
+            "target_name": target.get("pref_name") or row.get("target_pref_name"),
+            "target_id": row.get("target_chembl_id"),
+            "gene_symbols": list(dict.fromkeys(filter(None, genes))),
+            "organism": organism if (organism := target.get("organism")) != "Homo sapiens" else None,
+            "uniprot_ids": list(dict.fromkeys(part["accession"] for part in parts if part.get("accession"))),
+        }
+        found.append(reported(said))
+    return without_repeats(found)
 
 
 def parent_id(row: Row) -> str | None:

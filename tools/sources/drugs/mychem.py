@@ -1,11 +1,7 @@
 """MyChem.info, drug data from several databases, used when ChEMBL does not answer (https://docs.mychem.info).
 
-Queried with GET `query`: `q` (a name), `fields`, `size`. A reply has `total` and `hits[]` of `_id` and a part for each
-database: `chembl` with `pref_name`, `molecule_chembl_id`, `molecule_type`, `drug_mechanisms` (`action_type`,
-`target_name`; a salt's are listed under the salt), `gtopdb` with `name` and `interaction_targets` (`symbol`),
-`drugcentral` with `approval` (`agency`, `date`) and `drug_use.indication` and `.contraindication` (`concept_name`),
-`unii.display_name`. A list of one element is given as the bare object. A hit may match the name in one part only, so
-only hits with the drug's own name, or a salt's, count.
+A list of one element is given as the bare object. A hit may match the name in one part only, so only hits with the
+drug's own name, or a salt's, count.
 """
 
 import asyncio
@@ -19,7 +15,7 @@ from ...questions.query import bare_name
 from ...records import Drug
 from ...records.parts import Development, Mechanism
 from ..card import SourceCard
-from ..lookups import Item, LookUps
+from ..lookups import Item, LookUps, items
 from ..publications import is_code
 from .drug_record import drug_entry
 
@@ -61,11 +57,8 @@ class MyChem(LookUps):
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up drugs by name, one request each."""
         found = zip(drugs, await asyncio.gather(*map(self._ask, drugs)), strict=True)
-        records = {drug: parse_drug(drug, hits) for drug, hits in found}
-        return {
-            drug: Item(record, note="" if record else f"no drug is named {drug[:60]!r}")
-            for drug, record in records.items()
-        }
+        known = {drug: record for drug, hits in found if (record := parse_drug(drug, hits))}
+        return items(drugs, known, missing="no drug is named {!r}")
 
     async def _ask(self, drug: str) -> Sequence[Hit]:
         name = bare_name(drug, "-")

@@ -1,35 +1,17 @@
 """Open Targets Platform, drugs and targets of diseases (https://platform-docs.opentargets.org/data-access/graphql-api).
 
-Queried with POST `graphql`, body `{"query": …, "variables": …}`. There are four queries, by operation name:
-
-* `Search` with variables `text` and `kinds` (`["disease"]` or `["drug"]`); returns `data.search.hits[]` of `id`,
-  `name`, `entity`, and `data.search.total`;
-* `Disease` with `id` (`EFO_…`, `MONDO_…`); returns `data.disease` of `id`, `name`, `drugAndClinicalCandidates` with
-  `count` and `rows[]` of `maxClinicalStage` and `drug{id name}`, and `associatedTargets(page: …)` (first 10) with
-  `count` and `rows[]` of `score` (0 to 1) and `target{id approvedSymbol}`;
-* `MapIds` with `names` and `kinds`; returns `data.mapIds.mappings[]` of `term` and `hits[]` as above;
-* `Drugs` with `ids` (`CHEMBL…`); returns `data.drugs[]` of `id`, `name`, `drugType`, `maximumClinicalStage`,
-  `mechanismsOfAction.rows[]` of `mechanismOfAction`, `actionType`, `targetName`, `targets[]{id approvedSymbol}` with
-  `pathways[]` of `pathwayId` (Reactome's) and `pathway` (its name), `indications` with `count` and `rows[]` of
-  `maxClinicalStage` and `disease{id name}`, `drugWarnings[]` of `warningType`, `toxicityClass`, `country`, `year`,
-  `description`, and `adverseEvents(page: …)` with `criticalValue` and `rows[]` of `name`, `count` and `logLR`: events
-  reported to FAERS more often for it than for others, by log-likelihood ratio.
-
-Clinical stages are words: `APPROVAL` (marketed for it), `PREAPPROVAL`, `PHASE_4`, `PHASE_3`, `PHASE_2_3`, `PHASE_2`,
-`PHASE_1_2`, `PHASE_1`, `EARLY_PHASE_1`, `IND`, `PRECLINICAL`, `WITHDRAWAL`, `UNKNOWN`. An unknown id returns `null` for
-`disease` and no row of `drugs`. Failures come as `errors[]` of `message` and `path` with 200 or 400, along with any
-data found. The schema is at https://api.platform.opentargets.org/api/v4/graphql/schema.
+The schema is at https://api.platform.opentargets.org/api/v4/graphql/schema; an unknown id gives null or no row.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeGuard
+from itertools import chain
+from typing import Any
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, at, count, dicts, read_each, reported, text, without_repeats
+from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...lexicon.conditions import name_essence
 from ...questions.question import read_query
@@ -37,7 +19,7 @@ from ...records import Disease, Drug
 from ...records.parts import AssociatedTarget, Mechanism, Pathway, Signal
 from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps, gather_answers
+from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import redacted
 from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings
 
@@ -62,7 +44,6 @@ CARD = SourceCard(
 _MAX_DISEASES = 3  # entries per condition: the disease itself and close relatives
 _MAX_NAMES = 4  # names of a condition to search for, until one is found
 _MAX_LISTED = 60  # drugs of a disease, or conditions of a drug, in a record; some have hundreds
-_MAX_TARGETS = 10
 _MAX_PATHWAYS = 12  # per drug in a record; well-studied targets belong to dozens
 PHASE_OF_STAGE: Mapping[str, float] = {
     "APPROVAL": 4,
@@ -81,11 +62,6 @@ PHASE_OF_STAGE: Mapping[str, float] = {
 
 A phase 4 trial of a drug that is not approved for the condition counts as 3; combined phases count as the lower one.
 """
-_AT_FAULT = re.compile(
-    r"cannot query|syntax error|unknown (?:argument|type)|variable|field .* of type|validat|too (?:expensive|complex)",
-    re.IGNORECASE,
-)
-
 Found = tuple[Any, list[str]]
 """The requested data, None if the server has none, and a line for each part that failed."""
 
@@ -124,21 +100,9 @@ class OpenTargets(LookUps):
     path = "graphql"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Return the diseases named in the query, with their drugs and targets; then the drugs it names.
-
-        Args:
-            query: words, or the boolean form returned by `preprocess_query`.
-            max_results: 1 to 50 records.
-            filters: only the page is used.
-
-        Raises:
-            SourceRefused: filters were given, or the query contains no words.
-            SearchError: no reply, or an unreadable one.
-        """
-        page = SearchFilters.of(self.name, filters).page
-        asked = read_query(self.name, query)
-        conditions = asked.conditions or (() if asked.drugs else (asked.words,))
-        asking = [self._diseases(condition) for condition in conditions]
+        """Return the diseases named in the query, with their drugs and targets; then the drugs it names."""
+        page, asked = SearchFilters.of(self.name, filters).page, read_query(self.name, query)
+        asking = [self._diseases(each) for each in asked.conditions or (() if asked.drugs else (asked.words,))]
         asking += [self._drugs(asked.drugs)] if asked.drugs else []
         given, failures = await gather_answers(asking)
         records = list({record.key: record for found, _ in given for record in found}.values())
@@ -154,7 +118,7 @@ class OpenTargets(LookUps):
             data, _ = await self._ask(SEARCH, {"text": name, "kinds": ["disease"]}, "search")
             if ids := best_hits(_hits(data, "disease"), condition):
                 given = [await self._ask(DISEASE, {"id": each}, "disease") for each in ids]
-                records, unread = read_each([data for data, _ in given if isinstance(data, dict)], parse_disease)
+                records, unread = read_each([data for data, _ in given if data], parse_disease)
                 return records, [*(line for _, problems in given for line in problems), *unread]
         return [], []
 
@@ -166,31 +130,19 @@ class OpenTargets(LookUps):
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up drugs by name: one request for their ids, one for their data."""
         ids = {drug: number for drug in drugs if (number := checked_identifier("chembl_id", drug))}
-        spelled = {
-            drug: list(dict.fromkeys(filter(None, (drug.strip(), canonical_drug(drug)))))
-            for drug in drugs
-            if drug not in ids
-        }
-        hits = await self._map_names([name for names in spelled.values() for name in names]) if spelled else {}
-        for drug, names in spelled.items():
-            if chembl_id := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
-                ids[drug] = chembl_id
+        spelled = {drug: (drug.strip(), canonical_drug(drug) or drug) for drug in drugs if drug not in ids}
+        if spelled:
+            asked = {"names": list(dict.fromkeys(chain(*spelled.values()))), "kinds": ["drug"]}
+            data, _ = await self._ask(MAP_IDS, asked, "mapIds")
+            hits = {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
+            for drug, names in spelled.items():
+                if number := next(filter(None, (named(hits.get(name, ()), name) for name in names)), None):
+                    ids[drug] = number
         rows, problems = await self._ask(DRUGS, {"ids": sorted(set(ids.values()))}, "drugs") if ids else ([], [])
-        records, unread = read_each(dicts({"rows": rows}, "rows"), parse_drug)
-        known = {record.metadata["chembl_id"]: record for record in records}
-        return {
-            drug: Item(
-                found := known.get(ids.get(drug, "")),
-                [*problems, *unread],
-                "" if found else f"no drug is named {drug[:60]!r}",
-            )
-            for drug in drugs
-        }
-
-    async def _map_names(self, names: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the drugs with each of the names."""
-        data, _ = await self._ask(MAP_IDS, {"names": list(dict.fromkeys(names)), "kinds": ["drug"]}, "mapIds")
-        return {str(each.get("term")): _hits(each, "drug") for each in dicts(data, "mappings")}
+        records, unread = read_each(rows or [], parse_drug)
+        by_id = {record.metadata["chembl_id"]: record for record in records}
+        known = {drug: by_id[number] for drug, number in ids.items() if number in by_id}
+        return items(drugs, known, [*problems, *unread], "no drug is named {!r}")
 
     async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
         """Return the value under `root` in the answer's data."""
@@ -199,58 +151,38 @@ class OpenTargets(LookUps):
 
 
 def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
-    """Return the hits of a kind; raises `UnreadableReply` if there are hits, but none has an id and a kind."""
-    given = at(data, "hits")
-    known = [hit for hit in dicts(data, "hits") if hit.get("id") and hit.get("entity")]
-    if (given and not known) or not isinstance(given, list):
-        raise UnreadableReply(CARD.name, "answered with hits that have neither id nor kind")
-    return [hit for hit in known if hit["entity"] == kind]
+    known = entries(CARD.name, data, "hits", what="hits", keys=("id",))
+    return [hit for hit in known if hit.get("id") and hit["entity"] == kind]
 
 
 def _read(root: str, reply: Reply) -> Found:
-    """Parse a GraphQL answer; data is kept even with errors, which become notes on what is missing.
+    """Return the value under `root` in an answer's data, which is kept even where parts of it failed.
 
     Raises:
-        SourceRefused: the query is invalid, or a field is unknown.
+        SourceRefused: the query is invalid.
         SourceUnavailable: the server failed.
         UnreadableReply: neither data nor errors.
     """
     found = reply.json()
-    if not isinstance(found, dict):
-        raise UnreadableReply(reply.source, "answered with something that is not a GraphQL reply")
-    given, errors = at(found, "data"), found.get("errors")
+    given, errors = at(found, "data"), at(found, "errors")
     data = at(given, root)
     if errors and not (reply.status == 200 and data and isinstance(data, dict | list)):
-        raise failure(reply.source, reply.status, errors)
+        said = _join_messages(errors)
+        if reply.status == 400 or "too expensive" in said.lower():
+            raise SourceRefused(reply.source, f"refused the query: {said}")
+        raise SourceUnavailable(reply.source, f"failed on its side: {said}")
     if not isinstance(given, dict) or root not in given:
         raise UnreadableReply(reply.source, f"answered without {root}")
-    problems = [f"{_part(error)} could not be had: {_join_messages(error)}" for error in dicts(found, "errors")]
+    problems = []
+    for error in dicts(found, "errors"):
+        part = ".".join(each for each in error.get("path") or () if isinstance(each, str))[:80]
+        problems.append(f"{part or 'a part of it'} could not be had: {_join_messages([error])}")
     return (data if isinstance(data, dict | list) else None), list(dict.fromkeys(problems))
 
 
-def _part(error: Mapping[str, Any]) -> str:
-    """Return the part of an answer that an error concerns: the names on its path, without list indices."""
-    path = error.get("path")
-    return ".".join(each for each in path if isinstance(each, str))[:80] if isinstance(path, list) else "a part of it"
-
-
-def _join_messages(*errors: Any) -> str:
-    messages = [str(error.get("message", "")) if isinstance(error, dict) else str(error) for error in errors]
-    return redacted("; ".join(filter(None, messages))) or "no reason given"
-
-
-def failure(source: str, status: int, errors: Any) -> SourceRefused | SourceUnavailable:
-    """Convert a GraphQL failure to the error class that says whether to retry.
-
-    >>> failure("opentargets", 400, [{"message": "Cannot query field 'knownDrugs' on type 'Disease'."}])
-    SourceRefused("opentargets: refused the query: Cannot query field 'knownDrugs' on type 'Disease'.")
-    >>> failure("opentargets", 200, [{"message": "Internal server error"}])
-    SourceUnavailable('opentargets: failed on its side: Internal server error')
-    """
-    said = _join_messages(*(errors if isinstance(errors, list) else [errors]))
-    if status == 400 or _AT_FAULT.search(said):
-        return SourceRefused(source, f"refused the query: {said}")
-    return SourceUnavailable(source, f"failed on its side: {said}")
+def _join_messages(errors: Any) -> str:
+    listed = errors if isinstance(errors, list) else [errors]
+    return redacted("; ".join(str(at(each, "message") or "no reason given") for each in listed))
 
 
 def best_hits(hits: Iterable[Mapping[str, Any]], condition: str) -> list[str]:
@@ -293,22 +225,14 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
         for row in dicts(disease, "drugAndClinicalCandidates", "rows")
     )
     targets = list[AssociatedTarget]()
-    for row in dicts(disease, "associatedTargets", "rows")[:_MAX_TARGETS]:
+    for row in dicts(disease, "associatedTargets", "rows"):
         if symbol := at(row, "target", "approvedSymbol"):
-            target = AssociatedTarget(symbol=symbol, score=row.get("score"))
-            by_kind = {str(each.get("id")): each.get("score") for each in dicts(row, "datatypeScores")}
-            if isinstance(genetic := by_kind.get("genetic_association"), int | float):
-                target["genetic"] = genetic
-            if isinstance(pathway := by_kind.get("affected_pathway"), int | float):
-                target["pathway"] = pathway
-            targets.append(target)
+            by_kind = {each.get("id"): each.get("score") for each in dicts(row, "datatypeScores")}
+            scores = {"genetic": by_kind.get("genetic_association"), "pathway": by_kind.get("affected_pathway")}
+            targets.append({"symbol": symbol, "score": row.get("score"), **reported(scores)})
     said = [f"Known drugs for {name}: {list_stages(drugs)}." if drugs else f"No known drugs are listed for {name}."]
-    if targets:
-        scores = ", ".join(
-            f"{each['symbol']} {score:.2f}" if isinstance(score := each["score"], int | float) else str(each["symbol"])
-            for each in targets
-        )
-        said.append(f"Targets associated with {name} (score 0 to 1): {scores}.")
+    if scored := [f"{each['symbol']} {each['score']:.2f}" for each in targets if each["score"] is not None]:
+        said.append(f"Targets associated with {name} (score 0 to 1): {', '.join(scored)}.")
     if by_genes := [f"{each['symbol']} {each['genetic']:.2f}" for each in targets if "genetic" in each]:
         said.append(f"By genetic associations alone: {', '.join(by_genes)}.")
     record = Disease(disease=name, disease_id=disease_id, drugs=drugs[:_MAX_LISTED], targets=targets)
@@ -331,6 +255,12 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         }
         for row in dicts(drug, "drugWarnings")
     )
+    critical = at(drug, "adverseEvents", "criticalValue")
+    signals: list[Signal] = [
+        {"term": row["name"].lower(), "count": row["count"], "log_likelihood": round(row["logLR"], 1)}
+        for row in dicts(drug, "adverseEvents", "rows")
+        if critical is not None and row.get("name") and row["logLR"] > critical
+    ]
     record = Drug(
         drug=str(drug.get("name") or chembl_id).lower(),
         chembl_id=chembl_id,
@@ -340,24 +270,9 @@ def parse_drug(drug: Mapping[str, Any]) -> Evidence:
         indications=keep_furthest(indications)[:_MAX_LISTED],
         pathways=_pathways(rows),
         warnings=parse_warnings(warnings),
-        signals=_signals(drug),
+        signals=sorted(signals, key=lambda each: (-each["log_likelihood"], each["term"])),
     )
     return drug_entry("opentargets", record, f"https://platform.opentargets.org/drug/{chembl_id}", called=chembl_id)
-
-
-def _signals(drug: Mapping[str, Any]) -> list[Signal]:
-    """Return events above the critical value, strongest first; empty if there is no such value."""
-    critical = at(drug, "adverseEvents", "criticalValue")
-    found: list[Signal] = []
-    for row in dicts(drug, "adverseEvents", "rows"):
-        term, reports, ratio = text(row.get("name")), count(row.get("count")), row.get("logLR")
-        if term and reports is not None and _is_figure(ratio) and _is_figure(critical) and ratio > critical:
-            found.append({"term": term.lower(), "count": reports, "log_likelihood": round(ratio, 1)})
-    return sorted(found, key=lambda each: (-each["log_likelihood"], each["term"]))
-
-
-def _is_figure(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
 
 
 def _mechanism(row: Mapping[str, Any]) -> Mechanism:
@@ -379,12 +294,8 @@ def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
     """Return the Reactome pathways of the targets, id and name, those with most targets first."""
     targets = {str(each.get("id")): each for row in rows for each in dicts(row, "targets")}
     listed = [path for each in targets.values() for path in dicts(each, "pathways")]
-    named = (
-        (str(path["pathwayId"]), str(path["pathway"]))
-        for path in listed
-        if path.get("pathway") and path.get("pathwayId")
-    )
-    return [{"id": number, "name": name} for (number, name), _ in Counter(named).most_common(_MAX_PATHWAYS)]
+    named = Counter((path["pathwayId"], path["pathway"]) for path in listed if path.get("pathwayId"))
+    return [{"id": number, "name": name} for (number, name), _ in named.most_common(_MAX_PATHWAYS)]
 
 
 def _stage(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,5 @@
 """Reactome, human pathways and their functions (https://reactome.org/dev/content-service).
 
-There are two endpoints. POST `data/query/ids` with stable ids joined by commas as plain text (20 at most: more are
-silently dropped) returns a list of objects of `stId`, `displayName`, `speciesName`, `summation[].text` (contains HTML).
-GET `search/query` with `query`, `species`, `types=Pathway` and `cluster=true` returns `results[].entries[]` of `stId`,
-`name` (with `<span class="highlighting">`) and `species`; no hit is 404 with `code` 404 and `messages[]`.
-
 The pathways of a drug are those of its targets, from Open Targets' and UniProt's replies, which the run has cached.
 """
 
@@ -19,7 +14,7 @@ from ...questions import Question
 from ...records import Process, Protein
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps, gather_answers
+from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import in_whole_sentences, without_markup
 from .uniprot import HUMAN, UniProt, mechanisms_of
 
@@ -84,11 +79,8 @@ class Reactome(LookUps):
         """Look up pathways by stable id."""
         objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
         records, unread = read_each(objects, parse_pathway)
-        by_id = {record.metadata.get("process_id"): record for record in records}
-        return {
-            number: Item(found := by_id.get(number), unread, "" if found else f"{number} could not be had")
-            for number in numbers
-        }
+        by_id = {str(record.metadata.get("process_id")): record for record in records}
+        return items(numbers, by_id, unread, "{} could not be had")
 
 
 def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:

@@ -1,14 +1,5 @@
 """UniProt, functions, processes and diseases of human proteins (https://www.uniprot.org/help/api).
 
-Queried with GET `uniprotkb/search`: `query` with fields (`accession:`, `gene_exact:`, `cc_disease:`,
-`organism_id:9606`, `reviewed:true`) joined by AND and OR, `fields`, `size` (at most 500), `format=json`. A reply has
-`results[]` of `primaryAccession`, `proteinDescription.recommendedName.fullName.value` (missing in unreviewed entries),
-`genes[].geneName.value` and `.synonyms[].value`, `organism.scientificName`, `comments[]` of `commentType` (`FUNCTION`
-with `texts[].value`; `DISEASE` with `disease.diseaseId`, `.description`, `.diseaseCrossReference.id` and
-`note.texts[].value`) and `uniProtKBCrossReferences[]` of `database` (`Reactome`, `GO`), `id` and `properties[]` of
-`key` and `value` (`PathwayName`; `GoTerm`, with `P:` before processes; `GoEvidenceType`). An invalid query is 400 with
-`messages[]`.
-
 UniProt does not list a drug's targets: those come from ChEMBL's and Open Targets' replies, which the run has cached.
 Only reviewed human entries are requested; a target without one is reported.
 """
@@ -28,7 +19,7 @@ from ...records import Drug, Protein
 from ...records.parts import Involvement, Mechanism, Pathway
 from ...search import SourceReply
 from ..card import SourceCard
-from ..lookups import Item, LookUps, gather_answers
+from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import is_code
 from .chembl import ChEMBL
 from .opentargets import OpenTargets
@@ -91,13 +82,8 @@ class UniProt(LookUps):
         records, unread = read_each([entry for entries, _ in pages for entry in entries], parse_protein)
         by_name: dict[str, Evidence] = {}
         for record in records:
-            said = record.record
-            if isinstance(said, Protein):
-                by_name |= {each: record for each in (said.uniprot_id, said.gene_symbol) if each}
-        return {
-            name: Item(found := by_name.get(name), unread, "" if found else f"{name} is no reviewed human protein")
-            for name in names
-        }
+            by_name |= {str(record.metadata.get(kind)): record for kind in ("uniprot_id", "gene_symbol")}
+        return items(names, by_name, unread, "{} is no reviewed human protein")
 
     async def _ask(self, query: str) -> tuple[Sequence[Mapping[str, Any]], str]:
         params = {"query": query, "fields": _FIELDS, "size": _PAGE, "format": "json"}
@@ -161,16 +147,12 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
     accession = str(entry.get("primaryAccession") or "")
     if not _ACCESSION.fullmatch(accession):
         return None
-    genes = dicts(entry, "genes")
-    symbol = at(genes[0], "geneName", "value") if genes else None
-    described = entry.get("proteinDescription")
-    full = at(described, "recommendedName", "fullName", "value")
+    genes, described = dicts(entry, "genes"), entry.get("proteinDescription")
     others = [at(each, "fullName", "value") for each in dicts(described, "alternativeNames")]
     synonyms = [each.get("value") for gene in genes for each in dicts(gene, "synonyms")]
-    comments, crossed = dicts(entry, "comments"), dicts(entry, "uniProtKBCrossReferences")
     organism = at(entry, "organism", "scientificName")
     processes, pathways = list[Pathway](), list[Pathway]()
-    for crossing in crossed:
+    for crossing in dicts(entry, "uniProtKBCrossReferences"):
         told = {str(said.get("key")): str(said.get("value")) for said in dicts(crossing, "properties")}
         kind, _, name = told.get("GoTerm", "").partition(":")
         is_guessed = told.get("GoEvidenceType", "").startswith(_GUESSED)
@@ -178,18 +160,25 @@ def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:
             processes.append({"id": str(crossing.get("id")), "name": name})
         elif crossing.get("database") == "Reactome" and (pathway := told.get("PathwayName")):
             pathways.append({"id": str(crossing.get("id")), "name": pathway})
+    functions, diseases = list[str](), list[Involvement]()
+    for comment in dicts(entry, "comments"):
+        if comment.get("commentType") == "FUNCTION" and (said := _read_comment(comment)):
+            functions.append(said)
+        if comment.get("commentType") == "DISEASE" and (disease := at(comment, "disease", "diseaseId")):
+            number = at(comment, "disease", "diseaseCrossReference", "id")
+            parts = (at(comment, "disease", "description"), _read_comment(comment.get("note")))
+            note = " ".join(filter(None, parts))
+            diseases.append(reported({"name": disease, "id": f"MIM:{number}" if number else None, "note": note}))
     record = Protein(
         uniprot_id=accession,
-        gene_symbol=str(symbol) if symbol else None,
-        protein_name=str(full) if full else None,
-        other_names=[str(name) for name in (*synonyms, *others) if name],
-        organism=str(organism) if organism and organism != HUMAN else None,
-        function=next(
-            filter(None, (_read_comment(each) for each in comments if each.get("commentType") == "FUNCTION")), None
-        ),
+        gene_symbol=at(genes[0], "geneName", "value") if genes else None,
+        protein_name=at(described, "recommendedName", "fullName", "value"),
+        other_names=[name for name in (*synonyms, *others) if name],
+        organism=organism if organism != HUMAN else None,
+        function=next(iter(functions), None),
         processes=processes,
         pathways=pathways,
-        diseases=[each for comment in comments if (each := _involvement(comment))],
+        diseases=diseases,
     )
     title = f"{record.protein_name or record.gene_symbol or accession} ({record.gene_symbol or 'no gene'}, {accession})"
     url = f"https://www.uniprot.org/uniprotkb/{accession}/entry"
@@ -208,14 +197,3 @@ def _read_comment(comment: Any) -> str:
     """Return the texts of a comment, without reference marks."""
     texts = [str(each["value"]) for each in dicts(comment, "texts") if each.get("value")]
     return " ".join(_CITED.sub("", " ".join(texts)).split())
-
-
-def _involvement(comment: Mapping[str, Any]) -> Involvement | None:
-    name = at(comment, "disease", "diseaseId")
-    if comment.get("commentType") != "DISEASE" or not name:
-        return None
-    number = at(comment, "disease", "diseaseCrossReference", "id")
-    parts = (str(at(comment, "disease", "description") or ""), _read_comment(comment.get("note")))
-    note = " ".join(part for part in parts if part)
-    involvement: Involvement = reported({"name": str(name), "id": f"MIM:{number}" if number else None, "note": note})
-    return involvement

@@ -1,16 +1,10 @@
 """Drugs@FDA, drug approvals in the United States, and whether a drug is still sold (https://open.fda.gov/apis/drug/drugsfda/).
 
-Queried with GET `drug/drugsfda.json`; `search` uses Lucene syntax, as for openFDA's labels, with which it shares a
-daily limit. A reply has `meta.results.total` and `results[]` of `application_number` (`NDA020505`), `sponsor_name`,
-`products[]` of `brand_name`, `active_ingredients[].name`, `route` (`ORAL`), `marketing_status` (`Prescription`,
-`Over-the-counter`, `Discontinued`, `None (Tentative Approval)`) and `reference_drug` (`Yes`, `No`), and `submissions[]`
-of `submission_type` (`ORIG`, `SUPPL`), `submission_status` (`AP`, `TA`) and `submission_status_date` (`19961224`). No
-hit is 404 with `No matches found!`.
-
 Only reference products are requested, since old drugs have hundreds of generics. The date is the earliest approval
 among them; an application that is no longer listed may have an earlier one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
@@ -51,7 +45,8 @@ CARD = SourceCard(
     batches=True,
     specialist="mechanism",
 )
-_LIMIT = 500  # applications per reply: reference products of twenty drugs
+_LIMIT = 1000  # applications per reply, the API's own limit; the reference products of twenty drugs are fewer
+_NUMBER = re.compile(r"[A-Z]{2,4}[0-9]{5,6}")
 
 
 class DrugsFDA(LookUps):
@@ -69,33 +64,21 @@ class DrugsFDA(LookUps):
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         read = partial(parse_page, ("application_number", "products"))
-        given: list[Mapping[str, Any]] = []
-        total = 1
-        while len(given) < total:
-            params = {"search": search, "limit": _LIMIT, "skip": len(given) or None}
-            total, page, _ = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
-            given += page
-            if not page:
-                break
+        params = {"search": search, "limit": _LIMIT}
+        _, given, _ = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 
 def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
     """Convert the approvals of a drug on its own, without combinations."""
-    held = []
-    for result in results:
-        parts = [dicts(product, "active_ingredients") for product in dicts(result, "products")]
-        if any(len(names) == 1 and same_drug(str(names[0].get("name")), drug) for names in parts):
-            held.append(result)
-    read, unread = read_each(held, _application)
+    own = {at: alone for at, result in enumerate(results) if (alone := _products_of(drug, result))}
+    read, unread = read_each([results[at] for at in own], _application)
     found = sorted(read, key=lambda each: each.get("approved") or "9999")
-    dated = [each for each in found if each.get("approved")]
     if not found:
         why = f" ({'; '.join(unread)})" if unread else ""
         return Item(None, note=f"no reference product holds {drug!r}{why}")
-    name = canonical_drug(drug) or drug.lower()
-    first = dated[0] if dated else found[0]
-    when = f"approved {first['approved']}" if dated else "approved on a day that is not given"
+    name, first = canonical_drug(drug) or drug.lower(), found[0]
+    when = f"approved {first['approved']}" if "approved" in first else "approved on a day that is not given"
     brand = f" as {first['brand']}" if first.get("brand") else ""
     sold = [each for each in found if each.get("status") not in (None, "Discontinued")]
     title = f"{name.capitalize()}: United States approvals"
@@ -104,13 +87,13 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
         "Administration, among the reference products that are listed.",
         f"Reference products listed: {len(found)}, of which {len(sold)} not discontinued.",
     ]
+    products = [each for alone in own.values() for each in alone if each.get("marketing_status") != "Discontinued"]
     number = first["number"].lstrip(ascii_uppercase)
-    products = [product for result in held for product in dicts(result, "products") if _is_on_sale(product, drug)]
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
     record = Approval(
         drug=name,
         agency="FDA",
-        first_approved=dated[0]["approved"] if dated else None,
+        first_approved=first.get("approved"),
         applications=found,
         is_sold=bool(sold),
         routes=sorted({str(product["route"]) for product in products if product.get("route")}),
@@ -118,18 +101,16 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
     return Item(Evidence.entry("drugsfda", title, said, record, address, first.get("approved") or "Unknown"))
 
 
-def _is_on_sale(product: Mapping[str, Any], drug: str) -> bool:
-    """Whether a product is on sale and contains only this drug."""
-    parts = dicts(product, "active_ingredients")
-    is_of = len(parts) == 1 and same_drug(str(parts[0].get("name")), drug)
-    return is_of and product.get("marketing_status") != "Discontinued"
+def _products_of(drug: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the products of an application that contain only this drug."""
+    parts = [(product, dicts(product, "active_ingredients")) for product in dicts(result, "products")]
+    return [product for product, held in parts if len(held) == 1 and same_drug(str(held[0].get("name")), drug)]
 
 
 def _application(result: Mapping[str, Any]) -> Application | None:
     """Return an application with the date of its first approval; None if it has no number."""
     number = str(result.get("application_number") or "")
-    digits = number.lstrip(ascii_uppercase)
-    if not (digits.isdecimal() and len(digits) in (5, 6) and 2 <= len(number) - len(digits) <= 4):
+    if not _NUMBER.fullmatch(number):
         return None
     approved = sorted(
         found
@@ -139,14 +120,13 @@ def _application(result: Mapping[str, Any]) -> Application | None:
     )
     products = dicts(result, "products")
     states = [str(each["marketing_status"]) for each in products if each.get("marketing_status")]
-    sold = [state for state in states if state != "Discontinued"]
     application: Application = reported(
         {
             "number": number,
             "sponsor": result.get("sponsor_name"),
             "brand": next((str(each["brand_name"]) for each in products if each.get("brand_name")), None),
-            "approved": approved[0] if approved else None,
-            "status": next(iter([*sold, *states]), None),
+            "approved": next(iter(approved), None),
+            "status": next(iter(sorted(states, key=lambda state: state == "Discontinued")), None),
         }
     )
     return application

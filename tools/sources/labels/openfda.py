@@ -1,14 +1,7 @@
 """openFDA, labels of drugs on the United States market (https://open.fda.gov/apis/drug/label/).
 
-Queried with GET `drug/label.json`; replies are JSON. `search` uses Lucene syntax: `field:("a" OR "b")`; words without
-an operator between them are alternatives, so OR is always written. `limit` goes up to 1000, `sort=effective_time:desc`
-puts the newest first. A reply has `meta.results.total` and `results[]` of `set_id` (DailyMed's id of the label),
-`effective_time` (`20250317`), `openfda` (`generic_name[]`, `brand_name[]`, `manufacturer_name[]`; may be empty) and the
-label's sections, each a list of texts. No hit is 404 with `{"error": {"code": "NOT_FOUND", "message": "No matches
-found!"}}`; any other 404 is a failure. An invalid query is 400. 240 requests per minute, and 1,000 per day without a
-key.
-
-A label lists a drug's approved uses and its warnings. It reports no study.
+`search` uses Lucene syntax: words without an operator between them are alternatives, so OR is always written. A label
+lists a drug's approved uses and its warnings. It reports no study.
 """
 
 import asyncio
@@ -202,7 +195,9 @@ def _sections(label: Label) -> dict[str, str]:
     found = {}
     for heading, fields in SECTIONS.items():
         if text := next((text for field in fields if (text := " ".join(_texts(label, field)))), ""):
-            found[heading] = quoted(" ".join(text.split()))
+            text = " ".join(text.split())
+            is_long = len(text) > MAX_SECTION
+            found[heading] = f"{in_whole_sentences(text, MAX_SECTION, '.!?;:')} […]" if is_long else text
     return found
 
 
@@ -216,17 +211,6 @@ def _find_named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
                 if not any(same_drug(name, each) for each in own):
                     found.setdefault((heading, name), {"drug": name, "heading": heading, "sentence": sentence})
     return list(found.values())[:MAX_NAMED]
-
-
-def quoted(text: str) -> str:
-    """Return the beginning of a section in whole sentences, with `[…]` if there is more.
-
-    >>> quoted("For migraine.")
-    'For migraine.'
-    """
-    if len(text) <= MAX_SECTION:
-        return text
-    return f"{in_whole_sentences(text, MAX_SECTION, '.!?;:')} […]"
 
 
 def _set_id(label: Label) -> str | None:
