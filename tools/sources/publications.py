@@ -3,15 +3,21 @@
 import calendar
 import html
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from functools import partial
+from io import BytesIO
 from typing import Annotated, NamedTuple
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.sax import SAXException
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
 
+from defusedxml.common import DefusedXmlException
+from defusedxml.expatreader import create_parser
 from pydantic import BeforeValidator, Field
 
-from ..errors import SourceRefused
+from ..errors import SourceRefused, UnreadableReply
 from ..evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..questions.query import OPERATORS, without_tags
 from ..search import SearchFilters
@@ -43,6 +49,7 @@ _TAG = re.compile(
 _HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
+_MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
@@ -158,9 +165,7 @@ def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element]
             inside: list[str] = []
             _gather(each, inside, is_left_out)
             above = "".join(inside)
-            if is_left_out is None or not all(
-                mark.isspace() or mark in ",;–-" for mark in above
-            ):  # commas between them
+            if is_left_out is None or above.strip(" \t\n,;–-"):  # not what stood between those left out
                 pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
         elif is_left_out is None or not is_left_out(each):
             _gather(each, pieces, is_left_out)
@@ -176,9 +181,70 @@ def _plain_tag(element: Element) -> str:
     return element.tag.rpartition("}")[2].rpartition(":")[2]
 
 
-def without_doctype(xml: bytes) -> bytes:
-    """Remove a document type without declarations; any other is left, so that parsing refuses it."""
-    return _DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]
+def read_xml(
+    source: str, xml: bytes, kept: Collection[str], dropped: Collection[str] = ()
+) -> tuple[str, list[Element]]:
+    """Parse the elements of some names, each whole; prefixes need not be declared.
+
+    Args:
+        source: name of the source that replied.
+        xml: a document, which may be cut or hostile.
+        kept: names of the elements to return, of which none holds another.
+        dropped: names of elements within them to leave out.
+
+    Returns:
+        The root's name, and the elements in order.
+
+    Raises:
+        UnreadableReply: the XML is cut or broken, holds entities, or is nested deeper than 100 elements.
+    """
+    reader, parser = _ElementReader(kept, dropped), create_parser(forbid_dtd=True)
+    parser.setContentHandler(reader)
+    try:
+        parser.parse(BytesIO(_DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]))
+    except (SAXException, DefusedXmlException, ValueError, LookupError) as error:
+        raise UnreadableReply(source, f"answered with XML that is cut or broken ({type(error).__name__})") from None
+    return reader.root, reader.found
+
+
+class _ElementReader(ContentHandler):
+    """Builds a tree for each wanted element with SAX, which keeps no whole document and ignores namespaces."""
+
+    def __init__(self, kept: Collection[str], dropped: Collection[str]) -> None:
+        super().__init__()
+        self.root, self.found = "", list[Element]()
+        self._kept, self._dropped = frozenset(kept), frozenset(dropped)
+        self._depth = 0
+        self._dropped_at = 0  # depth of the element being skipped; 0 outside of one
+        self._began_at = 0  # depth of the wanted element; 0 outside of one
+        self._tree = TreeBuilder()
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - SAX's name
+        self._depth += 1
+        self.root = self.root or name
+        if self._depth > _MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        if not self._began_at and name in self._kept:
+            self._began_at, self._tree = self._depth, TreeBuilder()
+        if self._began_at and not self._dropped_at:
+            if name in self._dropped:
+                self._dropped_at = self._depth
+            else:
+                self._tree.start(name, dict(attrs.items()))
+
+    def characters(self, content: str) -> None:
+        if self._began_at and not self._dropped_at:
+            self._tree.data(content)
+
+    def endElement(self, name: str) -> None:  # noqa: N802 - SAX's name
+        if self._began_at and not self._dropped_at:
+            self._tree.end(name)
+        if self._depth == self._dropped_at:
+            self._dropped_at = 0
+        if self._depth == self._began_at:
+            self.found.append(self._tree.close())
+            self._began_at = 0
+        self._depth -= 1
 
 
 def is_code(text: str, least: int, most: int, marks: str = "") -> bool:

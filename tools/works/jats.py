@@ -9,21 +9,15 @@ text is repeated in each of them. Tables larger than people read are cut.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import iterparse
+from xml.etree.ElementTree import Element
 
 from ..errors import UnreadableReply
 from ..reading.text import says
-from ..sources.publications import running_text, without_doctype
+from ..sources.publications import read_xml, running_text
 from .sections import Kind
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
-_MAX_DEPTH = 100
-_MAX_ELEMENTS = 300_000
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 _WORDED = re.compile(
@@ -70,36 +64,17 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     >>> parse_full_text(b"<article>" + body + b"</article>", "PMC1").sections[0].paragraphs
     ('Pain fell by 10^2.',)
     """
-    root = _root(xml)
-    if root.tag == "errorBean":  # `Article with id … is not open access one`, with status 200
+    if len(xml) > MAX_XML_BYTES:
+        raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
+    root, found = read_xml("europepmc", xml, ("article",))
+    if root == "errorBean":  # `Article with id … is not open access one`, with status 200
         return None
-    article = root if root.tag == "article" else root.find(".//article")
-    if article is None:
+    if not found:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
+    article = found[0]
     body = article.find("body")
     prose = _cap_sections(_sections(body, ())) if body is not None else ()
     return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
-
-
-def _root(xml: bytes) -> Element:
-    if len(xml) > MAX_XML_BYTES:
-        raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
-    plain = without_doctype(xml)
-    depth = elements = 0
-    root: Element | None = None
-    try:
-        for event, element in iterparse(BytesIO(plain), events=("start", "end"), forbid_dtd=True):
-            root = element if root is None else root
-            depth += 1 if event == "start" else -1
-            elements += event == "start"
-            if depth > _MAX_DEPTH or elements > _MAX_ELEMENTS:
-                raise UnreadableReply("europepmc", "answered with XML that is nested or cut up beyond any article")
-    except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-        kind = type(error).__name__
-        raise UnreadableReply("europepmc", f"answered with XML that is cut or broken ({kind})") from None
-    if root is None:
-        raise UnreadableReply("europepmc", "answered with XML that is empty")
-    return root
 
 
 def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
@@ -209,7 +184,7 @@ def flat(element: Element) -> str:
     """
 
     def is_left_out(each: Element) -> bool:
-        tag = each.tag.rpartition("}")[2]
+        tag = each.tag.rpartition(":")[2]
         return tag in _DROPPED or (tag == "xref" and each.get("ref-type") in ("bibr", "table-fn"))
 
     text = _EMPTY_BRACKETS.sub("", running_text(element, is_left_out))

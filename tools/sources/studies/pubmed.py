@@ -1,33 +1,21 @@
 """PubMed, through NCBI's E-utilities: ESearch for PMIDs, EFetch for records, ELink for citations.
 
-https://www.ncbi.nlm.nih.gov/books/NBK25499/. PubMed maps words to MeSH headings and narrower ones, but not quoted
-phrases (https://pubmed.ncbi.nlm.nih.gov/help/#automatic-term-mapping): if a condition is named only by quoted phrases,
-its heading is added.
-
-Elements of records: https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html. Journal articles and book chapters
-keep their parts in different places. `article_facts` reads articles of replies and of PubMed's baseline files alike.
+https://www.ncbi.nlm.nih.gov/books/NBK25499/; elements of records:
+https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
-from io import BytesIO
-from typing import Annotated, Any
-from xml.etree.ElementTree import Element, ParseError, TreeBuilder
-from xml.sax import SAXException
-from xml.sax.handler import ContentHandler
-from xml.sax.xmlreader import AttributesImpl
+from typing import Annotated, Any, NamedTuple
+from xml.etree.ElementTree import Element
 
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
-from defusedxml.expatreader import create_parser
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from ...errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
-from ...http.reply import Reply, at, count
+from ...http.reply import Reply, at, count, read_each
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...records import Notice, Publication
@@ -45,10 +33,10 @@ from ..publications import (
     page_range,
     plain_words,
     publication_date,
+    read_xml,
     redacted,
     running_text,
     trial_numbers,
-    without_doctype,
     without_markup,
     written,
 )
@@ -91,14 +79,13 @@ _LEFT_OUT = {
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
+class Hits(NamedTuple):
     """Result of an ESearch."""
 
     total: int
     pmids: list[str]
     """Best first."""
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
     """Parts of the query that PubMed left out, and why."""
     url: str = ""
     translation: str = ""
@@ -256,58 +243,50 @@ def _hits(start: int, reply: Reply) -> Hits:
         UnreadableReply: not an ESearch result.
     """
     data = reply.json()
-    _refuse_error(data)
     result = at(data, "esearchresult")
-    if not isinstance(result, dict):
-        raise UnreadableReply("pubmed", "answered without a search result")
-    if "ERROR" in result:
-        raise _failure(str(result["ERROR"]))
-    total, found = count(result.get("count")), result.get("idlist")
+    _refuse_error(at(data, "error") or at(result, "ERROR"))
+    total, found = count(at(result, "count")), at(result, "idlist")
     if total is None or not isinstance(found, list):
         raise UnreadableReply("pubmed", "answered without a count or a list of PMIDs")
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
     if total > start and not pmids:
         raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
-    notes = list[str]()
-    for part in (result.get("errorlist"), result.get("warninglist")):
-        for kind, words in part.items() if isinstance(part, dict) else ():
-            for phrase in words if isinstance(words, list) else ():
-                if phrase != "No items found.":  # the count says so
-                    notes.append(f"{_LEFT_OUT.get(kind, kind)} {redacted(phrase)}")
+    left_out = [
+        (kind, phrase)
+        for part in (result.get("errorlist"), result.get("warninglist"))
+        for kind, words in (part.items() if isinstance(part, dict) else ())
+        for phrase in (words if isinstance(words, list) else ())
+        if phrase != "No items found."  # the count says so
+    ]
+    notes = [f"{_LEFT_OUT.get(kind, kind)} {redacted(phrase)}" for kind, phrase in left_out]
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
     return Hits(total, pmids, notes, reply.url, translation)
 
 
-def _refuse_error(data: Any) -> None:
-    if isinstance(data, dict) and "error" in data:
-        if "rate limit" in str(data["error"]).lower():
-            raise RateLimitError("pubmed", "asks for fewer requests")
-        raise _failure(str(data["error"]))
-
-
-def _failure(said: str) -> SearchError:
+def _refuse_error(error: Any) -> None:
+    if not error:
+        return
+    said = str(error)
+    if "rate limit" in said.lower():
+        raise RateLimitError("pubmed", "asks for fewer requests")
     if any(phrase in said.lower() for phrase in _REFUSED):
-        return SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
-    return SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
+        raise SourceRefused("pubmed", f"refuses the search: {redacted(said)}")
+    raise SourceUnavailable("pubmed", f"reports an error: {redacted(said)}")
 
 
 def _links(reply: Reply) -> Citations:
     """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_hits`."""
     if reply.body.lstrip().startswith(b"{"):
-        _refuse_error(reply.json())
-    try:
-        root = fromstring(reply.xml())
-    except (ParseError, DefusedXmlException, ValueError) as error:
-        raise UnreadableReply("pubmed", f"answered with broken links ({type(error).__name__})") from None
-    if (said := root.findtext(".//ERROR")) is not None:
-        raise _failure(said)
-    if root.tag != "eLinkResult":
+        _refuse_error(at(reply.json(), "error"))
+    root, found = read_xml("pubmed", reply.xml(), ("LinkSetDb", "ERROR"))
+    _refuse_error(next((_text(each) for each in found if each.tag == "ERROR"), None))
+    if root != "eLinkResult":
         raise UnreadableReply("pubmed", "answered without links")
     named = {
         group.findtext("LinkName"): [
             pmid for each in group.iterfind("Link/Id") if (pmid := checked_identifier("pmid", each.text))
         ]
-        for group in root.iterfind("LinkSet/LinkSetDb")
+        for group in found
     }
     return Citations(named.get("pubmed_pubmed_citedin", []), named.get("pubmed_pubmed_refs", []))
 
@@ -315,14 +294,13 @@ def _links(reply: Reply) -> Citations:
 def _articles(reply: Reply, *, due: bool = False) -> "Articles":
     """Parse an EFetch reply; `due` means that a search has just named its articles. Raises as `_hits`."""
     if reply.body.lstrip().startswith(b"{"):
-        _refuse_error(reply.json())
+        _refuse_error(at(reply.json(), "error"))
     articles = parse_articles(reply.xml())
     if due and not articles.records:
         raise UnreadableReply("pubmed", "gave none of the records that its search named")
     return articles
 
 
-_MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
 _ARTICLES = frozenset({"PubmedArticle", "PubmedBookArticle"})
 _ROOTS = frozenset({*_ARTICLES, "PubmedArticleSet", "PubmedBookArticleSet", "eFetchResult", "ERROR"})
 _DROPPED = frozenset(
@@ -343,20 +321,16 @@ _NOTICES = {
 _NOTHING = Element("nothing")
 
 
-@dataclass(frozen=True, slots=True)
-class Articles:
+class Articles(NamedTuple):
     """Contents of an EFetch reply."""
 
     records: list[Evidence]
-    unread: list[str] = field(default_factory=list)
+    unread: list[str]
     """One line for each article that could not be read."""
 
 
 def parse_articles(xml: bytes) -> Articles:
-    """Parse a set of PubMed articles.
-
-    Args:
-        xml: a `PubmedArticleSet`, `PubmedBookArticleSet` or a single article.
+    """Parse a `PubmedArticleSet`, `PubmedBookArticleSet` or a single article.
 
     Raises:
         UnreadableReply: the XML is truncated, something else, holds entities, or is nested too deep.
@@ -366,95 +340,30 @@ def parse_articles(xml: bytes) -> Articles:
     []
     """
     found = read_articles(xml)
-    for element in found:
-        error = _text(element) or "no reason given"
-        if element.tag == "ERROR" and not any(said in error.lower() for said in _NO_RECORDS):
+    for error in (_text(element) or "no reason given" for element in found if element.tag == "ERROR"):
+        if not any(said in error.lower() for said in _NO_RECORDS):
             raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
-    records, unread = [], []
-    for article in found:
-        try:
-            records += [parse_article(article)] if article.tag in _ARTICLES else []
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            number = checked_identifier("pmid", _text(article.find(".//PMID")))
-            unread.append(f"article {number or 'without PMID'} is unreadable ({type(error).__name__})")
-    return Articles(records, unread)
+    return Articles(*read_each((each for each in found if each.tag in _ARTICLES), parse_article))
 
 
 def read_articles(xml: bytes) -> list[Element]:
-    """Parse the articles of a reply, without unused elements, and PubMed's own error message.
-
-    Raises:
-        UnreadableReply: as `parse_articles`.
-    """
-    reader = _Reader()
-    parser = create_parser(forbid_dtd=True)
-    parser.setContentHandler(reader)
-    try:
-        parser.parse(BytesIO(without_doctype(xml)))
-    except (SAXException, DefusedXmlException, ValueError, LookupError) as error:
-        raise UnreadableReply("pubmed", f"answered with XML that is cut or broken ({type(error).__name__})") from None
-    if reader.root not in _ROOTS:
+    """Return the elements of articles, without unused parts, and PubMed's own error; raises as `parse_articles`."""
+    root, found = read_xml("pubmed", xml, (*_ARTICLES, "ERROR"), _DROPPED)
+    if root not in _ROOTS:
         raise UnreadableReply("pubmed", "answered with XML that holds no articles")
-    return reader.found
-
-
-class _Reader(ContentHandler):
-    """Builds a tree for each article with SAX, which keeps no whole reply and ignores undeclared prefixes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.root = ""
-        self.found: list[Element] = []
-        self._depth = 0
-        self._dropped_at = 0  # depth of the element being skipped; 0 outside of one
-        self._began_at = 0  # depth of the article; 0 outside of one
-        self._tree = TreeBuilder()
-
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - SAX's name
-        self._depth += 1
-        self.root = self.root or name
-        if self._depth > _MAX_DEPTH:
-            raise ValueError("nested too deeply")
-        if not self._began_at and (name in _ARTICLES or name == "ERROR"):
-            self._began_at, self._tree = self._depth, TreeBuilder()
-        if self._began_at and not self._dropped_at and name in _DROPPED:
-            self._dropped_at = self._depth
-        if self._began_at and not self._dropped_at:
-            self._tree.start(name, dict(attrs.items()))
-
-    def characters(self, content: str) -> None:
-        if self._began_at and not self._dropped_at:
-            self._tree.data(content)
-
-    def endElement(self, name: str) -> None:  # noqa: N802 - SAX's name
-        if self._began_at and not self._dropped_at:
-            self._tree.end(name)
-        if self._depth == self._dropped_at:
-            self._dropped_at = 0
-        if self._depth == self._began_at:
-            self.found.append(self._tree.close())
-            self._began_at = 0
-        self._depth -= 1
+    return found
 
 
 def parse_article(root: Element) -> Evidence:
-    """Convert one article.
-
-    Raises:
-        ValueError: it has no PMID.
-    """
+    """Convert one article; raises `ValueError` if it has no PMID."""
     facts = article_facts(root)
     kind = Notice if facts["metadata"].pop("kind") == "notice" else Publication
-    return Evidence(
-        content=facts["content"], citation=Citation(**facts["citation"]), record=kind.model_validate(facts["metadata"])
-    )
+    record = kind.model_validate(facts["metadata"])
+    return Evidence(content=facts["content"], citation=Citation(**facts["citation"]), record=record)
 
 
 def article_facts(root: Element) -> dict[str, Any]:
-    """Return the fields of an `Evidence` for one article, as in its JSON.
-
-    Args:
-        root: a `PubmedArticle` or `PubmedBookArticle`.
+    """Return the fields of an `Evidence` for a `PubmedArticle` or `PubmedBookArticle`, as in its JSON.
 
     Raises:
         ValueError: it has no PMID.
