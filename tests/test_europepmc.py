@@ -196,7 +196,7 @@ def test_a_preprint_says_so() -> None:
             doi="10.1101/2020.01.01",
             firstPublicationDate="2020-01-02",
             bookOrReportDetails={"publisher": "medRxiv"},
-            pubTypeList={"pubType": "Preprint"},
+            pubTypeList={"pubType": ["Preprint"]},
             commentCorrectionList={"commentCorrection": [{"type": "Preprint of", "source": "MED", "id": "88"}]},
         )
     )
@@ -262,30 +262,6 @@ def test_an_article_keeps_what_the_source_says() -> None:
         "nct_ids": ["NCT01234567"],
         "has_abstract": True,
     }
-
-
-def test_a_short_record_reports_only_what_it_holds() -> None:
-    record = parse_record(
-        hit(
-            "PMC9",
-            "PMC",
-            authorString="Ito K, Smith J.",
-            pubType="retracted publication; journal article",
-            journalTitle="J",
-            journalVolume="12",
-            issue="3",
-            pageInfo="1-9",
-            pubYear="1998",
-            isOpenAccess="N",
-        )
-    )
-    assert record.citation.authors == ["Ito K", "Smith J"]
-    assert record.citation.date == "1998"
-    assert "pmid" not in record.metadata
-    assert record.metadata["retracted"] is True
-    assert record.metadata["publication_types"] == ["retracted publication", "journal article"]
-    assert [record.metadata[name] for name in ("journal", "volume", "issue", "pages")] == ["J", "12", "3", "1-9"]
-    assert (record.metadata["is_open_access"], record.metadata["has_abstract"]) == (False, False)
 
 
 def test_a_number_alone_is_a_record_that_claims_nothing() -> None:

@@ -1,9 +1,7 @@
-"""Europe PMC: peer-reviewed articles and preprints in one search.
+"""Europe PMC: peer-reviewed articles and preprints in one search (https://europepmc.org/RestfulWebService).
 
-https://europepmc.org/RestfulWebService; the query language is described at https://europepmc.org/searchsyntax. Words
-without a field are also searched in full texts, where most hits are passing mentions, so they are searched in titles,
-abstracts and keywords (which contain MeSH terms), unless full texts are requested. The fields of a hit, in full or
-short form, are listed at https://europepmc.org/docs/EBI_Europe_PMC_Web_Service_Reference.pdf.
+Words without a field are also searched in full texts, where most hits are passing mentions, so they are searched in
+titles, abstracts and keywords (which contain MeSH terms), unless full texts are requested.
 """
 
 import re
@@ -223,9 +221,7 @@ def _parse_pmids(kind: str, reply: Reply) -> list[str]:
     """Return the PMIDs in a list of citations or references; entries without one are skipped."""
     data = reply.json()
     listed = dicts(data, f"{kind}List", kind)
-    total = parse_page({**data, "resultList": {"result": listed}} if isinstance(data, dict) else data).total
-    if total and not listed:
-        raise UnreadableReply("europepmc", f"counts {total} {kind}s and lists none")
+    _count_hits(data, listed, kind)
     numbers = (checked_identifier("pmid", each.get("id")) for each in listed if each.get("source") == "MED")
     return list(dict.fromkeys(filter(None, numbers)))
 
@@ -241,20 +237,24 @@ def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
     >>> parse_page({"version": "6.9", "hitCount": 0, "resultList": {"result": []}}).hits
     []
     """
-    if not isinstance(data, dict):
-        raise UnreadableReply("europepmc", "answered without a search result")
-    if "errCode" in data or "errMsg" in data:
-        said = redacted(data.get("errMsg") or data.get("errCode"))
-        if str(data.get("errCode")).startswith("5"):
+    hits = at(data, "resultList", "result")
+    total = _count_hits(data, hits if first or not isinstance(hits, list) else [*hits, None], "hit")
+    return Page(hits or [], total, text(data.get("nextCursorMark")), url)
+
+
+def _count_hits(data: Any, hits: Any, what: str) -> int:
+    """Return the count of a reply, unless it reports an error, or counts something and lists nothing."""
+    if (code := at(data, "errCode")) or at(data, "errMsg"):
+        said = redacted(data.get("errMsg") or code)
+        if str(code).startswith("5"):
             raise SourceUnavailable("europepmc", f"reports an error: {said}")
         raise SourceRefused("europepmc", f"refuses the search: {said}")
-    total, hits = count(data.get("hitCount")), at(data, "resultList", "result")
+    total = count(at(data, "hitCount"))
     if total is None or (total and not isinstance(hits, list)):
-        raise UnreadableReply("europepmc", "answered without a count or a list of hits")
-    if first and total and not hits:
-        raise UnreadableReply("europepmc", f"counts {total} hits and lists none")
-    mark = data.get("nextCursorMark")
-    return Page(hits if isinstance(hits, list) else [], total, mark if isinstance(mark, str) and mark else None, url)
+        raise UnreadableReply("europepmc", f"answered without a count or a list of {what}s")
+    if total and not hits:
+        raise UnreadableReply("europepmc", f"counts {total} {what}s and lists none")
+    return total
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:
@@ -264,17 +264,13 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
         LookupError: it has no source or no number.
     """
     source, number = str(hit["source"]), str(hit["id"])
-    listed = at(hit, "pubTypeList", "pubType") or hit.get("pubType") or []  # short records have one joined text
-    listed = listed.split(";") if isinstance(listed, str) else listed
-    types = list(dict.fromkeys(kind.strip() for kind in listed if isinstance(kind, str) and kind.strip()))
+    types = list(dict.fromkeys(at(hit, "pubTypeList", "pubType") or ()))
     lowered = {kind.lower() for kind in types}
     is_preprint, is_notice = source == "PPR" or "preprint" in lowered, bool(_NOTICE_TYPES & lowered)
     title = without_markup(hit.get("title") or "") or NO_TITLE
     abstract = without_markup(hit.get("abstractText") or "")
-    authors = [
-        str(each.get("fullName") or each.get("collectiveName") or "") for each in dicts(hit, "authorList", "author")
-    ]
-    authors = authors or str(hit.get("authorString") or "").rstrip(".").split(", ")
+    authors = [each.get("fullName") or each.get("collectiveName") for each in dicts(hit, "authorList", "author")]
+    authors = authors or (hit.get("authorString") or "").rstrip(".").split(", ")
 
     first = date_of(str(hit.get("firstPublicationDate") or ""))
     issued = date_of(str(at(hit, "journalInfo", "dateOfPublication") or ""))
@@ -293,8 +289,8 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             named.append((kind, f"pmid:{pmid}"))
     is_told = bool(types or kinds)
     article = next((name for kind, name in named if kind == "preprint of" and name.startswith("pmid:")), None)
-    issue = at(hit, "journalInfo") or {"volume": hit.get("journalVolume"), "issue": hit.get("issue")}
-    cited, keywords = hit.get("citedByCount"), at(hit, "keywordList", "keyword")
+    issue, journal = at(hit, "journalInfo"), at(hit, "journalInfo", "journal")
+    keywords = at(hit, "keywordList", "keyword") or ()
     headings = [each.get("descriptorName") for each in dicts(hit, "meshHeadingList", "meshHeading")]
     chemicals = [each.get("name") for each in dicts(hit, "chemicalList", "chemical")]
     record = (Notice if is_notice else Publication)(
@@ -302,19 +298,15 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
         pmcid=checked_identifier("pmcid", hit.get("pmcid") or (number if source == "PMC" else None)),
         doi=checked_identifier("doi", hit.get("doi")),
         ppr_id=number if source == "PPR" else None,
-        journal=text(
-            at(issue, "journal", "title") or hit.get("journalTitle") or at(hit, "bookOrReportDetails", "publisher")
-        ),
-        journal_abbreviation=text(
-            at(issue, "journal", "medlineAbbreviation") or at(issue, "journal", "isoabbreviation")
-        ),
+        journal=text(at(journal, "title") or at(hit, "bookOrReportDetails", "publisher")),
+        journal_abbreviation=text(at(journal, "medlineAbbreviation") or at(journal, "isoabbreviation")),
         volume=text(at(issue, "volume")),
         issue=text(at(issue, "issue")),
         pages=page_range(hit.get("pageInfo")),
         language=text(hit.get("language")),
         license=text(hit.get("license")),
         is_open_access={"Y": True, "N": False}.get(str(hit.get("isOpenAccess"))),
-        cited_by_count=cited if isinstance(cited, int) else None,
+        cited_by_count=hit.get("citedByCount"),
         publication_types=types,
         is_preprint=is_preprint,
         retracted="retracted publication" in lowered or "retraction in" in kinds if is_told else None,
@@ -324,9 +316,9 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
         updated_in=[name for kind, name in named if kind == "update in"],
         update_of=[name for kind, name in named if kind in ("preprint in", "update of")],
         notice_on=[NoticeOn(flag=_NOTICES[kind], name=name) for kind, name in named if is_notice and kind in _NOTICES],
-        mesh_terms=[without_markup(str(each)) for each in headings if each],
-        chemicals=[without_markup(str(each)) for each in chemicals if each],
-        keywords=[without_markup(str(word)) for word in keywords] if isinstance(keywords, list) else [],
+        mesh_terms=[without_markup(each) for each in headings if each],
+        chemicals=[without_markup(each) for each in chemicals if each],
+        keywords=[without_markup(each) for each in keywords],
         nct_ids=trial_numbers(title, abstract),
         has_abstract=bool(abstract),
     )
@@ -337,7 +329,7 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
             title=title,
             url=f"https://europepmc.org/article/{source}/{number}",
             date=date,
-            authors=[name for each in authors if (name := without_markup(each))],
+            authors=[name for each in authors if (name := without_markup(each or ""))],
         ),
         record=record,
     )
