@@ -212,8 +212,6 @@ class Trial(Fields, frozen=True):
 
 
 class Drug(Fields, frozen=True):
-    """A drug in a drug database."""
-
     kind: Literal["drug"] = "drug"
     drug: str | None = None
     """Name in lower case."""
@@ -238,8 +236,6 @@ class Drug(Fields, frozen=True):
 
 
 class Disease(Fields, frozen=True):
-    """A disease in a database of targets."""
-
     kind: Literal["disease"] = "disease"
     disease: str | None = None
     disease_id: str | None = None
@@ -266,8 +262,6 @@ class Protein(Fields, frozen=True):
 
 
 class Process(Fields, frozen=True):
-    """A pathway in a pathway database."""
-
     kind: Literal["process"] = "process"
     process_id: str | None = None
     process_name: str | None = None
@@ -275,8 +269,6 @@ class Process(Fields, frozen=True):
 
 
 class Approval(Fields, frozen=True):
-    """A drug's approvals by an agency."""
-
     kind: Literal["approval"] = "approval"
     drug: str | None = None
     """Generic name in lower case."""
@@ -291,8 +283,6 @@ class Approval(Fields, frozen=True):
 
 
 class Label(Fields, frozen=True):
-    """The label of a drug product."""
-
     kind: Literal["label"] = "label"
     drug: str | None = None
     """Generic name; None if the label gives none."""

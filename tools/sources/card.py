@@ -1,7 +1,6 @@
-"""The card of a source: all its metadata in one place, the source's file.
+"""The card of a source: all its metadata in one place, the `CARD` in the file of its name below `tools/sources/`.
 
-`tools.registry` derives every table from the cards: addresses and limits, keys, titles, tools, links, freshness, the
-doctor's checks. A card is the `CARD` in the file of its name, in one of the folders of `tools/sources/`.
+`tools.registry` derives every table from the cards.
 """
 
 from collections.abc import Mapping
@@ -19,8 +18,7 @@ OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
     "web": ("the web", "page"),
 }
-"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's records that were not
-peer-reviewed."""
+"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's preprints."""
 ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "label"})
 """Database entries, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
@@ -28,9 +26,8 @@ PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
 STUDIES = PAPERS | frozenset[Kind]({"trial"})
 """Kinds that are appraised."""
 Dialect = Literal["boolean", "names", "identifiers"]
-"""Form of a source's queries: boolean (the source itself reads AND, OR, NOT and quotes), names of conditions and drugs
-one at a time (`read_query` finds them), or identifiers only. None of them is a bag of words: without its operators,
-`migraine OR headache` would require both."""
+"""Form of a source's queries: boolean (with AND, OR, NOT and quotes), names of conditions and drugs one at a time, or
+identifiers only."""
 Use = Literal["searched", "on_demand", "named", "looked_up"]
 """`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched only if
 listed in the settings; `looked_up`, queried only about records already found."""
@@ -44,31 +41,24 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     place: int = 1000
     """Order of search and of authority: when records are merged, the first source's text is kept."""
     title: str
-    """Name shown to users."""
     purpose: str
     """One sentence for the models that choose among tools."""
     address: str = Field(pattern=r"^https://[^\s?#]+[^/\s?#]$")
-    """Base URL, without a trailing slash."""
     documentation: str
-    """Documentation of its protocol and limits."""
     per_second: float = Field(gt=0)
-    """Requests per second without a key or contact address: the published limit, or a modest one if there is none."""
+    """Requests per second: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=1.0, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
     per_second_with_key: float | None = Field(default=None, gt=0)
-    """Requests per second with a key; None if a key changes nothing."""
     per_second_with_email: float | None = Field(default=None, gt=0)
-    """Requests per second with a contact address (`NCBI_EMAIL`); None if it changes nothing."""
+    """With a contact address (`NCBI_EMAIL`)."""
     per_day: int | None = Field(default=None, gt=0)
-    """Requests per day without a key; None if no limit is published."""
     per_day_with_key: int | None = Field(default=None, gt=0)
-    """Requests per day with a key; None if unlimited, or if a key changes nothing."""
     key: str | None = None
     """Environment variable of its key; None if it takes none."""
     key_in: Literal["body", "parameter", "header"] = "body"
     """Where the key goes: `api_key` in the body, a query parameter that is never shown, or a header."""
     key_header: str = "x-api-key"
-    """Name of that header."""
     without_key: str | None = None
     """What still works without the key, for the doctor."""
     off: str | None = None
@@ -90,7 +80,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     batches: bool = False
     """For an on-demand source: whether one request can cover many drugs."""
     specialist: str | None = None
-    """Specialist that uses it (see `agents/specialists.py`); None for a source used only for look-ups."""
+    """Specialist that uses it; None for a source used only for look-ups."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "SourceCard":
@@ -112,11 +102,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
 
 @cache
 def source_modules() -> Mapping[str, ModuleType]:
-    """Return the modules that hold a card, by name, in the order of the cards' places; imported on first use.
-
-    Raises:
-        TypeError: a card's name differs from its file's.
-    """
+    """Return the modules that hold a card, by name, in the order of the cards' places; imported on first use."""
     found = dict[str, ModuleType]()
     for folder in sorted(path for path in Path(__file__).parent.iterdir() if (path / "__init__.py").is_file()):
         for file in sorted(folder.glob("[a-z]*.py")):

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def gather_answers(asked: Iterable[Awaitable[T]]) -> tuple[list[T], list[SearchError]]:
-    """Wait for several requests at once; returns the answers and the failures, each in the order of the requests."""
+    """Return the answers to several requests at once, and the failures."""
     found = await asyncio.gather(*asked, return_exceptions=True)
     for each in found:
         if isinstance(each, BaseException) and not isinstance(each, SearchError):
@@ -55,7 +55,6 @@ class LookUps(Source):
 
     @property
     def url(self) -> str:
-        """Address of the requests for names."""
         return f"{self.transport.endpoints[self.name].base_url}/{self.path}"
 
     async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
@@ -70,10 +69,7 @@ class LookUps(Source):
         return found.model_copy(update={"query": query, "records": found.records[:max_results]})
 
     async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
-        """Answer a query without drugs, with one page of records; None to look up its words as a name.
-
-        Raises as `find`.
-        """
+        """Answer a query without drugs, with one page of records; None to look up its words as a name."""
         return None
 
     async def look_up_online(self, *names: str) -> SourceReply:

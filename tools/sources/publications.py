@@ -68,7 +68,7 @@ class Citations(NamedTuple):
 
     @property
     def chosen(self) -> list[str]:
-        """Return the ones to fetch: at most `MAX_CITATIONS` of either kind."""
+        """The ones to fetch: at most `MAX_CITATIONS` of either kind."""
         return list(dict.fromkeys([*self.citing[:MAX_CITATIONS], *self.cited[:MAX_CITATIONS]]))
 
     @property
@@ -100,9 +100,6 @@ def written(title: str, abstract: str, *, preprint: bool = False) -> str:
     """Compose a record's text: title, blank line, abstract; preprints start with a mark.
 
     What MEDLINE wrote after abstracts that it cut is no part of the text.
-
-    >>> written("Title", "It worked. (ABSTRACT TRUNCATED AT 250 WORDS)").splitlines()
-    ['Title', '', 'It worked.']
     """
     abstract = _TRUNCATED.sub("", abstract)
     head = f"{PREPRINT_MARK} {title}" if preprint else title
@@ -111,10 +108,6 @@ def written(title: str, abstract: str, *, preprint: bool = False) -> str:
 
 def raised(before: str, inside: str) -> str:
     """Write a superscript inline, with `^` where dropping it would change a number or a unit.
-
-    Args:
-        before: the preceding text; only its last character matters.
-        inside: the superscript.
 
     >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
     ('^-5', '^2', '+', 'th', '18')
@@ -126,31 +119,23 @@ def raised(before: str, inside: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Remove markup: headings become labels, superscripts stay readable; a lone `<` is not markup.
+    """Remove markup: headings become labels, superscripts stay readable; a lone `<` is not markup."""
 
-    >>> without_markup("<h4>Results</h4>Pain fell (P<0.001; n&lt;5 of 10<sup>5</sup>).")
-    'Results: Pain fell (P<0.001; n<5 of 10^5).'
-    """
+    def replace_tag(tag: re.Match[str]) -> str:
+        name = tag[1].lower()
+        return tag[0] if name == "sup" else "\n" if name in _LINES else ""
+
     text = _HEADING.sub(lambda m: f"\n{m[1].strip().rstrip(':')}: " if m[1].strip() else "\n", text)
-    text = _TAG.sub(_replace_tag, text)
+    text = _TAG.sub(replace_tag, text)
     text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
     lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-def _replace_tag(match: re.Match[str]) -> str:
-    name = match[1].lower()
-    if name == "sup":
-        return match[0]
-    return "\n" if name in _LINES else ""
-
-
 def running_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
-    """Return the text of an XML element without markup; superscripts, powers and fractions stay readable.
+    """Return the text of an XML element, nested 100 deep at most; superscripts, powers and fractions stay readable.
 
-    Args:
-        element: nested 100 deep at most.
-        is_left_out: selects descendants to skip; superscripts left empty by this are dropped too.
+    `is_left_out` selects descendants to skip; superscripts left empty by this are dropped too.
     """
     pieces: list[str] = []
     _gather(element, pieces, is_left_out)
@@ -177,20 +162,13 @@ def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element]
 
 
 def _plain_tag(element: Element) -> str:
-    """Return an element's name without namespace or prefix."""
-    return element.tag.rpartition("}")[2].rpartition(":")[2]
+    return element.tag.rpartition(":")[2]
 
 
 def read_xml(
     source: str, xml: bytes, kept: Collection[str], dropped: Collection[str] = ()
 ) -> tuple[str, list[Element]]:
-    """Parse the elements of some names, each whole; prefixes need not be declared.
-
-    Args:
-        source: name of the source that replied.
-        xml: a document, which may be cut or hostile.
-        kept: names of the elements to return, of which none holds another.
-        dropped: names of elements within them to leave out.
+    """Parse the elements named in `kept`, each whole but for those named in `dropped`; prefixes need not be declared.
 
     Returns:
         The root's name, and the elements in order.
@@ -293,10 +271,8 @@ def iso_date(year: str, month: str = "", day: str = "") -> str | None:
 def date_of(text: str) -> str | None:
     """Return a date from free text, as precise as the text allows: of a range, the leading part its ends share.
 
-    >>> date_of("2018 Nov-Dec"), date_of("1998 Dec-1999 Jan"), date_of("2011 Mar 15-20"), date_of("2025 Dec")
-    ('2018', '1998', '2011-03', '2025-12')
-    >>> date_of("2025-12-31"), date_of("03/03/2018"), date_of("in press") is None
-    ('2025-12-31', '2018', True)
+    >>> date_of("2018 Nov-Dec"), date_of("2011 Mar 15-20"), date_of("2025-12-31"), date_of("03/03/2018")
+    ('2018', '2011-03', '2025-12-31', '2018')
     """
     parts = text.strip().split("-")
     if [*map(len, parts)] in ([4, 2], [4, 2, 2]) and all(map(str.isdecimal, parts)):
@@ -307,19 +283,12 @@ def date_of(text: str) -> str | None:
 
 
 def years_in(text: str) -> list[str]:
-    """Return the years named in a text, in order.
-
-    >>> years_in("PUB_YEAR:[2019 TO 2021]")
-    ['2019', '2021']
-    """
+    """Return the years named in a text, in order."""
     return re.findall(r"(?<!\d)[12][0-9]{3}(?!\d)", text)
 
 
 def publication_date(issue: str | None, online: str | None) -> str:
-    """Return the date to cite: the issue's, or the online date if it is in the same year and more precise.
-
-    Readers find a paper by the issue's year; within it, the online date is when the paper became known.
-    """
+    """Return the date to cite: the issue's, or the online date if it is in the same year and more precise."""
     if issue and online and online[:4] == issue[:4] and len(online) > len(issue):
         return online
     return issue or online or UNKNOWN_DATE
@@ -331,16 +300,16 @@ def page_range(text: object) -> str | None:
     >>> page_range("1167-70"), page_range("S12-9; discussion S20"), page_range("e5807"), page_range(" ")
     ('1167-1170', 'S12-S19; discussion S20', 'e5807', None)
     """
-    return _PAGES.sub(_expand_pages, " ".join(str(text or "").split())) or None
 
+    def expand(pages: re.Match[str]) -> str:
+        head, first, last = pages["head"], pages["first"], pages["last"]
+        return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
 
-def _expand_pages(pages: re.Match[str]) -> str:
-    head, first, last = pages["head"], pages["first"], pages["last"]
-    return f"{head}{first}-{head}{first[: len(first) - len(last)]}{last}" if len(last) < len(first) else pages[0]
+    return _PAGES.sub(expand, " ".join(str(text or "").split())) or None
 
 
 def trial_numbers(*texts: str) -> list[str]:
-    """Return the ClinicalTrials.gov numbers named in texts, in order, without duplicates."""
+    """Return the ClinicalTrials.gov numbers named in texts, in order, each once."""
     told = [text for text in texts if "nct" in text.lower()]  # most texts name none: faster than the pattern
     return list(dict.fromkeys(number.upper() for text in told for number in _TRIAL.findall(text)))
 
@@ -360,11 +329,7 @@ def trial_acronyms(title: str, text: str) -> list[str]:
 
 
 def plain_words(query: str) -> str:
-    """Return a boolean query's words, without operators, field tags and exclusions: for ranking, never for searching.
-
-    >>> plain_words('("long covid"[tiab] OR PASC) AND metformin NOT (mice OR rats)')
-    'long covid PASC metformin'
-    """
+    """Return a boolean query's words, without operators, field tags and exclusions: for ranking alone."""
     query = re.sub(r"\bNOT\s+(\"[^\"]*\"|\([^()]*\)|[^\s()]+)", " ", query)
     words = without_tags(query.replace("*", " ")).translate(dict.fromkeys(map(ord, '"()'), " ")).split()
     return " ".join(word for word in words if word not in OPERATORS)
@@ -385,21 +350,13 @@ def _parse_boundary(first: bool, value: object) -> object:
 
 
 def redacted(said: object) -> str:
-    """Return a source's own words in one line of at most 120 characters, without addresses and keys.
-
-    >>> redacted("Search failed for 192.0.2.7, see http://example.org/?api_key=1")
-    'Search failed for …, see …'
-    """
+    """Return a source's own words in one line of at most 120 characters, without addresses and keys."""
     line = " ".join(_REDACTED.sub("…", str(said)).split())
     return line if len(line) <= 120 else line[:119] + "…"
 
 
 class DatedFilters(SearchFilters, frozen=True):
-    """Filters by date, of a paper's publication or a trial's start; both ends included.
-
-    >>> DatedFilters.of("pubmed", {"mindate": 2019, "maxdate": "2020-02"}).maxdate
-    datetime.date(2020, 2, 29)
-    """
+    """Filters by date, of a paper's publication or a trial's start; both ends included."""
 
     mindate: Annotated[date | None, BeforeValidator(partial(_parse_boundary, True))] = Field(
         default=None, description="Earliest date (of publication; of a trial, its start): YYYY, YYYY-MM or YYYY-MM-DD"

@@ -113,5 +113,4 @@ def extended(record: Evidence, found: FullText | None) -> Evidence:
 
 
 def _clean(text: str) -> str:
-    """Remove invisible characters, and text addressed to machines rather than about the study."""
     return " ".join(visible(set_aside(text)).split())

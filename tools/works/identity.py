@@ -146,7 +146,6 @@ def later_names(record: Evidence) -> list[str]:
 
 
 def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
-    """Add the earlier versions to a record, including those merged into them before."""
     if not versions:
         return record
     preprints, earlier = list[Reference](), list[Reference]()
@@ -162,7 +161,6 @@ def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
 
 
 def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
-    """Add the pool's notices to the records that they concern."""
     said: dict[str, list[Reference]] = {}
     for record in pool:
         for each in record.paper.notice_on if record.paper else ():

@@ -98,7 +98,6 @@ def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
 
 
 def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
-    """Yield subsections on limitations, at any depth."""
     for each in sec.findall("sec"):
         path = (*above, _title(each))
         if says("heading of limits", _title(each)):
@@ -113,12 +112,6 @@ def _title(sec: Element) -> str:
 
 
 def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
-    """Yield the paragraphs of a section and its subsections, without figures and tables.
-
-    Args:
-        sec: a section.
-        without_limits: whether to skip subsections on limitations.
-    """
     for each in sec:
         if each.tag == "sec":
             if not (without_limits and says("heading of limits", _title(each))):
@@ -255,7 +248,6 @@ def _read_table(wrap: Element, number: int) -> Section | None:
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each row by column, spanning cells repeated."""
     held: dict[int, tuple[str, int]] = {}
     for row in rows[:MAX_ROWS]:
         line = {column: text for column, (text, _) in held.items()}
@@ -274,6 +266,5 @@ def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
 
 
 def _span(cell: Element, name: str, most: int) -> int:
-    """Return how many rows or columns a cell spans; one unless it states a number above zero."""
     said = cell.get(name, "").strip()
     return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1

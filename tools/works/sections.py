@@ -156,5 +156,4 @@ def _select_sentences(text: str, room: int) -> str:
 
 
 def tells_figures(sentence: str) -> bool:
-    """Whether a sentence gives a numerical result: a p value, an interval, an effect size."""
     return bool(P_VALUE.search(sentence) or intervals(sentence) or effect_sizes(sentence))

@@ -76,7 +76,6 @@ class Answer:
     """Why some look-ups failed; None if all succeeded."""
 
     def reason(self) -> str:
-        """Explain why this source gave no answer on a record."""
         return f"{self.source}: {self.failure or 'does not list it'}"
 
 
@@ -201,7 +200,6 @@ def _reasons(papers: Iterable[Paper]) -> list[str]:
 
 
 async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> Answer:
-    """Ask a source about the papers, except those whose record has just come from it."""
     given = {  # of a merged record, only the first source's flags are certain to be current
         paper.key: Word(flags_of(paper))
         for paper in papers
@@ -235,7 +233,6 @@ async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, de
 
 
 def flags_of(record: Evidence) -> frozenset[Flag]:
-    """Return the flags raised on a record; empty if it is not a paper."""
     return record.paper.flags if record.paper else frozenset()
 
 
@@ -282,7 +279,6 @@ async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[
 
 
 async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
-    """Wait for all requests, sent as fast as the source allows, before raising the first failure."""
     failures = await asyncio.gather(*asked, return_exceptions=True)
     if failure := next((each for each in failures if isinstance(each, BaseException)), None):
         raise failure

@@ -81,7 +81,6 @@ class ChEMBL(LookUps):
         )
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        """Look up drugs by name or ChEMBL id."""
         parents, refused = await self._find_parents(drugs)
         records, failures = await self._records(list(dict.fromkeys(parents.values())), frozenset())
         by_id = {record.metadata.get("chembl_id"): record for record in records}
@@ -170,7 +169,6 @@ class ChEMBL(LookUps):
         return rows
 
     async def _pages(self, table: str, **params: object) -> tuple[list[Row], bool]:
-        """Return the rows of a list, and whether there are more than were read."""
         rows: list[Row] = []
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
@@ -200,11 +198,6 @@ def indication_terms(condition: str) -> list[str]:
 
 
 def inverted(condition: str) -> str | None:
-    """Return a two-word name in the order of MeSH's headings; None for other names.
-
-    >>> inverted("portal hypertension")
-    'hypertension, portal'
-    """
     words = condition.split()
     return f"{words[1]}, {words[0]}" if len(words) == 2 else None
 
@@ -228,13 +221,11 @@ def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
 
 
 def _names(drug: str) -> list[str]:
-    """Return the names of a drug to query; empty for an id, or for a name that cannot be part of a list."""
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
     return [name for name in names if "," not in name and not checked_identifier("chembl_id", name.upper())]
 
 
 def best_match(molecules: Iterable[Row]) -> str | None:
-    """Return the parent id of the molecule in the highest phase; None if there is none."""
     found = sorted(
         (-(parse_phase(row.get("max_phase")) or 0), str(row.get("molecule_chembl_id")), parent)
         for row in molecules
@@ -244,11 +235,6 @@ def best_match(molecules: Iterable[Row]) -> str | None:
 
 
 def names_it(molecule: Row, drug: str) -> bool:
-    """Whether one of a molecule's names is, or starts with, the drug's name.
-
-    >>> names_it({"pref_name": "VALPROIC ACID"}, "valproic acid")
-    True
-    """
     wanted = drug.casefold().split()
     return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))
 
@@ -298,7 +284,6 @@ def parse_drug(
 
 
 def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
-    """Parse mechanisms of action with their targets, without duplicates and unreported values."""
     known, found = {str(row.get("target_chembl_id")): row for row in targets}, list[Any]()
     for row in rows:
         target = known.get(str(row.get("target_chembl_id")), {})
@@ -319,7 +304,6 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
 
 
 def parent_id(row: Row) -> str | None:
-    """Return the parent molecule's id of a molecule, mechanism or indication; its own id if it is not a salt."""
     hierarchy = at(row, "molecule_hierarchy", "parent_chembl_id")
     found = hierarchy or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
     return str(found) if found else None
@@ -332,6 +316,5 @@ def indication_name(row: Row) -> str | None:
 
 
 def molecule_names(molecule: Row) -> list[str]:
-    """Return all names of a molecule, the preferred one first."""
     synonyms = (each.get("molecule_synonym") for each in dicts(molecule, "molecule_synonyms"))
     return [str(name) for name in (molecule.get("pref_name"), *synonyms) if name]

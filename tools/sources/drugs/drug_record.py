@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...evidence import Evidence, SourceName
-from ...http.reply import reported, text, without_repeats
+from ...http.reply import count, reported, text, without_repeats
 from ...records import Drug
 from ...records.parts import Development, DrugWarning, Mechanism, Signal
 
@@ -16,12 +16,8 @@ _SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials app
 def drug_entry(source: SourceName, record: Drug, url: str, *, called: str, uses: str = "was developed for") -> Evidence:
     """Convert a drug's record to evidence, whose text says what the record does.
 
-    Args:
-        source: the database.
-        record: the drug.
-        url: the database's page on it.
-        called: identifier or database, added to the title; left out if the drug has no other name.
-        uses: introduces the conditions.
+    `called` is its identifier or database, added to the title unless the drug has no other name; `uses` introduces the
+    conditions.
     """
     name = (record.drug or called).capitalize()
     phase = f", highest phase {record.max_phase}" if record.max_phase is not None else ""
@@ -50,11 +46,7 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
 
 
 def list_stages(entries: list[Development]) -> str:
-    """Name conditions or drugs with the highest stage of each; at most fifteen.
-
-    >>> list_stages([{"name": "gout", "stage": "APPROVAL"}, {"name": "migraine", "max_phase": 2}, {"name": "rash"}])
-    'gout (approved), migraine (phase 2), rash'
-    """
+    """Name at most fifteen conditions or drugs, each with its highest stage: `gout (approved), rash (phase 2)`."""
     told = []
     for each in entries[:_SHOWN]:
         reached = f"phase {each['max_phase']}" if "max_phase" in each else ""
@@ -65,11 +57,7 @@ def list_stages(entries: list[Development]) -> str:
 
 
 def parse_phase(value: Any) -> float | None:
-    """Parse a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and -1, which both mean "not known".
-
-    >>> parse_phase("4.0"), parse_phase("0.5"), parse_phase("-1.0"), parse_phase(None)
-    (4, 0.5, None, None)
-    """
+    """Parse a highest phase: 0.5 (early phase 1) to 4 (marketed); None for null and -1, which mean "not known"."""
     try:
         phase = float(value)
     except (TypeError, ValueError):
@@ -90,19 +78,14 @@ def keep_furthest(found: Iterable[Mapping[str, Any]], about: frozenset[str] = fr
 
 
 def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:
-    """Parse withdrawals and boxed warnings in ChEMBL's form, without duplicates and unreported values.
-
-    >>> parse_warnings([{"warning_type": "Black Box Warning", "warning_class": "hepatotoxicity", "warning_year": 2004}])
-    [{'kind': 'boxed warning', 'about': 'hepatotoxicity', 'year': 2004}]
-    """
+    """Parse withdrawals and boxed warnings in ChEMBL's form, without duplicates and unreported values."""
     found = []
     for row in rows:
-        year = str(row.get("warning_year") or "")
         said = {
             "kind": (text(row.get("warning_type")) or "").lower().replace("black box warning", "boxed warning"),
             "about": text(row.get("warning_class")),
             "country": text(row.get("warning_country")),
-            "year": int(year) if year.isascii() and year.isdecimal() else None,
+            "year": count(row.get("warning_year")) or None,
             "description": text(row.get("warning_description")),
         }
         found += [reported(said)] if said["kind"] else []
@@ -110,19 +93,11 @@ def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:
 
 
 def warned(warning: DrugWarning) -> str:
-    """Describe a warning in a few words.
-
-    >>> warned({"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004})
-    'withdrawn (cardiotoxicity; United States; 2004)'
-    """
+    """Describe a warning: `withdrawn (cardiotoxicity; United States; 2004)`."""
     parts = [str(part) for name in ("about", "country", "year") if (part := warning.get(name))]
     return f"{warning['kind']} ({'; '.join(parts)})" if parts else warning["kind"]
 
 
 def signalled(signal: Signal) -> str:
-    """Describe an event in a few words.
-
-    >>> signalled({"term": "bradycardia", "count": 1204, "log_likelihood": 310.5})
-    'bradycardia (1,204 reports, log-likelihood ratio 310.5)'
-    """
+    """Describe an event: `bradycardia (1,204 reports, log-likelihood ratio 310.5)`."""
     return f"{signal['term']} ({signal['count']:,} reports, log-likelihood ratio {signal['log_likelihood']:g})"

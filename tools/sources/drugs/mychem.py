@@ -48,14 +48,11 @@ Hit = Mapping[str, Any]
 
 
 class MyChem(LookUps):
-    """Drug data from several databases."""
-
     card = CARD
     path = "query"
     most_names = 8  # one request each
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        """Look up drugs by name, one request each."""
         found = zip(drugs, await asyncio.gather(*map(self._ask, drugs)), strict=True)
         known = {drug: record for drug, hits in found if (record := parse_drug(drug, hits))}
         return items(drugs, known, missing="no drug is named {!r}")
@@ -67,7 +64,6 @@ class MyChem(LookUps):
 
 
 def parse_hits(reply: Reply) -> Sequence[Hit]:
-    """Parse the hits of a reply; raises `UnreadableReply` if it is not a list of hits."""
     return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
 
 

@@ -128,7 +128,6 @@ class OpenTargets(LookUps):
         return [each.record for each in found if each.record is not None], list(problems)
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        """Look up drugs by name: one request for their ids, one for their data."""
         ids = {drug: number for drug in drugs if (number := checked_identifier("chembl_id", drug))}
         spelled = {drug: (drug.strip(), canonical_drug(drug) or drug) for drug in drugs if drug not in ids}
         if spelled:
@@ -229,7 +228,8 @@ def parse_disease(disease: Mapping[str, Any]) -> Evidence:
         if symbol := at(row, "target", "approvedSymbol"):
             by_kind = {each.get("id"): each.get("score") for each in dicts(row, "datatypeScores")}
             scores = {"genetic": by_kind.get("genetic_association"), "pathway": by_kind.get("affected_pathway")}
-            targets.append({"symbol": symbol, "score": row.get("score"), **reported(scores)})
+            target: AssociatedTarget = reported({"symbol": symbol, **scores})
+            targets.append({**target, "score": row.get("score")})
     said = [f"Known drugs for {name}: {list_stages(drugs)}." if drugs else f"No known drugs are listed for {name}."]
     if scored := [f"{each['symbol']} {each['score']:.2f}" for each in targets if each["score"] is not None]:
         said.append(f"Targets associated with {name} (score 0 to 1): {', '.join(scored)}.")
@@ -299,6 +299,5 @@ def _pathways(rows: Iterable[Mapping[str, Any]]) -> list[Pathway]:
 
 
 def _stage(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's stage and its phase; None where unknown."""
     stage = row.get("maxClinicalStage")
     return {"max_phase": PHASE_OF_STAGE.get(str(stage)), "stage": stage if stage != "UNKNOWN" else None}

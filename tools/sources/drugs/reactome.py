@@ -76,7 +76,6 @@ class Reactome(LookUps):
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
     async def fetch(self, numbers: Sequence[str]) -> dict[str, Item]:
-        """Look up pathways by stable id."""
         objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
         records, unread = read_each(objects, parse_pathway)
         by_id = {str(record.metadata.get("process_id")): record for record in records}
@@ -84,7 +83,6 @@ class Reactome(LookUps):
 
 
 def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
-    """Parse the objects of a reply; raises `UnreadableReply` if it is not a list."""
     data = reply.json()
     return entries(reply.source, data, what="a list of objects", keys=("stId", "displayName"))
 
@@ -123,5 +121,4 @@ def parse_pathway(found: Mapping[str, Any]) -> Evidence | None:
 
 
 def _plain(said: Any) -> str:
-    """Return a text without markup, on one line."""
     return " ".join(without_markup(str(said or "")).split())

@@ -72,11 +72,9 @@ class UniProt(LookUps):
         return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-        """Return the human targets of drugs; raises as `find`, also where no database says what the drugs act on."""
         return await targets_of(names, self.transport)
 
     async def fetch(self, names: Sequence[str]) -> dict[str, Item]:
-        """Fetch proteins by accession or gene symbol."""
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
         pages = await asyncio.gather(*(self._ask(_any_of(batch)) for batch in batches))
         records, unread = read_each([entry for entries, _ in pages for entry in entries], parse_protein)
@@ -135,7 +133,6 @@ async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[s
 
 
 def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Parse a reply into its entries and its URL; raises `UnreadableReply` if it is not a list of entries."""
     data = reply.json()
     return entries(
         reply.source, data, "results", what="a list of entries", keys=("primaryAccession", "genes")
@@ -194,6 +191,5 @@ def _sentences(record: Protein) -> list[str]:
 
 
 def _read_comment(comment: Any) -> str:
-    """Return the texts of a comment, without reference marks."""
     texts = [str(each["value"]) for each in dicts(comment, "texts") if each.get("value")]
     return " ".join(_CITED.sub("", " ".join(texts)).split())

@@ -60,7 +60,6 @@ class DrugsFDA(LookUps):
         return self.reply(asked.words, []) if asked.conditions else None
 
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
-        """Look up the approvals of drugs, all at once."""
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         read = partial(parse_page, ("application_number", "products"))
@@ -102,13 +101,11 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
 
 
 def _products_of(drug: str, result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the products of an application that contain only this drug."""
     parts = [(product, dicts(product, "active_ingredients")) for product in dicts(result, "products")]
     return [product for product, held in parts if len(held) == 1 and same_drug(str(held[0].get("name")), drug)]
 
 
 def _application(result: Mapping[str, Any]) -> Application | None:
-    """Return an application with the date of its first approval; None if it has no number."""
     number = str(result.get("application_number") or "")
     if not _NUMBER.fullmatch(number):
         return None

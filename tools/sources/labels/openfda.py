@@ -98,7 +98,6 @@ class OpenFDA(LookUps):
         return found
 
     async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
-        """Return the labels found by a search, the total number and the URL."""
         params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
         return await self.transport.get(
             self.name,
@@ -152,7 +151,6 @@ def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
 
 
 def _is_of(label: Label, drug: str) -> bool:
-    """Whether every generic name of a label is the drug's."""
     names = _names(label, "generic_name")
     return bool(names) and all(same_drug(name, drug) for name in names)
 
@@ -222,14 +220,12 @@ def _set_id(label: Label) -> str | None:
 
 
 def day(effective: object) -> str:
-    """Convert `20250317` to a date; `Unknown` if it is not one."""
     told = str(effective)
     is_one = len(told) == 8 and told.isdecimal()
     return (date_of(f"{told[:4]}-{told[4:6]}-{told[6:]}") if is_one else None) or "Unknown"
 
 
 def _names(label: Label, field: str) -> list[str]:
-    """Return a field of the label's `openfda` block, which may be empty or missing."""
     return _texts(at(label, "openfda") or {}, field)
 
 

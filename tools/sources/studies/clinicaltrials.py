@@ -96,11 +96,6 @@ class TrialFilters(DatedFilters, frozen=True):
     has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
 
     def params(self) -> dict[str, object]:
-        """Return the request's parameters.
-
-        >>> TrialFilters(phase=["PHASE2", "PHASE3"]).params()["filter.advanced"]
-        'AREA[StudyType]INTERVENTIONAL AND AREA[Phase](PHASE2 OR PHASE3)'
-        """
         advanced = [f"AREA[StudyType]{self.study_type}"]
         if self.phase:
             advanced.append(f"AREA[Phase]({' OR '.join(self.phase)})")
@@ -152,7 +147,6 @@ class ClinicalTrials(Source):
         return self.reply(known, records, notes=notes, problems=unread, url=url)
 
     async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
-        """Return a reply's object (empty for 404) and its URL."""
         params = {**params, "fields": "|".join(FIELDS)}
         return await self.transport.get(self.name, path, params=params, also=(400, 404), read=partial(_read, path))
 
@@ -170,7 +164,6 @@ def clean_term(query: str) -> str:
     """
 
     def word_of_tag(tag: re.Match[str]) -> str:
-        """Keep the word before a PubMed tag (`migraine[tiab]`); drop this API's own tags (`AREA[Phase]`)."""
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
@@ -475,7 +468,6 @@ def _each_of(data: Any, listed: str, **paths: str) -> list[Any]:
 
 
 def _words(value: Any) -> str | None:
-    """Return the beginning of a longer text."""
     return (_text(value) or "")[:_MAX_WORDS] or None
 
 

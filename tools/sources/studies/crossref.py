@@ -64,17 +64,11 @@ class Updates:
 
     @property
     def retracted(self) -> bool:
-        """Whether it was retracted and not reinstated since."""
         last = [each["kind"] for each in self.notices if each["kind"] in ("retraction", "reinstatement")]
         return bool(last) and last[-1] == "retraction"
 
 
 async def small_question(transport: Transport) -> str:
-    """Look up one publication, the PRISMA statement, as a check for the doctor.
-
-    Raises:
-        SearchError: no reply, or an unreadable one.
-    """
     found = await updates(["10.1136/bmj.n71"], transport)
     return f"knows {len(found)} of 1 work asked about"
 
@@ -163,7 +157,6 @@ def parse_works(data: Any) -> dict[str, Updates]:
 
 
 def parse_work(work: Mapping[str, Any]) -> Updates | None:
-    """Parse one publication; None if it has no DOI."""
     doi = checked_identifier("doi", work.get("DOI"))
     if doi is None:
         return None

@@ -45,7 +45,6 @@ class DuckDuckGo(WebSearch):
     card = CARD
 
     async def leads(self, words: str) -> Sequence[Lead]:
-        """Return the top pages; raises `SearchError` if there is no reply, or an unreadable one."""
         return await self.transport.get(self.name, "html/", params={"q": words}, read=parse)
 
 

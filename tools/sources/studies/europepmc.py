@@ -184,7 +184,6 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
 
 
 def _build_query(query: str, asked: EuropePMCFilters) -> str:
-    """Build the query in Europe PMC's syntax, with its filters."""
     first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
     extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
     extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
@@ -218,7 +217,6 @@ def translated(query: str, *, full_text: bool = False) -> str:
 
 
 def _parse_pmids(kind: str, reply: Reply) -> list[str]:
-    """Return the PMIDs in a list of citations or references; entries without one are skipped."""
     data = reply.json()
     listed = dicts(data, f"{kind}List", kind)
     _count_hits(data, listed, kind)
@@ -243,7 +241,6 @@ def parse_page(data: Any, url: str = "", *, first: bool = False) -> Page:
 
 
 def _count_hits(data: Any, hits: Any, what: str) -> int:
-    """Return the count of a reply, unless it reports an error, or counts something and lists nothing."""
     if (code := at(data, "errCode")) or at(data, "errMsg"):
         said = redacted(data.get("errMsg") or code)
         if str(code).startswith("5"):
@@ -269,7 +266,8 @@ def parse_record(hit: Mapping[str, Any]) -> Evidence:
     is_preprint, is_notice = source == "PPR" or "preprint" in lowered, bool(_NOTICE_TYPES & lowered)
     title = without_markup(hit.get("title") or "") or NO_TITLE
     abstract = without_markup(hit.get("abstractText") or "")
-    authors = [each.get("fullName") or each.get("collectiveName") for each in dicts(hit, "authorList", "author")]
+    listed = dicts(hit, "authorList", "author")
+    authors: list[Any] = [each.get("fullName") or each.get("collectiveName") for each in listed]
     authors = authors or (hit.get("authorString") or "").rstrip(".").split(", ")
 
     first = date_of(str(hit.get("firstPublicationDate") or ""))

@@ -61,7 +61,6 @@ async def work(doi: str, transport: Transport) -> Work | None:
 
 
 async def small_question(transport: Transport) -> str:
-    """Look up one publication, as a check for the doctor; raises `SearchError` if there is no readable reply."""
     found = await work("10.1016/s0140-6736(97)11096-0", transport)
     return "does not know the work asked about" if found is None else f"retracted: {found.is_retracted}"
 

@@ -80,8 +80,6 @@ _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wel
 
 
 class Hits(NamedTuple):
-    """Result of an ESearch."""
-
     total: int
     pmids: list[str]
     """Best first."""
@@ -166,7 +164,6 @@ class PubMed(Source):
         return self.reply(f"citations of PMID {number}", found, problems=problems, notes=links.notes)
 
     async def _fetch(self, pmids: Sequence[str], due: bool = False) -> dict[str, Item]:
-        """Fetch articles in batches; of each batch, the problems are those of each of its articles."""
         found = dict[str, Item]()
         for start in range(0, len(pmids), IDS_PER_FETCH):
             batch = pmids[start : start + IDS_PER_FETCH]
@@ -228,7 +225,6 @@ def with_headings(query: str) -> str:
 
 
 def _find_mesh_name(words: str) -> str | None:
-    """Return the common name of the condition named in full by the words; None if the table lists no MeSH heading."""
     whole = (each for each in find_conditions(words) if (each.start, each.end) == (0, len(words)))
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
@@ -322,8 +318,6 @@ _NOTHING = Element("nothing")
 
 
 class Articles(NamedTuple):
-    """Contents of an EFetch reply."""
-
     records: list[Evidence]
     unread: list[str]
     """One line for each article that could not be read."""
@@ -453,7 +447,6 @@ def article_facts(root: Element) -> dict[str, Any]:
 
 
 def _names_of_subject(note: Element) -> list[str]:
-    """Return the identifiers of the article that a note concerns: its PMID, and the DOI in its reference."""
     source = _text(note.find("RefSource"))
     said = source[source.find("10.") :].split() if "10." in source else []
     pmid = checked_identifier("pmid", _text(note.find("PMID")))
@@ -483,23 +476,19 @@ def _date(node: Element | None) -> str | None:
 
 
 def _texts(nodes: Iterable[Element | None]) -> list[str]:
-    """Return the texts of elements, without duplicates."""
     return list(dict.fromkeys(filter(None, map(_text, nodes))))
 
 
 def _at(node: Element, name: str) -> Element:
-    """Return the first child with a name; an empty one if missing, since PubMed treats both alike."""
     found = node.find(name)
     return _NOTHING if found is None else found
 
 
 def _all(node: Element, group: str, name: str) -> list[Element]:
-    """Return the members of a group; single names are found much faster than paths."""
     return _at(node, group).findall(name)
 
 
 def _text(element: Element | None) -> str:
-    """Return an element's running text on one line; empty if there is none."""
     if element is None or not (text := running_text(element) if len(element) else element.text):
         return ""
     if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup arrives escaped
