@@ -8,10 +8,9 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import recorded, reply_to
+from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.errors import SourceRefused
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, parse_work, parse_works, updates
 
@@ -54,28 +53,12 @@ async def test_many_works_take_few_requests_and_name_the_address_where_there_is_
     assert [request.url.params["mailto"] for request in seen] == ["someone@example.org"] * 3
 
 
-async def test_a_doi_with_a_comma_is_asked_about_alone() -> None:
+async def test_what_can_not_be_part_of_a_list_is_not_asked_about() -> None:
     seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
-        assert await updates(["10.5555/a,b", "10.5555/../x,y"], way) == {}
+        assert await updates(["10.5555/a,b"], way) == {}
 
-    assert [request.url.path for request in seen] == ["/crossref/works/10.5555/a,b"]
-
-
-async def test_a_refused_batch_is_cut_until_the_culprit_is_alone() -> None:
-    refused_once = iter([httpx.Response(400)])
-
-    def first(request: httpx.Request) -> httpx.Response:
-        if (refusal := next(refused_once, None)) is not None:
-            return refusal
-        found = reply_to(request)
-        return httpx.Response(found.status, content=found.body)
-
-    async with recorded({"crossref/*": first}) as way:
-        assert set(await updates([CLEAN_DOI, RETRACTED_DOI], way)) == {CLEAN_DOI, RETRACTED_DOI}
-    async with recorded({"crossref/works": httpx.Response(400)}) as way:
-        with pytest.raises(SourceRefused):
-            await updates([CLEAN_DOI, RETRACTED_DOI], way)
+    assert not seen
 
 
 def test_who_names_an_address_may_ask_more_often() -> None:

@@ -1,7 +1,4 @@
-"""bioRxiv and medRxiv: published versions of preprints.
-
-Their API has no search; preprints are found through Europe PMC. https://api.biorxiv.org/pubs/help
-"""
+"""bioRxiv and medRxiv: published versions of preprints, which are found through Europe PMC (no search here)."""
 
 from typing import Any
 
@@ -49,17 +46,12 @@ def _without_version(doi: str) -> str:
 
 
 async def small_question(transport: Transport) -> str:
-    """Look up one preprint, as a check for the doctor; raises `SearchError` if there is no readable reply."""
     found = await published_version("10.1101/2021.03.23.21254186", transport)
     return "knows no article of the preprint asked about" if found is None else f"knows it as {found}"
 
 
 async def published_version(doi: str, transport: Transport) -> str | None:
-    """Query both servers for the DOI of a preprint's published version; None if neither knows one.
-
-    Args:
-        doi: of the preprint; others are not looked up.
-        transport: sends the requests.
+    """Return the DOI under which a preprint was published; None if neither server knows one, or it is not theirs.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -82,14 +74,7 @@ async def published_version(doi: str, transport: Transport) -> str | None:
 
 
 def parse_publication(data: Any) -> str | None:
-    """Parse the DOI of the published version; None if the answer says that there is none.
-
-    Raises:
-        UnreadableReply: neither an article nor a message that there is none.
-
-    >>> parse_publication({"messages": [{"status": "no posts found"}], "collection": []}) is None
-    True
-    """
+    """Parse the DOI of the published version; None if the answer says that there is none, else `UnreadableReply`."""
     for each in dicts(data, "collection"):
         published = checked_identifier("doi", each.get("published_doi"))
         if published and checked_identifier("doi", each.get("preprint_doi") or each.get("biorxiv_doi")):

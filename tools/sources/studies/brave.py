@@ -1,9 +1,6 @@
 """Brave Search, for leads (https://api-dashboard.search.brave.com/documentation).
 
-Queried with GET `web/search`: `q` (400 characters and 50 words at most), `count` (at most 20), `result_filter=web`; the
-key goes in the header `X-Subscription-Token`. A reply is `type` `search` with `web.results[]` of `url`, `title` and
-`description`; without hits, there is no `web`. Errors are `type` `ErrorResponse` with `error.code`: a wrong or missing
-key is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`.
+A wrong or missing key is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`; without hits, there is no `web`.
 """
 
 from collections.abc import Sequence
@@ -40,12 +37,7 @@ class Brave(WebSearch):
     card = CARD
 
     async def leads(self, words: str) -> Sequence[Lead]:
-        """Return the top pages.
-
-        Raises:
-            SourceRefused: the key is missing or invalid.
-            SearchError: no reply, or an unreadable one.
-        """
+        """Return the top pages; raises `SourceRefused` where the key is missing or invalid."""
         if not self.transport.endpoints.may_search(self.name):
             raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
         params = {"q": words, "count": MOST_PAGES, "result_filter": "web", "text_decorations": "false"}
@@ -53,10 +45,10 @@ class Brave(WebSearch):
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
-    """Parse the pages of a reply.
+    """Parse the pages of a reply; an error's wording, which may repeat the key, is left out.
 
     Raises:
-        SourceRefused: the reply reports an error; its wording, which may repeat the key, is left out.
+        SourceRefused: the reply reports an error.
         UnreadableReply: neither a search nor an error.
     """
     data = reply.json()

@@ -5,19 +5,16 @@ publications it is itself a notice on. https://www.crossref.org/documentation/re
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from string import punctuation
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
-from ...errors import SourceRefused, UnreadableReply
 from ...evidence import checked_identifier
-from ...http.reply import Reply, at, dicts, reported, text, without_repeats
+from ...http.reply import at, dicts, entries, reported, text, without_repeats
 from ...http.transport import Transport
 from ...records.parts import SaidNotice
 from ...search import local_library
 from ..card import SourceCard
-from ..publications import iso_date, leads_elsewhere
+from ..publications import iso_date
 
 CARD = SourceCard(
     name="crossref",
@@ -51,8 +48,7 @@ other kinds (new versions, addenda, clarifications) retract nothing."""
 _RETRACTED = frozenset(f"{said}{what}" for said in ("RETRACTED", "WITHDRAWN") for what in ("", " ARTICLE", " CHAPTER"))
 
 
-@dataclass(frozen=True, slots=True)
-class Updates:
+class Updates(NamedTuple):
     """Crossref's data on one publication."""
 
     doi: str
@@ -74,11 +70,7 @@ async def small_question(transport: Transport) -> str:
 
 
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
-    """Look up the notices on publications; those unknown to Crossref are missing from the result.
-
-    Args:
-        dois: in any form; invalid ones are left out.
-        transport: sends the requests.
+    """Look up the notices on publications; those unknown to Crossref, or with an invalid DOI, are missing.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -87,73 +79,23 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
         works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))
         return {work.doi: work for work in works if work}
     wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
-    alone = [doi for doi in wanted if "," in doi]  # the filter's own separator
-    together = [doi for doi in wanted if "," not in doi]
+    wanted = [doi for doi in wanted if "," not in doi]  # the filter's own separator
     found: dict[str, Updates] = {}
-    for start in range(0, len(together), DOIS_PER_REQUEST):
-        found |= await _fetch_several(together[start : start + DOIS_PER_REQUEST], transport)
-    for doi in alone:
-        found |= await _fetch_one(doi, transport)
+    for start in range(0, len(wanted), DOIS_PER_REQUEST):
+        params = {
+            "filter": ",".join(f"doi:{doi}" for doi in wanted[start : start + DOIS_PER_REQUEST]),
+            "select": "DOI,title,updated-by,update-to",
+            "rows": DOIS_PER_REQUEST,
+            "mailto": transport.endpoints.email,
+        }
+        found |= await transport.get("crossref", "works", params=params, read=lambda reply: parse_works(reply.json()))
     return found
-
-
-async def _fetch_several(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
-    """Look up a few publications at once; if Crossref refuses one of them, the others are looked up without it."""
-    params = {
-        "filter": ",".join(f"doi:{doi}" for doi in dois),
-        "select": "DOI,title,updated-by,update-to",
-        "rows": len(dois),
-        "mailto": transport.endpoints.email,
-    }
-    try:
-        return await transport.get("crossref", "works", params=params, read=lambda reply: parse_works(reply.json()))
-    except SourceRefused:
-        if len(dois) == 1:
-            raise
-    half, found, refusal = len(dois) // 2, dict[str, Updates](), None
-    for part in (dois[:half], dois[half:]):
-        try:
-            found |= await _fetch_several(part, transport)
-        except SourceRefused as error:
-            refusal = error
-    if not found and refusal:
-        raise refusal
-    return found
-
-
-async def _fetch_one(doi: str, transport: Transport) -> dict[str, Updates]:
-    if leads_elsewhere(doi):
-        return {}
-
-    def read(reply: Reply) -> dict[str, Updates]:
-        if reply.status == 404:  # `Resource not found.`, as plain text
-            return {}
-        work = at(reply.json(), "message")
-        if not isinstance(work, dict) or "DOI" not in work:
-            raise UnreadableReply("crossref", "answered without a work")
-        return {each.doi: each for each in [parse_work(work)] if each}
-
-    params = {"mailto": transport.endpoints.email}
-    return await transport.get("crossref", f"works/{quote(doi, safe='/')}", params=params, read=read, also=(404,))
 
 
 def parse_works(data: Any) -> dict[str, Updates]:
-    """Parse a list of publications, by DOI.
-
-    Raises:
-        UnreadableReply: not a list of publications.
-
-    >>> notice = {"type": "retraction", "DOI": "10.5555/N", "updated": {"date-parts": [[2010, 2, 6]]}}
-    >>> parse_works({"message": {"items": [{"DOI": "10.5555/A", "updated-by": [notice]}]}})["10.5555/a"].retracted
-    True
-    """
-    items = at(data, "message", "items")
-    if not isinstance(items, list):
-        raise UnreadableReply("crossref", "answered without a list of works")
-    works = {work.doi: work for item in items if isinstance(item, dict) and (work := parse_work(item))}
-    if items and not works:
-        raise UnreadableReply("crossref", "answered with works that have no DOI")
-    return works
+    """Parse a list of publications, by DOI; raises `UnreadableReply` if it is none."""
+    listed = entries("crossref", data, "message", "items", what="a list of works", keys=("DOI",))
+    return {work.doi: work for item in listed if (work := parse_work(item))}
 
 
 def parse_work(work: Mapping[str, Any]) -> Updates | None:

@@ -1,10 +1,7 @@
-"""DuckDuckGo, for leads: its page for browsers without scripts (https://duckduckgo.com/duckduckgo-help-pages/).
+"""DuckDuckGo, for leads: its page for browsers without scripts, as there is no API.
 
-There is no API; GET `html/` with `q` returns a page whose links have the class `result__a` (title) and
-`result__snippet`. Links are direct or redirected by `duckduckgo.com/l/?uddg=`; advertisements link to
-`duckduckgo.com/y.js`. A page without hits contains `no-results`. Suspected robots get, with status 202, a page with a
-picture puzzle (`anomaly-modal`): that is reported as a refusal, without retries. Willowbark identifies itself and never
-poses as a browser.
+Suspected robots get, with status 202, a page with a picture puzzle: that is reported as a refusal, without retries.
+Willowbark identifies itself and never poses as a browser.
 """
 
 import re
@@ -49,12 +46,7 @@ class DuckDuckGo(WebSearch):
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
-    """Parse a page of results.
-
-    Raises:
-        SourceRefused: the page asks for proof of being human.
-        UnreadableReply: not a page of results.
-    """
+    """Parse a page of results; raises `SourceRefused` if it asks for proof of being human."""
     page = reply.html(_LARGEST) if reply.status == 200 else ""
     if not page or any(mark in page for mark in _CHALLENGE):
         raise SourceRefused(
@@ -74,13 +66,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
 
 
 def _target(href: str) -> str:
-    """Return the target of a link; empty for advertisements and invalid addresses.
-
-    >>> _target("//duckduckgo.com/l/?uddg=https%3A%2F%2Fpubmed.ncbi.nlm.nih.gov%2F1%2F&rut=x")
-    'https://pubmed.ncbi.nlm.nih.gov/1/'
-    >>> _target("https://duckduckgo.com/y.js?ad_domain=x.example"), _target("https://[")
-    ('', '')
-    """
+    """Return the target of a link, behind the forwarder; empty for advertisements and invalid addresses."""
     try:
         parts = urlsplit(href)
     except ValueError:

@@ -1,8 +1,7 @@
 """Leads: web pages that name a publication or a trial.
 
-A page is not evidence and is never quoted. If its address or its search result names a PMID, PMCID, DOI or NCT number,
-that record is fetched from PubMed, Europe PMC or ClinicalTrials.gov and used instead; unknown numbers are ignored. Nor
-does a page's opinion of a record count.
+A page is not evidence and is never quoted: if it names a PMID, PMCID, DOI or NCT number, that record is fetched from
+PubMed, Europe PMC or ClinicalTrials.gov and used instead.
 """
 
 import re

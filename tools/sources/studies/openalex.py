@@ -3,8 +3,7 @@
 Single look-ups are free, without a key: https://developers.openalex.org/guides/authentication.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...errors import UnreadableReply
@@ -30,10 +29,7 @@ CARD = SourceCard(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """OpenAlex's data on one publication."""
-
+class Work(NamedTuple):
     is_retracted: bool | None
     """None if not stated."""
     cited_by_count: int | None
@@ -66,14 +62,7 @@ async def small_question(transport: Transport) -> str:
 
 
 def parse_work(data: Any) -> Work:
-    """Parse a single publication.
-
-    Raises:
-        UnreadableReply: not a publication with a DOI.
-
-    >>> parse_work({"id": "W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}).is_retracted
-    True
-    """
+    """Parse a single publication; raises `UnreadableReply` if it has no DOI."""
     if not isinstance(data, dict) or checked_identifier("doi", data.get("doi")) is None:
         raise UnreadableReply("openalex", "answered without a work")
     retracted, cited = data.get("is_retracted"), data.get("cited_by_count")
