@@ -1,7 +1,6 @@
 """Open-access full text from Europe PMC, added to records: results, tables, limitations, with their place and licence.
 
-A record's content stays its title and abstract, for which the appraisal rules were set; the full text goes into
-`metadata["full_text"]`. It comes from `fullTextXML` of https://europepmc.org/RestfulWebService and is parsed by `jats`.
+A record's content stays its title and abstract, for which the appraisal rules were set.
 """
 
 import asyncio
@@ -48,19 +47,18 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
 async def read_full_texts(
     records: Sequence[Evidence], transport: Transport, limit: int = FULL_TEXT_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Add results, tables and limitations to the first records that have an open full text.
+    """Add results, tables and limitations to the first `limit` records that have an open full text.
 
     Args:
         records: best first.
         transport: sends the requests.
         limit: most articles to request.
-        deadline_s: seconds for all of them; records whose text is late stay unchanged.
+        deadline_s: seconds for all of them.
 
     Returns:
-        The records in their order. A record that was read has `full_text` in its metadata: source, PMCID, licence, and
-        the sections (kind, title, text), without text addressed to machines. One whose text was not read has
-        `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed run gives the same
-        result.
+        The records in their order. One that was read has `full_text`, without text addressed to machines; one whose
+        text was not read has `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed
+        run gives the same result.
     """
     found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]

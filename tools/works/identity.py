@@ -29,17 +29,11 @@ _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
 async def resolve(
     pool: Sequence[Evidence], transport: Transport, limit: int = RESOLVE_LIMIT, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Look up on bioRxiv and medRxiv whether preprints were published.
-
-    Args:
-        pool: records in any order, which is preserved.
-        transport: sends the requests.
-        limit: most preprints to look up, the first ones.
-        deadline_s: seconds for all of them.
+    """Look up on bioRxiv and medRxiv whether the first `limit` preprints were published.
 
     Returns:
-        The pool; published preprints have `published_version`. One whose look-up failed has
-        `published_version_unknown`: why.
+        The pool in its order; published preprints have `published_version`. One whose look-up failed, or took longer
+        than `deadline_s` for all of them, has `published_version_unknown`: why.
     """
     unsettled = [record for record in pool if record.is_preprint and is_theirs(record.record.doi)]
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
@@ -69,8 +63,7 @@ async def published_articles(
         transport: sends the requests.
 
     Returns:
-        The articles, with their preprints' relevance and `fetched_as` in their metadata; empty if Europe PMC has none
-        or does not answer.
+        The articles, with their preprints' relevance and `fetched_as`; empty if Europe PMC does not answer.
     """
     known = {name for record in pool for name in names_of(record)}
     wanted: dict[str, float] = {}
@@ -97,14 +90,9 @@ async def published_articles(
 def settle(pool: Sequence[Evidence]) -> list[Evidence]:
     """Drop versions whose later version is in the pool, link them there, and copy notices to the records they concern.
 
-    Args:
-        pool: records in any order, which is preserved.
-
     Returns:
-        The pool without those versions; the later record lists them in `preprint_versions` or, if they were
-        peer-reviewed, in `earlier_versions` (key, title, URL, date). A preprint whose article is not in the pool stays,
-        with `published_version` in its metadata if known. A record with a notice of retraction, concern or correction
-        in the pool gets the flag, and the notice in `notices`.
+        The other records in their order. Later records list their `preprint_versions` or, if they were peer-reviewed,
+        `earlier_versions`. A record with a notice in the pool gets its flag, and the notice in `notices`.
     """
     known = {name: record.key for record in pool for name in names_of(record)}
     records = {record.key: record for record in pool}
@@ -180,18 +168,10 @@ def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evi
 
 
 def link(pool: Sequence[Evidence]) -> list[Evidence]:
-    """Link papers and trials of a pool.
+    """Link papers and trials of a pool: `linked_trials` of papers and `linked_papers` of trials are sorted keys.
 
-    A paper belongs to a trial if it names the trial's NCT number (registered with it, or in its text), or if the
-    trial's record lists the paper's PMID as a result. Links are rebuilt from the records themselves, so linking twice
-    changes nothing, and a link to a record that has left the pool is dropped.
-
-    Args:
-        pool: records in any order, which is preserved.
-
-    Returns:
-        The records, papers with `linked_trials` and trials with `linked_papers` in their metadata: sorted keys
-        (`nct:…`, `pmid:…`) of records of this pool. Records without a link have neither.
+    A paper belongs to a trial if it names the trial's NCT number, or if the trial's record lists the paper's PMID as a
+    result. Links are rebuilt from the records themselves, so a link to a record that has left the pool is dropped.
     """
     trials = {number: record.key for record in pool if (number := record.record.nct_id)}
     papers = {name: record.key for record in pool if not record.record.nct_id for name in record.identifiers}

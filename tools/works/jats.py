@@ -1,9 +1,6 @@
-"""Results, limitations and licence of an article, read from its XML.
+"""Results, limitations, tables and licence of an article, read from its XML (https://jats.nlm.nih.gov/archiving/tag-library/).
 
-The format is JATS, https://jats.nlm.nih.gov/archiving/tag-library/. Figures, formulas and reference numbers are left
-out. Tables are read row by row, each cell in its column: JATS uses HTML's table model,
-https://jats.nlm.nih.gov/archiving/tag-library/1.3/element/table.html, in which a cell may span rows and columns; its
-text is repeated in each of them. Tables larger than people read are cut.
+Figures, formulas and reference numbers are left out. A cell that spans rows or columns is repeated in each of them.
 """
 
 import re
@@ -51,18 +48,10 @@ class FullText:
 
 
 def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
-    """Read an article; None if the reply says that it is not open access.
-
-    Args:
-        xml: an `article`, alone or within a set; other elements mean there is no article.
-        pmcid: PMCID of the requested article.
+    """Read an article, alone or within a set; None if the reply says that it is not open access.
 
     Raises:
         UnreadableReply: the XML is truncated, too large or too deep, holds entities, or is no article.
-
-    >>> body = b"<body><sec><title>Results</title><p>Pain fell by 10<sup>2</sup>.</p></sec></body>"
-    >>> parse_full_text(b"<article>" + body + b"</article>", "PMC1").sections[0].paragraphs
-    ('Pain fell by 10^2.',)
     """
     if len(xml) > MAX_XML_BYTES:
         raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")

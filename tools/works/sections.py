@@ -1,8 +1,6 @@
-"""Parts of a record by name (title, abstract, sections of the full text), and excerpts of the full text: the sentences
-that a model reads with the abstract, and the limitations that a study states.
+"""Parts of a record by name (title, abstract, sections of the full text), and excerpts of the full text.
 
-CONSORT 2010 lists what limitations concern (items 20 and 21: sources of bias, imprecision, generalisability),
-https://www.equator-network.org/reporting-guidelines/consort/.
+What limitations concern is listed by CONSORT 2010, items 20 and 21.
 """
 
 from collections.abc import Callable
@@ -44,12 +42,7 @@ def licence_of(record: Evidence) -> str | None:
 
 
 def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
-    """Return the sections of the full text, in the article's order.
-
-    Args:
-        record: with or without a full text.
-        kind: return only this kind; None returns all.
-    """
+    """Return the sections of the full text, in the article's order; only those of a kind, if one is given."""
     read = record.paper and record.paper.full_text
     listed = read.get("sections", ()) if read else ()
     found = [Place(each.get("kind", ""), each.get("title", ""), each.get("text", "")) for each in listed]
@@ -59,21 +52,11 @@ def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
 def section_of(
     record: Evidence, quote: str, same: Callable[[str], str] = lambda text: " ".join(text.split())
 ) -> str | None:
-    """Return the part of a record that contains a quote.
-
-    Args:
-        record: with or without a full text.
-        quote: a passage.
-        same: normalises texts for comparison; by default white space is folded.
+    """Return the part of a record that contains a quote; texts are compared as `same` normalises them.
 
     Returns:
         `Title`, `Abstract`, `Registry entry` or `Database entry`, or a heading of the full text; None if the quote is
         not found.
-
-    >>> from willowbark.tools.evidence import Citation, Evidence
-    >>> cited = Citation(source="pubmed", title="A trial", url="https://pubmed.ncbi.nlm.nih.gov/1/")
-    >>> section_of(Evidence(content="A trial\\n\\nPain  fell.", citation=cited), "Pain fell.")
-    'Abstract'
     """
     wanted = same(quote)
     if not wanted:

@@ -6,9 +6,8 @@ enough to flag it. A record on which no source answered counts as not checked, n
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..errors import SearchError
 from ..evidence import Evidence
@@ -22,7 +21,6 @@ from ..sources.studies.europepmc import by_numbers
 from ..sources.studies.pubmed import PubMed
 from ..wording import listed
 
-MAX_RECORDS = 200  # asked of the sources per call; a report cites a few dozen
 DEADLINE_S = 20.0  # per source; all are queried at once
 Ask = Callable[[Sequence[str], Transport, dict[str, "Word"]], Awaitable[None]]
 _REASONS_SHOWN = 4
@@ -51,56 +49,43 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One source's answer on one record."""
 
     flags: frozenset[Flag] = frozenset()
-    """Flags that it raises."""
     notices: Sequence[SaidNotice] = ()
     notice_of: tuple[str, ...] = ()
     """DOIs of the publications that the record is itself a notice on."""
     cited_by_count: int | None = None
 
 
-@dataclass(slots=True)
-class Answer:
-    """One source's answers on the requested records, and why some are missing."""
+class Answer(NamedTuple):
+    """One source's answers on the requested records, by their keys."""
 
     source: str
-    asked: Mapping[str, str]
-    """Identifier by which each record was requested (`pmid:…`, `doi:…`), by key."""
-    words: dict[str, Word] = field(default_factory=dict)
-    """By key; requested records that the source does not know are missing."""
-    failure: str | None = None
-    """Why some look-ups failed; None if all succeeded."""
-
-    def reason(self) -> str:
-        return f"{self.source}: {self.failure or 'does not list it'}"
+    words: Mapping[str, Word]
+    unanswered: Mapping[str, str]
+    """Why others have none: `source: why`."""
 
 
 async def check_trust(
     records: Sequence[Evidence], transport: Transport, *, deadline_s: float = DEADLINE_S
 ) -> list[Evidence]:
-    """Check the records that a report cites; a failing source raises no error.
+    """Check the publications that a report cites; a failing source raises no error.
 
     Args:
-        records: publications are checked; trials, drugs and diseases are returned unchanged.
+        records: trials, drugs and diseases among them are returned unchanged.
         transport: sends the requests.
         deadline_s: seconds per source; records without an answer by then count as not checked with it.
 
     Returns:
-        The records in their order. Publications have in their metadata `trust_state` (a `TrustState`), `trust_checked`
-        (sources that answered for the record), `trust_flagged` (by flag, the sources that raise it), `trust_unanswered`
-        (`source: why` for those that did not answer), `trust_notices` (kind, DOI, date and source of each notice, as
-        far as known) and the flags `retracted`, `expression_of_concern` and `corrected`, true if any source raises
-        them.
+        The records in their order. Publications have `trust_state`, `trust_checked` (sources that answered for the
+        record), `trust_flagged` (by flag, the sources that raise it), `trust_unanswered`, `trust_notices` and the flags
+        `retracted`, `expression_of_concern` and `corrected`, true if any source raises them.
     """
     papers = [record for record in records if is_paper(record)]
-    checked = papers[:MAX_RECORDS] if transport.endpoints.library is None else papers
-    said = await asyncio.gather(*(_ask(name, checked, transport, deadline_s) for name in _ASKED if checked))
-    beyond = {record.key for record in papers} - {record.key for record in checked}
-    return [_judge(record, said, record.key in beyond) if is_paper(record) else record for record in records]
+    said = await asyncio.gather(*(_ask(name, papers, transport, deadline_s) for name in _ASKED if papers))
+    return [_judge(record, said) if is_paper(record) else record for record in records]
 
 
 def is_paper(record: Evidence) -> bool:
@@ -110,13 +95,10 @@ def is_paper(record: Evidence) -> bool:
     return bool(record.record.pmid or record.record.doi)
 
 
-def _judge(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
+def _judge(record: Evidence, said: Sequence[Answer]) -> Evidence:
     words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
     raised = flags_of(record).union(*(word.flags for word in words.values()))
     state = next((_STATES[name] for name in FLAGS if name in raised), None)
-    unanswered = [answer.reason() for answer in said if record.key in answer.asked and answer.source not in words] or (
-        [f"more than {MAX_RECORDS} records were to be checked"] if beyond else []
-    )
     flagged = {name: {source for source, word in words.items() if name in word.flags} for name in FLAGS}
     before = record.paper.trust_flagged if record.paper else None
     for name in FLAGS:
@@ -128,7 +110,7 @@ def _judge(record: Evidence, said: Sequence[Answer], beyond: bool) -> Evidence:
         "trust_state": str(state or (TrustState.CLEAN if words else TrustState.UNCHECKED)),
         "trust_checked": sorted(words),
         "trust_flagged": {name: sorted(sources) for name, sources in flagged.items() if sources},
-        "trust_unanswered": unanswered,
+        "trust_unanswered": [answer.unanswered[record.key] for answer in said if record.key in answer.unanswered],
         "trust_notices": [notice for word in words.values() for notice in word.notices],
     }
     for name in FLAGS:
@@ -168,9 +150,7 @@ def is_unchecked(record: Evidence) -> bool:
 def trust_summary(records: Iterable[Evidence], *, in_library: bool = False) -> str:
     """Summarise the check in one to three sentences for a report; empty if nothing was checked.
 
-    Args:
-        records: as returned by `check_trust`.
-        in_library: whether a local library answered in the sources' place, which lacks later notices.
+    `in_library` means that a local library answered in the sources' place, which lacks later notices.
     """
     papers = [paper for record in records if (paper := record.paper) and paper.trust_state]
     if not papers:
@@ -209,27 +189,25 @@ async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, de
     numbers = {
         paper.key: [f"{kind}:{number}" for kind in kinds if (number := getattr(paper.record, kind))] for paper in papers
     }
-    answer = Answer(
-        source, {key: next(iter(names), "") for key, names in numbers.items() if names or key in given}, given
-    )
-    wanted = list(dict.fromkeys(name for key, name in answer.asked.items() if key not in given))
-    found: dict[str, Word] = {}
+    asked = {key: names[0] for key, names in numbers.items() if names}
+    wanted = list(dict.fromkeys(name for key, name in asked.items() if key not in given))
+    found, failure = dict[str, Word](), "does not list it"
     try:
         async with asyncio.timeout(deadline_s) as clock:
             if wanted:
                 await ask(wanted, transport, found)
         if transport.endpoints.library is not None:
-            answer.failure = "not checked offline"
+            failure = "not checked offline"
         elif source == "openalex" and len(wanted) > MAX_OPENALEX:
-            answer.failure = f"asked about the first {MAX_OPENALEX} records alone"
+            failure = f"asked about the first {MAX_OPENALEX} records alone"
     except TimeoutError:
         if not clock.expired():
             raise
-        answer.failure = f"no answer within {deadline_s:.3g} s"
+        failure = f"no answer within {deadline_s:.3g} s"
     except SearchError as error:
-        answer.failure = error.reason
-    answer.words |= {key: found[name] for key, name in answer.asked.items() if name in found and key not in given}
-    return answer
+        failure = error.reason
+    words = {key: found[name] for key, name in asked.items() if name in found} | given
+    return Answer(source, words, {key: f"{source}: {failure}" for key in asked if key not in words})
 
 
 def flags_of(record: Evidence) -> frozenset[Flag]:
