@@ -90,7 +90,7 @@ def tier_of(row: dict[str, Any]) -> str:
     design = str(row["design"])
     if row["tested"] and ("RCT" in design or is_review(row)):
         return "randomised"
-    observed = ("controlled cohort", "cohort", "case control", "case series")
+    observed = ("cohort", "case control", "case series")
     return "observational" if row["tested"] and design in observed else "other"
 
 
@@ -100,7 +100,7 @@ def is_sound(row: dict[str, Any]) -> bool:
 
 
 def is_on_condition(row: dict[str, Any]) -> bool:
-    indirect = row["surrogate"] or row["unnamed"] or str(row["design"]) in ("in vivo", "in vitro", "in silico")
+    indirect = row["surrogate"] or row["unnamed"] or str(row["design"]) in ("in vivo", "in vitro")
     return row["indication"] == "condition" and not indirect
 
 
@@ -219,7 +219,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         ),
         (several(2, size=40), "low", "Imprecision: 80 participants compared; optimal information size 400 (-2)."),
         (several(2, size=None), "moderate", "200 participants compared (2 of unreported size taken as 100 each)"),
-        (several(2, design="controlled_cohort"), "low", "Starts at low: 2 observational studies supporting."),
+        (several(2, design="cohort"), "low", "Starts at low: 2 observational studies supporting."),
         (several(2, tested=False), "very_low", "Starts at very low: 2 other records (blinded RCT) supporting."),
         (several(2, design="in_vitro"), "very_low", "Starts at very low"),
         (
@@ -231,7 +231,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         ([*several(2), *several(1, "contradicts")], "moderate", "(33% of participants) (-1)."),
         ([*several(2), *several(2, "contradicts")], "low", "(50% of participants) (-2)."),
         (
-            [*several(2, design="controlled_cohort"), *several(2, "contradicts")],
+            [*several(2, design="cohort"), *several(2, "contradicts")],
             "very_low",
             "Inconsistency: 2 of 4 studies contradict (50% of participants) (-2).",
         ),
@@ -256,7 +256,7 @@ def test_a_trial_of_a_thousand_participants_needs_no_other(size: int, needs_anot
         ([*several(5), *several(1, "contradicts")], False),
         (several(1, "contradicts"), False),
         (several(2, "contradicts"), True),
-        (several(3, "contradicts", design="controlled_cohort"), False),
+        (several(3, "contradicts", design="cohort"), False),
         (several(2, "contradicts", **ACTIVE), False),
         (several(2, "contradicts", **ACTIVE, why_stopped_kind="futility"), True),
         ([*several(1), *several(2, "contradicts")], True),

@@ -105,7 +105,7 @@ class BestEstimate(BaseModel, extra="forbid"):
     comparator: str | None = None
     participants: int | None = None
     preclinical: str = ""
-    """"in vivo", "in vitro" or "in silico"; empty for a study in people."""
+    """"in vivo" or "in vitro"; empty for a study in people."""
 
     @property
     def line(self) -> str:

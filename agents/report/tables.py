@@ -77,7 +77,7 @@ _MATCHES: Mapping[Match, str] = {
 }
 _OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
 _OF_POSTED = ("reason", "outcome", "sentence", "serious_events")
-_FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "editorial", "in_vivo", "in_vitro", "in_silico"))
+_FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "in_vivo", "in_vitro"))
 _COMPARATORS: Mapping[Comparator, str] = {
     "placebo": "placebo",
     "none": "no treatment or usual care",

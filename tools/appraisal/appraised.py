@@ -41,7 +41,7 @@ _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 _TELLING_SIZE = 100
 _LONGEST_NAME, _MOST_INITIALS = 40, 4
-_OF_ONE_STUDY = RANDOMISED | {StudyDesign.controlled_cohort, StudyDesign.cohort, StudyDesign.registry_entry}
+_OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 
 
 class DocumentReader(Protocol):

@@ -191,7 +191,8 @@ def harm_sentences(record: Evidence, drug: str) -> list[str]:
 
     Sentences with the fewest drugs come first, then those with figures.
     """
-    said = [each for each in Document.of(record).part("RC") if "harm" in each.signs and drug in each.drugs]
+    results = (each for each in Document.of(record).sentences if each.zone in "RC")
+    said = [each for each in results if "harm" in each.signs and drug in each.drugs]
     return [each.text for each in sorted(said, key=lambda each: (len(each.drugs), not figures(each.text)))]
 
 

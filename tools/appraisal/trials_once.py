@@ -95,7 +95,7 @@ class AppraisedItem:
         """The body of evidence it is rated with; studies that do not test the drug are other evidence."""
         if self.tested and (self.design in RANDOMISED or self.is_review):
             return "randomised"
-        return "observational" if self.tested and self.design.tier in (3, 4) else "other"
+        return "observational" if self.tested and self.design.tier == 4 else "other"
 
     @property
     def is_review(self) -> bool:

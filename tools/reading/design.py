@@ -1,14 +1,6 @@
-"""Study designs that the report distinguishes, and whether a record uses a drug for prevention or relief.
+"""Study designs that the report distinguishes, and whether a record uses a drug for prevention or relief."""
 
-Tiers follow the Oxford levels of evidence for treatment questions
-(https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence). A preprint is a flag of a record, not
-a design.
-
-Purpose matters because a drug that ends attacks does not answer a question about preventing them. It is read where the
-result is reported.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
@@ -20,7 +12,7 @@ from .text import plain, says
 
 
 class StudyDesign(StrEnum):
-    """Design of a study."""
+    """Design of a study; a preprint is a flag of a record, not a design."""
 
     systematic_review = "systematic_review"
     """Systematic review or meta-analysis."""
@@ -28,32 +20,32 @@ class StudyDesign(StrEnum):
     rct_open = "rct_open"
     rct = "rct"
     """Randomised, blinding not reported."""
-    controlled_cohort = "controlled_cohort"
     cohort = "cohort"
-    """One group without a comparison group, or a cross-sectional study."""
+    """With or without a comparison group, or a cross-sectional study."""
     case_control = "case_control"
     case_series = "case_series"
     case_report = "case_report"
     narrative_review = "narrative_review"
     guideline = "guideline"
-    editorial = "editorial"
     in_vivo = "in_vivo"
     """In animals."""
     in_vitro = "in_vitro"
-    in_silico = "in_silico"
     registry_entry = "registry_entry"
     """A registered or planned trial: a plan, whether or not results are posted."""
     unknown = "unknown"
 
     @property
     def tier(self) -> int:
-        """Rank by the Oxford levels: 1 (strongest) to 5, and 6 for records without data of their own."""
-        return _TIERS[self]
+        """Rank by the Oxford levels of evidence: 1 (strongest) to 5, and 6 for records without data of their own.
+
+        https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence
+        """
+        return next(tier for tier, names in _TIERS.items() if self.value in names)
 
     @property
     def is_preclinical(self) -> bool:
-        """Whether it is done in animals, cells or a computer."""
-        return self.value in ("in_vivo", "in_vitro", "in_silico")
+        """Whether it is done in animals or cells."""
+        return self.value in ("in_vivo", "in_vitro")
 
     @property
     def label(self) -> str:
@@ -63,36 +55,22 @@ class StudyDesign(StrEnum):
 
 
 _TIERS = {
-    StudyDesign(name): tier
-    for tier, names in enumerate(
-        (
-            "systematic_review",
-            "rct_blinded rct_open rct",
-            "controlled_cohort",
-            "case_control cohort case_series",
-            "case_report in_vivo in_vitro in_silico",
-            "narrative_review guideline editorial registry_entry unknown",
-        ),
-        1,
-    )
-    for name in names.split()
+    1: ("systematic_review",),
+    2: ("rct_blinded", "rct_open", "rct"),
+    4: ("case_control", "cohort", "case_series"),
+    5: ("case_report", "in_vivo", "in_vitro"),
+    6: ("narrative_review", "guideline", "registry_entry", "unknown"),
 }
 RANDOMISED: frozenset[StudyDesign] = frozenset({StudyDesign.rct_blinded, StudyDesign.rct_open, StudyDesign.rct})
-_DESIGNS: Mapping[Design, StudyDesign] = {
-    "rct": StudyDesign.rct,
-    "systematic_review": StudyDesign.systematic_review,
-    "meta_analysis": StudyDesign.systematic_review,
-    "review": StudyDesign.narrative_review,
-    "cohort": StudyDesign.cohort,
-    "case_control": StudyDesign.case_control,
-    "cross_sectional": StudyDesign.cohort,
-    "case_report": StudyDesign.case_report,
-    "protocol": StudyDesign.registry_entry,
-    "animal": StudyDesign.in_vivo,
-    "in_vitro": StudyDesign.in_vitro,
-    "guideline": StudyDesign.guideline,
-    "other": StudyDesign.unknown,
+_OTHERWISE = {
+    "meta_analysis": "systematic_review",
+    "review": "narrative_review",
+    "cross_sectional": "cohort",
+    "protocol": "registry_entry",
+    "animal": "in_vivo",
+    "other": "unknown",
 }
+"""Designs of readings that the report names otherwise."""
 _BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
 
 
@@ -113,7 +91,7 @@ def study_design(
     if design == "case_report" and (participants or 1) > 1:
         return StudyDesign.case_series
     if design != "rct":
-        return _DESIGNS[design]
+        return StudyDesign(_OTHERWISE.get(design, design))
     if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
         return StudyDesign.rct_blinded
     whole = plain(text)
@@ -124,7 +102,6 @@ def study_design(
 
 
 Purpose = Literal["prevention", "relief", "unknown"]
-_PREVAILS = 2  # sentences on one purpose for each on the other
 
 
 def purpose_at(document: Document, quote: str) -> Purpose:
@@ -140,7 +117,7 @@ def purpose_at(document: Document, quote: str) -> Purpose:
     at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
     told = [(_used_for("prevention", text), _used_for("relief", text)) for text in document.lines]
     prevents, relieves = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
-    whole = (prevents >= _PREVAILS * relieves, relieves >= _PREVAILS * prevents)
+    whole = (prevents >= 2 * relieves, relieves >= 2 * prevents)
     for prevention, relief in (*told[at : at + 1], *told[:1], whole, *reversed(told[:at])):
         if prevention != relief:
             return "prevention" if prevention else "relief"

@@ -1,13 +1,10 @@
-"""A record's text, parsed once: sentences with their roles, and the drugs, conditions and drug classes it names.
-
-All reading goes through `Document`. Text from a source is screened first (`screening`): sentences addressed to machines
-are blanked.
-"""
+"""A record's text, screened and parsed once: sentences with their roles, the drugs, conditions and classes named."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from willowbark.tools.evidence import Evidence
@@ -28,17 +25,13 @@ _SKIPPED = frozenset("; : , ( ) = ±".split())
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A sentence of a document."""
+    """The `order`th sentence of a document, with character offsets in its `whole` and the indices of its tokens."""
 
     document: "Document"
     order: int
-    """Its place among the document's sentences."""
     start: int
-    """Character offset of its first letter in the document's `whole`."""
     end: int
-    """Character offset after its last letter."""
     first: int
-    """Index of its first token."""
     last: int
     """Index after its last token."""
     headed: SentenceRole | None
@@ -66,21 +59,16 @@ class Sentence:
 
     @property
     def conditions(self) -> list[tuple[str, int, int]]:
-        """Conditions it names, with their character offsets in the document."""
+        """Conditions it names, with their offsets in the document."""
         return [each for each in self.document.conditions if self.start <= each[1] < self.end]
 
     @property
     def signs(self) -> frozenset[str]:
-        """Cues found in it, out of `_SIGNS`: harm, induced, causes, less, not."""
+        """Cues found in it: harm, induced, causes, less, not."""
         return self.document.once(_signs_in, self.text)
 
     def has_as_population(self, start: int, end: int) -> bool:
-        """Whether it gives a condition as what people already had: "diabetes patient", "those with it", "treated it".
-
-        Args:
-            start: character offset of the condition in the document.
-            end: the offset after it.
-        """
+        """Whether a condition at some offsets is what people already had: "diabetes patient", "treated it"."""
         before = self.document.whole[self.start : start].lower().split()[-4:]
         after = self.document.whole[end : self.end].lower().split()[:1]
         has_it = before[-1:] == ["with"] and not _PEOPLE.isdisjoint(before)
@@ -126,12 +114,7 @@ class Document:
         return Document(title, text, types)
 
     def once(self, make: Callable[..., Made], *of: object) -> Made:
-        """Cache a pure function's result: most sentences give the same result for all drugs.
-
-        Args:
-            make: the function; it never returns None.
-            of: its arguments, hashable; the result must not be changed.
-        """
+        """Cache the result of a pure function that never returns None, by its hashable arguments."""
         made: Made | None = self._made.get((make, *of))
         if made is None:
             made = self._made[make, *of] = make(*of)
@@ -167,10 +150,6 @@ class Document:
     def body(self) -> list[str]:
         """The lines below the title."""
         return self.lines[1:] if self.title else self.lines
-
-    def part(self, zones: str) -> Iterator[Sentence]:
-        """Yield the sentences of some parts of the record, given by zone letters."""
-        return (sentence for sentence, zone in zip(self.sentences, self.zones, strict=True) if zone in zones)
 
     @cached_property
     def zones(self) -> list[str]:
@@ -247,27 +226,21 @@ class Document:
         """The words with their offsets, split at hyphens so that `-induced` is apart from the drug."""
         found: list[tuple[str, int, int]] = []
         for word, token in zip(self.words, self.tokens, strict=True):
-            if "-" not in word:
-                found.append((word, token.start, token.end))
-                continue
+            first, *rest = word.split("-")
             at = token.start
-            for part in word.split("-"):
+            found.append((first, at, at + len(first) if rest else token.end))
+            for part in rest:
+                at = found[-1][2] + 1
                 found.append((part, at, at + len(part)))
-                at += len(part) + 1
         return found
 
     @cached_property
-    def starts(self) -> dict[int, int]:
-        """Index of each piece by its start offset."""
-        return {start: at for at, (_, start, _) in enumerate(self.pieces)}
+    def begins(self) -> list[int]:
+        """The start offset of each piece."""
+        return [start for _, start, _ in self.pieces]
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Piece range of each sentence: first index, index after the last."""
-        found: list[tuple[int, int]] = []
-        begins = [start for _, start, _ in self.pieces]
-        at = 0
-        for sentence in self.sentences:
-            first, at = at, bisect_left(begins, sentence.end, at)
-            found.append((first, at))
-        return found
+        ends = [bisect_left(self.begins, sentence.end) for sentence in self.sentences]
+        return list(pairwise([0, *ends]))

@@ -1,8 +1,8 @@
-"""The encoder: a small pre-trained transformer that turns a record, drug and condition into feature vectors.
+"""The encoder: a small transformer that turns a record, drug and condition into feature vectors.
 
-Six layers (all-MiniLM-L6-v2, Apache-2.0, https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2; Devlin et al.
-2019, https://aclanthology.org/N19-1423), fine-tuned on labels made by reading and stored as 8-bit integers in
-`encoder.onnx`; see `weights.md`. onnxruntime runs it and is imported with this module, at the first reading.
+all-MiniLM-L6-v2 (Apache-2.0, https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2), fine-tuned on labels made
+by reading and stored as 8-bit integers; see `weights.md`. onnxruntime is imported with this module, at the first
+reading.
 """
 
 import json
@@ -16,8 +16,6 @@ import onnxruntime
 from .heads import Floats
 from .view import SIGNS, Pieces, View, shown
 
-THREADS = 0
-"""Threads used for one record; 0 means one per core."""
 SENTENCES = ("+", "-", "0", "~")
 """Verdict carried by a sentence: supports, contradicts, none, neutral."""
 
@@ -40,7 +38,7 @@ class Encoder:
         threads: number used for one record; 0 means one per core.
     """
 
-    def __init__(self, raw: bytes, threads: int = THREADS) -> None:
+    def __init__(self, raw: bytes, threads: int = 0) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads free the processor

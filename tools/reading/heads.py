@@ -1,7 +1,4 @@
-"""Linear heads: class scores from binary features. Inference sums rows of weights.
-
-The weights are in `heads.tsv`: a sentence's zone, a record's design, its number of participants; see `weights.md`.
-"""
+"""Linear heads: class scores from binary features, by the weights in `heads.tsv` (see `weights.md`)."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +15,8 @@ class Head:
     """Scores classes from binary features.
 
     Attributes:
-        classes: the possible predictions, in a fixed order.
         rows: a feature's row in the weights.
         weights: rows × classes; the scores of features that are present are added.
-        bias: one number a class.
     """
 
     def __init__(self, classes: Sequence[str], rows: Mapping[str, int], weights: Floats, bias: Floats) -> None:

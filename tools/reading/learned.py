@@ -1,8 +1,7 @@
-"""The learned reader: encoder states, small linear heads, and consistent fields.
+"""The learned reader: linear heads over the encoder's states, and fields that lead to the most probable verdict.
 
-The encoder's own heads predict each field from its states. The heads here combine those predictions, the states and the
-verdict carried by each sentence; they were trained on records that the encoder was not. The most probable verdict is
-given; the other fields are the most probable combination that leads to it by the table in `reading`.
+The heads combine the states, the predictions of the encoder's own heads and the verdict that each sentence carries;
+they were trained on records that the encoder was not.
 """
 
 import hashlib
@@ -87,16 +86,16 @@ class Weights:
     def probabilities(self, states: States, zones: Sequence[str]) -> dict[str, Floats]:
         """Predict the probabilities of each field's values, in the order of `FIELDS`."""
         row = self.row(states, zones)
-        return {name: softmax(row @ self._found[name] + self._found[f"{name}.bias"]) for name in FIELDS}
+        return {name: self._predict(name, row) for name in FIELDS}
 
     def row(self, states: States, zones: Sequence[str]) -> Floats:
         """Build the heads' input: states, predictions of the encoder's own heads, verdicts of the sentences."""
         own = states.whole[: 3 * _WIDTH]
-        told = [
-            softmax(own @ self._found[f"encoder.{name}"] + self._found[f"encoder.{name}.bias"]) for name in _OF_ENCODER
-        ]
-        chances = np.concatenate(told)
+        chances = np.concatenate([self._predict(f"encoder.{name}", own) for name in _OF_ENCODER])
         return np.concatenate([states.whole, np.log(chances + 1e-6), chances, _pool_sentences(states.sentences, zones)])
+
+    def _predict(self, name: str, row: Floats) -> Floats:
+        return softmax(row @ self._found[name] + self._found[f"{name}.bias"])
 
 
 def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Floats:
@@ -115,8 +114,7 @@ def _pool_sentences(sentences: Mapping[int, Floats], zones: Sequence[str]) -> Fl
 class LearnedReader:
     """Reads with weights trained on labels made by reading; the default if there is no language model.
 
-    Thread-safe. Each record is read alone on all cores, so its reading never depends on the
-    others.
+    Thread-safe. Each record is read alone on all cores, so its reading never depends on the others.
     """
 
     name = "learned"
@@ -134,14 +132,16 @@ class LearnedReader:
             told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
         if not says("inert", document.whole):
             told["comparator"][FIELDS["comparator"].index("placebo")] *= _UNNAMED_PLACEBO
-        best = {name: FIELDS[name][int(told[name].argmax())] for name in ("comparator", "primary", "indication")}
+        primary, indication, alone = (
+            FIELDS[name][int(told[name].argmax())] for name in ("primary", "indication", "alone")
+        )
         verdict = decide(told["verdict"], self._weights.lean if is_titled(view) else 0.0)
         probability = float(told["verdict"][FIELDS["verdict"].index(verdict)])
-        fields = consistent(verdict, told)
+        role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
         quoted = _find_quoted(view, states.sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
         if verdict == "supports":
-            sure = probability >= self._weights.sure and best["primary"] != "not_met"
+            sure = probability >= self._weights.sure and primary != "not_met"
         else:  # a failure is sure unless its sentence speaks of another drug alone
             signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
             sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
@@ -149,18 +149,18 @@ class LearnedReader:
             key=key,
             drug=drug,
             condition=condition,
-            role=fields[0],
-            match=fields[1],
-            kind=fields[2],
-            comparator=fields[3],
-            effect=fields[4],
-            primary=cast(Primary, best["primary"]),
-            indication=cast(Indication, best["indication"]),
-            alone=FIELDS["alone"][int(told["alone"].argmax())] == "alone",
+            role=role,
+            match=match,
+            kind=kind,
+            comparator=comparator,
+            effect=effect,
+            primary=cast(Primary, primary),
+            indication=cast(Indication, indication),
+            alone=alone == "alone",
             design=facts.design,
             participants=facts.participants,
-            hedged=fields[5],
-            non_inferior=fields[6],
+            hedged=hedged,
+            non_inferior=non_inferior,
             passages=passages,
             in_figures=_in_figures(view, states.sentences, verdict, passages),
             probability=probability,
@@ -179,8 +179,7 @@ def is_titled(view: View) -> bool:
 def decide(told: Floats, lean: float) -> Verdict:
     """Choose the most probable verdict after adding the lean to the log probability of a contradiction."""
     names = cast(tuple[Verdict, ...], FIELDS["verdict"])
-    scores = told * np.array([np.exp(lean) if name == "contradicts" else 1.0 for name in names])
-    return names[int(scores.argmax())]
+    return max(names, key=lambda name: told[names.index(name)] * (np.exp(lean) if name == "contradicts" else 1.0))
 
 
 def _harm(told: Mapping[str, Floats]) -> float:
@@ -204,12 +203,7 @@ def _leading() -> dict[Verdict, np.ndarray]:
 
 
 def consistent(verdict: Verdict, told: Mapping[str, Floats]) -> Combination:
-    """Find the most probable fields that lead to a verdict by the table.
-
-    Args:
-        verdict: the verdict they must lead to.
-        told: the probabilities of each field.
-    """
+    """Find the most probable fields that lead to a verdict by the table, from the probabilities of each."""
     chances = [*(np.log(told[name] + 1e-6) for name in _JOINED), np.array(_HEDGED), np.array(_NON_INFERIOR)]
     first, last = (reduce(np.add.outer, some).ravel() for some in (chances[:3], chances[3:]))  # long rows are fastest
     score = np.add.outer(first, last).ravel() + _leading()[verdict]

@@ -1,7 +1,4 @@
-"""`Reading`: what a record reports about a drug in a condition, and the verdict derived from it.
-
-All later steps use readings only. The verdict is derived by one table (`verdict_from`), never predicted.
-"""
+"""`Reading`: what a record reports about a drug in a condition; all later steps use readings only."""
 
 from typing import Literal
 
@@ -27,20 +24,9 @@ Indication = Literal["condition", "complication", "other"]
 """Reason for giving the drug: the condition asked about, a complication or symptom of it, or something else in people
 who have it."""
 Design = Literal[
-    "rct",
-    "systematic_review",
-    "meta_analysis",
-    "review",
-    "cohort",
-    "case_control",
-    "cross_sectional",
-    "case_report",
-    "protocol",
-    "animal",
-    "in_vitro",
-    "guideline",
-    "other",
-]
+    "rct", "systematic_review", "meta_analysis", "review", "cohort", "case_control", "cross_sectional", "case_report",
+    "protocol", "animal", "in_vitro", "guideline", "other",
+]  # fmt: skip
 SURE_OF_HARM = 0.6
 """Minimum probability to report harm (`weights.md`)."""
 ValueKind = Literal["estimate", "dose", "comparator", "participants", "tolerability"]
@@ -88,7 +74,7 @@ class Value(BaseModel, frozen=True, extra="forbid"):
     quote: str = ""
     """Verbatim sentences or table rows that hold it; empty for a figure that rules took from the whole record."""
     section: str = ""
-    """Location of the quote, as in `Passage`."""
+    """As in `Passage`."""
 
     @property
     def line(self) -> str:
@@ -100,7 +86,6 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """One record's finding on one drug in one condition."""
 
     key: str
-    """The record's key."""
     drug: str
     condition: str
     role: Role
@@ -145,7 +130,7 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict derived from the fields by `verdict_from`."""
+        """The verdict that follows from the fields; it is never predicted."""
         return verdict_from(
             self.role, self.match, self.kind, self.comparator, self.effect, self.hedged, self.non_inferior
         )
@@ -168,20 +153,16 @@ def verdict_from(
     A comparator is judged by its own effect: a better result of another drug does not contradict it. A review's
     passing mention of an effect counts.
     """
-    if role not in _CREDITED or match not in _CREDITED_MATCH or kind not in _CREDITED_KIND:
+    if role not in _CREDITED or match in ("broader", "other") or kind not in ("efficacy", "surrogate"):
         return "none"
-    active = comparator in ("active", "dose")
+    is_active = comparator in ("active", "dose")
     if effect == "better":
         return "neutral" if hedged else "supports"
     if effect == "worse":
-        return "neutral" if active and role == "comparator" else "contradicts"
-    if effect == "no_difference":
-        if active:
-            return "supports" if non_inferior else "neutral"
-        return "contradicts"
-    return "neutral"
+        return "neutral" if is_active and role == "comparator" else "contradicts"
+    if effect == "no_difference" and is_active:
+        return "supports" if non_inferior else "neutral"
+    return "contradicts" if effect == "no_difference" else "neutral"
 
 
 _CREDITED = frozenset({"tested", "combined", "comparator", "mentioned"})
-_CREDITED_MATCH = frozenset({"same", "narrower", "complication"})
-_CREDITED_KIND = frozenset({"efficacy", "surrogate"})

@@ -1,9 +1,4 @@
-"""Split text into tokens and sentences, find sentence roles from headings, and look up cues from a table.
-
-Sentence roles follow the parts of structured abstracts (aim, background, method, result, conclusion) as the National
-Library of Medicine labels them (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html). A heading, if there is
-one, decides.
-"""
+"""Split text into tokens and sentences, find sentence roles from headings, and look up cues from a table."""
 
 import re
 from collections.abc import Sequence
@@ -13,6 +8,10 @@ from typing import Literal, NamedTuple
 from ..lexicon.matching import cue_regex
 
 SentenceRole = Literal["title", "aim", "background", "method", "result", "conclusion"]
+"""The parts of structured abstracts (https://www.nlm.nih.gov/bsd/policy/structured_abstracts.html)."""
+ZONES: dict[SentenceRole, str] = {
+    "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
+}  # fmt: skip
 
 _TOKEN = re.compile(r"[a-z]+(?:[-'][a-z]+)*|\d+(?:[.,]\d+)*|[%<>=±≤≥]|[;:.,()]")
 _MARKS = {
@@ -74,12 +73,7 @@ def says(cue: str, text: str) -> re.Match[str] | None:
 
 
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals.
-
-    >>> text = "Drug A vs. placebo gave P = .03. No deaths occurred."
-    >>> [text[a:b] for a, b in sentence_spans(text)]
-    ['Drug A vs. placebo gave P = .03.', 'No deaths occurred.']
-    """
+    """Split a text from `start` on into sentence offsets, not splitting at abbreviations and decimals."""
     found: list[tuple[int, int]] = []
     for end in _END.finditer(text, start):
         if _ABBREVIATED.search(text, max(start, end.start() - 8), end.start()):
@@ -105,28 +99,14 @@ def sentences(text: str) -> list[str]:
 def heading_role(text: str, start: int) -> SentenceRole | None:
     """Return the role that a heading at an offset introduces; None if there is no known heading."""
     heading = _HEADING.match(text, start)
-    if heading is None:
-        return None
-    name = heading["name"]
-    return next((role for role, words in _ROLE_OF if words.fullmatch(name)), None)
-
-
-ZONES: dict[SentenceRole, str] = {
-    "title": "T", "aim": "A", "background": "B", "method": "M", "result": "R", "conclusion": "C",
-}  # fmt: skip
+    return next((role for role, words in _ROLE_OF if words.fullmatch(heading["name"])), None) if heading else None
 
 
 def zone_features(words: Sequence[str], order: int, count: int) -> list[str]:
-    """List a sentence's features: words and word pairs, its beginning, its position among `count` sentences.
-
-    Unique and in a fixed order, so that a head sums their weights in the same order.
-    """
+    """List the features of a sentence, the `order`th of `count`: unique and in a fixed order, in which a head sums."""
     found = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
     found += ["^" + " ".join(words[:2]), f"#at{6 * order // count}"]
-    if order == count - 1:
-        found.append("#last")
-    if order <= 1:
-        found.append("#first")
-    if len(words) < 8:
-        found.append("#short")
+    found += ["#last"] if order == count - 1 else []
+    found += ["#first"] if order <= 1 else []
+    found += ["#short"] if len(words) < 8 else []
     return list(dict.fromkeys(found))

@@ -6,8 +6,9 @@ The drug's name is hidden so that the model cannot use prior knowledge of the dr
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from ..lexicon import canonical_condition, canonical_drug, is_class_member
@@ -49,24 +50,21 @@ class View:
                 self.words[at] = ""
 
     def _mask_drugs(self) -> None:
-        document, drug = self.document, self.drug
-        named = document.drugs
-        if not any(name == drug for name, _, _ in named):
-            named = [*named, *((drug, start, end) for start, end in _literal(document, drug))]
-        for name, start, end in document.classes:
-            if is_class_member(drug, name):
+        named = self.document.drugs
+        if not any(name == self.drug for name, _, _ in named):
+            named = [*named, *((self.drug, start, end) for start, end in _literal(self.document, self.drug))]
+        for name, start, end in self.document.classes:
+            if is_class_member(self.drug, name):
                 self._put(start, end, "CLASS")
         for name, start, end in named:
-            self._put(start, end, "DRUG" if name == drug else "OTHER")
+            self._put(start, end, "DRUG" if name == self.drug else "OTHER")
 
     def _mask_conditions(self, condition: str) -> None:
         document = self.document
         spans = [(start, end) for name, start, end in document.conditions if name == self.condition]
         spans += [span for span in _literal(document, condition.lower()) if span not in spans]
-        if not spans:
-            spans = list(_loose(document, self.condition))
         taken: set[int] = set()
-        for start, end in spans:
+        for start, end in spans or _loose(document, self.condition):
             if start not in taken:
                 self._put(start, end, "COND")
             taken.update(range(start, end))
@@ -75,33 +73,21 @@ class View:
                 self._put(start, end, "ELSE")
 
     def _put(self, start: int, end: int, sign: str) -> None:
-        """Replace the tokens between two offsets by a sign."""
-        document = self.document
-        at = next((document.starts[place] for place in range(start, end) if place in document.starts), None)
-        if at is None or self.words[at] in ("DRUG", "COND"):
-            return
-        self.words[at] = sign
-        pieces = document.pieces
-        after = at + 1
-        while after < len(pieces) and pieces[after][1] < end:
-            self.words[after] = ""
-            after += 1
-        self._spelt[at] = after
+        """Replace the pieces between two offsets by a sign."""
+        at, after = (bisect_left(self.document.begins, place) for place in (start, end))
+        if at < after and self.words[at] not in ("DRUG", "COND"):
+            self.words[at:after] = [sign, *[""] * (after - at - 1)]
+            self._spelt[at] = after
 
     @cached_property
     def sentences(self) -> list[tuple[str, ...]]:
         """The words of each sentence with signs, without empty ones."""
         return [tuple(filter(None, self.words[first:last])) for first, last in self.document.spans]
 
-    @cached_property
-    def spelt(self) -> list[tuple[str, ...]]:
-        """The same, with conditions' names after their signs."""
-        return [tuple(self._with_names(first, last)) for first, last in self.document.spans]
-
-    def _with_names(self, first: int, last: int) -> Iterator[str]:
-        for at in range(first, last):
-            word = self.words[at]
-            if word:
+    def spell(self, order: int) -> Iterator[str]:
+        """Yield the words of a sentence with conditions' names after their signs."""
+        for at in range(*self.document.spans[order]):
+            if word := self.words[at]:
                 yield word
             if word in ("COND", "ELSE"):
                 yield from (each for each, _, _ in self.document.pieces[at : self._spelt[at]] if each)
@@ -109,20 +95,15 @@ class View:
 
 def _literal(document: Document, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of exact matches of a name, singular or plural."""
-    words = name.replace("-", " ").split()
-    if not words:
-        return
-    pattern = re.compile(r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)")
-    for found in pattern.finditer(document.whole.lower()):
-        yield found.start(), found.end()
+    if words := name.replace("-", " ").split():
+        pattern = r"(?<!\w)" + r"[\s-]+".join(map(re.escape, words)) + r"(?:e?s)?(?!\w)"
+        yield from (found.span() for found in re.finditer(pattern, document.whole.lower()))
 
 
 def _loose(document: Document, condition: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of single words of a condition: five letters or more, compared by their first six."""
     heads = {word[:6] for word in re.findall(r"[a-z]{5,}", condition)}
-    for word, start, end in document.pieces:
-        if word[:6] in heads and len(word) >= 5:
-            yield start, end
+    return ((start, end) for word, start, end in document.pieces if word[:6] in heads and len(word) >= 5)
 
 
 class Pieces:
@@ -138,26 +119,19 @@ class Pieces:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self._place = {name: at for at, name in enumerate(names)}
-        self._cut: dict[str, tuple[int, ...]] = {}
+        self.of = lru_cache(_REMEMBERED)(self._cut)
 
-    def of(self, word: str) -> tuple[int, ...]:
-        """Return the pieces of a word in the form of `Document.words`."""
-        found = self._cut.get(word)
-        if found is None:
-            found = (SIGNS[word],) if word in SIGNS else tuple(self._pieces(word.lower()))
-            if len(self._cut) < _REMEMBERED:
-                self._cut[word] = found
-        return found
-
-    def of_all(self, words: Sequence[str]) -> list[int]:
+    def of_all(self, words: Iterable[str]) -> list[int]:
         """Return the pieces of several words, concatenated."""
         return [piece for word in words for piece in self.of(word)]
 
-    def _pieces(self, word: str) -> list[int]:
+    def _cut(self, word: str) -> tuple[int, ...]:
+        """Cut a word in the form of `Document.words` into pieces."""
+        if word in SIGNS:
+            return (SIGNS[word],)
         if len(word) > _LONGEST_WORD:
-            return [self.UNKNOWN]
-        found: list[int] = []
-        at = 0
+            return (self.UNKNOWN,)
+        word, found, at = word.lower(), list[int](), 0
         while at < len(word):
             for end in range(len(word), at, -1):
                 place = self._place.get(("##" if at else "") + word[at:end])
@@ -166,20 +140,17 @@ class Pieces:
                     at = end
                     break
             else:
-                return [self.UNKNOWN]
-        return found
+                return (self.UNKNOWN,)
+        return tuple(found)
 
 
 class Shown(NamedTuple):
-    """Input of the encoder."""
+    """Input of the encoder: pieces; of each sentence in it the order, the index of its zone piece, its zone."""
 
     pieces: list[int]
     orders: list[int]
-    """Indices of the sentences included."""
     places: list[int]
-    """Where each begins: the index of its zone piece."""
     zones: list[str]
-    """Zone letter of each."""
 
 
 def shown(view: View, pieces: Pieces) -> Shown:
@@ -191,27 +162,24 @@ def shown(view: View, pieces: Pieces) -> Shown:
     zones, last = view.document.zones, len(view.sentences) - 1
     named = [at for at, words in enumerate(view.sentences) if "DRUG" in words]
     in_passing = len(named) <= 1 and all(at not in (0, last) and zones[at] != "C" for at in named)
-    longest = LONGEST_IN_PASSING if in_passing else LONGEST
-    ranks: list[int] = []
-    for at, zone in enumerate(zones):
+
+    def rank(at: int) -> int:
         if at in (0, last):
-            ranks.append(0 if at == 0 else 1)
-        elif at in named:
-            ranks.append(2 if zone in "RC" else 3)
-        else:
-            ranks.append(3 + _SOON[zone])
+            return 0 if at == 0 else 1
+        return 3 + _SOON[zones[at]] if at not in named else 2 if zones[at] in "RC" else 3
+
+    longest = LONGEST_IN_PASSING if in_passing else LONGEST
     whole = [Pieces.START, *[SIGNS["COND"], *pieces.of_all(view.condition.split())][:_NAME]]
     room, kept = longest - 1 - len(whole), dict[int, list[int]]()
-    for at in sorted(range(len(zones)), key=lambda at: (ranks[at], at)):
-        found = [_ZONES[zones[at]], *pieces.of_all(view.spelt[at])]
+    for at in sorted(range(len(zones)), key=rank):
+        found = [_ZONES[zones[at]], *pieces.of_all(view.spell(at))]
         if at in (0, last):
             found = found[: room if kept else longest // 2]
         if len(found) <= room:
             kept[at] = found
             room -= len(found)
-    places = list[int]()
-    for at in sorted(kept):
+    orders, places = sorted(kept), list[int]()
+    for at in orders:
         places.append(len(whole))
         whole += kept[at]
-    orders = sorted(kept)
     return Shown([*whole, Pieces.END], orders, places, [zones[at] for at in orders])
