@@ -1,12 +1,7 @@
-"""Extract effect sizes, follow-up and figures from abstracts, each with its sentence; parse numbers in words.
-
-The CONSORT abstract checklist lists what a trial report should give (sample size, arms, follow-up, primary outcome,
-effect size with its precision): https://www.equator-network.org/reporting-guidelines/consort-abstracts/.
-"""
+"""Extract effect sizes, doses, follow-up and figures from abstracts, each with its sentence; parse numbers in words."""
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel
@@ -16,31 +11,29 @@ from ..lexicon.matching import Mention, cue_regex
 from .reading import Passage, Statistic
 from .text import plain, says, sentences
 
-Measure = Literal["OR", "RR", "HR", "MD", "WMD", "SMD", "RD", "IRR"]
+Measure = Literal["OR", "RR", "HR", "MD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
 """Measures whose null value is 1; for the others it is 0 (Cochrane Handbook 6.4-6.5)."""
 
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))"
-_MEASURES: tuple[tuple[Measure, str, str], ...] = (
-    ("SMD", r"standardi[sz]ed mean differences?|Hedges'? g|Cohen'?s d", "SMDs?"),
-    ("WMD", r"weighted mean differences?", "WMDs?"),
-    (
-        "MD",
-        r"(?:adjusted |least[- ]squares )?mean (?:between-group )?differences?|treatment differences?",
-        "MDs?",
-    ),
-    ("HR", r"(?:adjusted |sub)?hazards? ratios?", "a?s?HRs?"),
-    ("IRR", r"incidence rate ratios?|rate ratios?", "IRRs?"),
-    ("OR", r"(?:adjusted |pooled )?odds ratios?", "[ac]?ORs?"),
-    ("RR", r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)", "[ac]?RRs?"),
-    ("RD", r"(?:absolute )?risk differences?|absolute risk reductions?", "ARR|RDs?"),
-)
-"""Each measure as words, and as case-sensitive abbreviation."""
-_MAY_MEASURE = re.compile(r"MD|HR|RR|OR|RD|\b(?i:ratio|difference|risk|hedges|cohen)")
-"""Quick check: a sentence without these names no measure and is not searched."""
+_MEASURES: dict[Measure, str] = {
+    "SMD": r"standardi[sz]ed mean differences?|Hedges'? g|Cohen'?s d|(?-i:SMDs?)",
+    "MD": r"(?:adjusted |weighted |least[- ]squares )?mean (?:between-group )?differences?|treatment differences?|"
+    r"(?-i:W?MDs?)",
+    "HR": r"(?:adjusted |sub)?hazards? ratios?|(?-i:a?s?HRs?)",
+    "IRR": r"(?:incidence )?rate ratios?|(?-i:IRRs?)",
+    "OR": r"(?:adjusted |pooled )?odds ratios?|(?-i:[ac]?ORs?)",
+    "RR": r"(?:adjusted |pooled )?(?:relative risks?|risk ratios?)|(?-i:[ac]?RRs?)",
+    "RD": r"(?:absolute )?risk differences?|absolute risk reductions?|(?-i:ARR|RDs?)",
+}
 _LINK = (
     r"(?:\s*[\[(][A-Za-z]{1,6}[\])])?(?:\s*[\[(]9[059]\s*%\s*(?:CI|confidence intervals?)[\])])?\s*(?:\[|"
     r"\()?\s*(?:(?:of|was|is|were|equal to|(?:for|in|between) [\w\s-]{1,40}?(?:was|were|,))\s+)?[=:,]?\s*"
+)
+_SIZE = re.compile(
+    rf"\b(?:{'|'.join(f'(?P<{measure}>{written})' for measure, written in _MEASURES.items())}){_LINK}"
+    rf"(?P<value>{_NUMBER})(?![\d.]*\d|\s*%\s*(?:CI|confidence))",
+    re.IGNORECASE,
 )
 _CI = re.compile(
     r"(?:9[059](?:\.\d)?\s*%\s*)?(?:\bCI\b|\bCrI\b|confidence\s+intervals?|"
@@ -197,14 +190,7 @@ def doses_of(text: str | Sequence[str], drug: str) -> list[tuple[str, str]]:
 
 
 def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> set[str]:
-    """Find the drugs that a dose stands right beside, as in "aspirin 75 mg", not in "aspirin, 75 mg heparin".
-
-    Args:
-        text: the sentence.
-        start: of the dose.
-        end: of the dose.
-        named: drugs in the sentence.
-    """
+    """Find the drugs of a sentence that its dose stands right beside: "aspirin 75 mg", not "aspirin, 75 mg heparin"."""
     before = {each.name: text[each.end : start] for each in named if _AFTER_DRUG.fullmatch(text, each.end, start)}
     after = {each.name for each in named if _BEFORE_DRUG.fullmatch(text, end, each.start)}
     is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
@@ -229,7 +215,7 @@ def is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) 
 
 
 def is_of_other_kind(what: str, value: str) -> bool:
-    """Whether a value in normalised letters cannot be participants or a dose, as `what` says it is."""
+    """Whether a normalised value cannot be participants or a dose, as `what` says it is."""
     return what in _NOT_OF_KIND and _NOT_OF_KIND[what].search(value) is not None
 
 
@@ -250,20 +236,16 @@ def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
     [('HR', 'HR 0.78; 95% CI 0.66-0.92', 0.66, 117), ('p', 'P=0.003', None, 144)]
     """
     text = plain(passage.text)
-    found: list[tuple[str, float, float | None, float | None, int, int]]
-    found = [(e.measure, e.value, e.ci_low, e.ci_high, start, end) for e, start, end in _sizes(text)]
-    found += [("p", _p_value(hit), None, None, hit.start(), hit.end()) for hit in P_VALUE.finditer(text)]
+    told: list[tuple[int, int, dict[str, object]]] = [
+        (start, end, {"kind": size.measure, "value": size.value, "low": size.ci_low, "high": size.ci_high})
+        for size, start, end in _sizes(text)
+    ]
+    told += [(*hit.span(), {"kind": "p", "value": _p_value(hit)}) for hit in P_VALUE.finditer(text)]
     return tuple(
-        Statistic(
-            kind=kind,
-            written=passage.text[start:end],
-            value=value,
-            low=low,
-            high=high,
-            start=passage.start + start,
-            end=passage.start + end,
+        Statistic.model_validate(
+            {**said, "written": passage.text[start:end], "start": passage.start + start, "end": passage.start + end}
         )
-        for kind, value, low, high, start, end in sorted(found, key=lambda one: one[4])
+        for start, end, said in sorted(told, key=lambda each: each[0])
     )
 
 
@@ -284,45 +266,33 @@ def figures(sentence: str) -> list[str]:
 
 def _sizes(sentence: str) -> list[tuple[EffectSize, int, int]]:
     """Find effect sizes with start and end offsets, including the interval."""
-    hits: list[tuple[Measure, re.Match[str]]] = []
-    if _MAY_MEASURE.search(sentence):
-        for measure, words, letters in _MEASURES:
-            for match in _measure_pattern(words, letters).finditer(sentence):
-                if all(match.end() <= other.start() or match.start() >= other.end() for _, other in hits):
-                    hits.append((measure, match))
-    hits.sort(key=lambda hit: hit[1].start())
     found: list[tuple[EffectSize, int, int]] = []
-    for i, (measure, match) in enumerate(hits):
-        rest = sentence[match.end() : hits[i + 1][1].start() if i + 1 < len(hits) else len(sentence)]
-        before = sentence[: match.start()]
-        factors = says("factors", before)
-        subject = before[: factors.start()] if factors else ""
+    hits = list(_SIZE.finditer(sentence))
+    for at, match in enumerate(hits):
+        measure: Measure = next(each for each in _MEASURES if match[each])
+        rest = sentence[match.end() : hits[at + 1].start() if at + 1 < len(hits) else len(sentence)]
+        factors = says("factors", sentence[: match.start()])
+        subject = sentence[: factors.start()] if factors else ""
         # prognostic factor, not treatment: "failure was associated with encephalopathy (OR 4.0)"
         is_prognosis = bool(subject) and not says("treatment", subject) and not find_drugs(subject)
-        if is_prognosis or _SEVERAL.match(rest):
+        value = _float(match["value"])
+        is_no_ratio = measure in RATIOS and (value <= 0 or rest.lstrip().startswith(_SPREAD))
+        if is_prognosis or is_no_ratio or _SEVERAL.match(rest):
             continue
-        stop = re.search(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest)
-        rest = rest[: stop.start()] if stop else rest
+        rest = re.split(r";\s+(?=[A-Za-z]{4,})|,\s+(?:and|but|whereas|while)\s", rest, maxsplit=1)[0]
         interval = _CI.search(rest) or _BARE_CI.search(rest)
         low, high = _limits(interval) if interval else (None, None)
-        p = P_VALUE.search(rest)
-        value = _float(match["value"])
-        if measure in RATIOS and (value <= 0 or rest.lstrip().startswith(_SPREAD)):
-            continue
+        end = match.end()
         if low is not None and high is not None and not low <= value <= high:
             low = high = None
-        last = match.end() + interval.end("high" if interval["high"] else "to") if interval and low is not None else 0
+        elif interval:
+            end += interval.end("high" if interval["high"] else "to")
+        p = P_VALUE.search(rest)
         effect = EffectSize(
             measure=measure, value=value, ci_low=low, ci_high=high, p=_p_value(p) if p else None, sentence=sentence
         )
-        found.append((effect, match.start(), max(match.end(), last)))
+        found.append((effect, match.start(), end))
     return found
-
-
-@cache
-def _measure_pattern(words: str, letters: str) -> re.Pattern[str]:
-    value = rf"(?P<value>{_NUMBER})(?![\d.]*\d|\s*%\s*(?:CI|confidence))"
-    return re.compile(rf"\b(?:{words}|(?-i:{letters})){_LINK}{value}", re.IGNORECASE)
 
 
 def _limits(match: re.Match[str]) -> tuple[float, float]:
@@ -343,10 +313,8 @@ _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SMALL = {word: i for i, word in enumerate(_UNITS)}
 _NUMBER_WORD = rf"(?:{'|'.join([*_SMALL, *_TENS, 'hundred', 'thousand'])})"
 _SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
-_DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "mo": 30.4375, "year": 365.25, "yr": 365.25}
+_DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "year": 365.25, "yr": 365.25}
 _MONTHS = {unit: days / 30.4375 for unit, days in _DAYS.items()}
-"""Months in each unit; a month is a twelfth of 365.25 days."""
-_EVERY = 6  # letters: the word and a space
 _BESIDE = 18  # letters to look at after a time span: "4-week placebo run-in"
 _SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
 _LEADS = r"(?:a |an |the |up to |at least |a period of |a total of |mean of |median of |average of )*"
@@ -394,17 +362,14 @@ def followup_months(text: str | Sequence[str]) -> Number | None:
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
     """
-    timed = [sentence for sentence in _cut(text) if any(unit in sentence.lower() for unit in _MONTHS)]
     for pattern in _FOLLOW_UPS:
         spans: list[Number] = []
-        for sentence in timed:
+        for sentence in _cut(text):
             at = 0
             while match := pattern.search(sentence, at):
-                start, end = match.start("count"), match.end("unit")
-                aside = says("no follow-up", sentence[end : end + _BESIDE])
-                at = end if aside else match.end()
-                aged = says("age", sentence[max(0, match.start() - 12) : match.end() + 8])
-                if aside or aged or says("repeated", sentence[max(0, start - _EVERY) : start]):
+                is_aside = says("no follow-up", sentence[match.end("unit") : match.end("unit") + _BESIDE])
+                at = match.end("unit") if is_aside else match.end()
+                if is_aside or says("age", sentence[max(0, match.start() - 12) : match.end() + 8]):
                     continue
                 count = match["count"]
                 number = float(count) if count[0].isdecimal() else float(spelled_number(count) or 0)
