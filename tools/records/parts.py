@@ -1,7 +1,4 @@
-"""Parts of records: identifiers in canonical form, and the entries of lists.
-
-Entries are dictionaries, which may hold more keys than are declared here.
-"""
+"""Parts of records: identifiers in canonical form, and the entries of lists, which may hold more keys than declared."""
 
 from functools import lru_cache
 from html import unescape
@@ -23,25 +20,18 @@ FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 
 def checked_identifier(kind: str, value: object) -> str | None:
-    """Return an identifier in canonical form, or None if it is invalid.
+    """Return an identifier of a kind (`pmid`, `pmcid`, `doi`, `nct_id`, `chembl_id`) in canonical form, else None.
 
-    Args:
-        kind: `pmid`, `pmcid`, `doi`, `nct_id` or `chembl_id`.
-        value: text written by a source or a model.
-
-    >>> checked_identifier("doi", "https://doi.org/10.1000/ABC")
-    '10.1000/abc'
+    >>> checked_identifier("doi", "https://doi.org/10.1000/ABC"), checked_identifier("pmid", "not a number")
+    ('10.1000/abc', None)
     >>> checked_identifier("doi", "10.1002/(SICI)1097-0142(19990315)85:6&lt;1234::AID-CNCR5&gt;3.0.CO;2-D")
     '10.1002/(sici)1097-0142(19990315)85:6<1234::aid-cncr5>3.0.co;2-d'
-    >>> checked_identifier("pmid", "not a number") is None
-    True
     """
     return _check_text(kind, str(value).strip()) if value is not None else None
 
 
 @lru_cache(maxsize=8192)
 def _check_text(kind: str, text: str) -> str | None:
-    """Cached, since merging checks the same identifiers over and over."""
     if kind == "doi":
         text = unescape(_DOI_PREFIX.sub("", text)).lower()
         return text if _DOI.fullmatch(text) else None
@@ -70,17 +60,12 @@ class Reference(_Open, total=False):
 
 
 class NoticeOn(_Open):
-    """An article that a notice concerns."""
-
     flag: str
-    """One of `FLAGS`, raised on that article."""
     name: str
     """`pmid:…`, `doi:…` or `ppr:…`."""
 
 
 class SaidNotice(_Open, total=False):
-    """A notice as returned by a look-up."""
-
     kind: str
     doi: str
     date: str
@@ -88,8 +73,6 @@ class SaidNotice(_Open, total=False):
 
 
 class Section(_Open, total=False):
-    """A section of a full text."""
-
     kind: str
     """results, limitations or table."""
     title: str
@@ -97,8 +80,6 @@ class Section(_Open, total=False):
 
 
 class FullText(_Open, total=False):
-    """The parts read from an open full text."""
-
     source: str
     pmcid: str
     licence: str
@@ -123,15 +104,11 @@ class Arm(_Open, total=False):
 
 
 class PlannedOutcome(_Open, total=False):
-    """A registered primary outcome."""
-
     measure: str
     time_frame: str
 
 
 class SeriousEvent(_Open, total=False):
-    """Serious adverse events of one group."""
-
     group: str | None
     affected: Any
     at_risk: Any
@@ -152,8 +129,6 @@ class PostedResults(_Open, total=False):
 
 
 class Mechanism(_Open, total=False):
-    """A drug's mechanism of action and its target."""
-
     mechanism_of_action: str
     action_type: str
     target_name: str
@@ -187,7 +162,6 @@ class DrugWarning(_Open, total=False):
     country: str
     year: int
     description: str
-    """Description in the database's words."""
 
 
 class Signal(_Open, total=False):
@@ -195,7 +169,6 @@ class Signal(_Open, total=False):
 
     term: str
     count: int
-    """Number of reports."""
     log_likelihood: float
     """Log-likelihood ratio; the larger, the less likely by chance."""
 
@@ -212,7 +185,6 @@ class Involvement(_Open, total=False):
 
     name: str
     id: str
-    """MIM number, if any."""
     note: str
 
 
@@ -236,8 +208,6 @@ class Application(_Open, total=False):
 
 
 class AssociatedTarget(_Open, total=False):
-    """A target by gene symbol, with its score, 0 to 1."""
-
     symbol: str
     score: int | float | None
     genetic: int | float

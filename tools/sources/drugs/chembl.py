@@ -88,13 +88,7 @@ class ChEMBL(LookUps):
         return items(drugs, known, [*refused, *failures], "no molecule is named {!r}")
 
     async def _find_parents(self, drugs: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-        """Map names and ids to parent molecules, with notes on failed parts.
-
-        Preferred names, synonyms and ids are queried concurrently; one failure does not affect the others.
-
-        Raises:
-            SearchError: one query failed, and the others found nothing.
-        """
+        """Map names and ids to parent molecules, with notes on failed parts; raises if these left nothing."""
         spelled = {drug: _names(drug) for drug in drugs}
         names = [name for each in spelled.values() for name in each]
         lists = {  # both lists of names are case-sensitive
@@ -203,13 +197,7 @@ def inverted(condition: str) -> str | None:
 
 
 def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
-    """Sort the parent molecules of indications: those for the exact condition first, then by highest phase.
-
-    >>> by_phase([{"molecule_chembl_id": "CHEMBL1", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "2.0"},
-    ...           {"molecule_chembl_id": "CHEMBL2", "mesh_heading": "Migraine Disorders", "max_phase_for_ind": "4.0"}],
-    ...          ["migraine"])
-    ['CHEMBL2', 'CHEMBL1']
-    """
+    """Sort the parent molecules of indications: those for the exact condition first, then by highest phase."""
     meant = {name_essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
     best: dict[str, tuple[bool, float, str]] = {}
     for row in rows:
@@ -252,10 +240,10 @@ def parse_drug(
 
     Args:
         molecule: the parent molecule.
-        mechanisms: its mechanisms, including its salts'.
-        indications: its indications, including its salts'.
-        warnings: its withdrawals and boxed warnings, including its salts'.
-        targets: the targets of the mechanisms; others are ignored.
+        mechanisms: as the next two, its own and its salts'.
+        indications: with the highest phase of each.
+        warnings: withdrawals and boxed warnings.
+        targets: of the mechanisms; others are ignored.
         about: indications to list first.
     """
     chembl_id, chebi = str(molecule["molecule_chembl_id"]), str(molecule.get("chebi_par_id") or "")

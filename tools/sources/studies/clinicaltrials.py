@@ -7,7 +7,6 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -20,7 +19,7 @@ from ...records import Trial
 from ...records.parts import PostedResults
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
-from ..publications import DatedFilters, redacted
+from ..publications import DatedFilters, plain_words, redacted
 
 CARD = SourceCard(
     name="clinicaltrials",
@@ -72,8 +71,6 @@ _MAX_WORDS = 1000  # characters of a description in a record
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
 _RESERVED = str.maketrans("[],*", "    ")
-_BRACKETS = str.maketrans("()", "  ")
-_LOOSE_ENDS = re.compile(r"(?:^|(?<=\())(?:\s*\b(?:AND|OR)\b)+|(?:\b(?:AND|OR|NOT)\b\s*)+(?:$|(?=\)))")
 _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
 
 
@@ -152,7 +149,7 @@ class ClinicalTrials(Source):
 
 
 def clean_term(query: str) -> str:
-    """Make a query safe for the API: no reserved characters, tags or dangling operators; brackets and quotes in pairs.
+    """Make a query safe for the API: no reserved characters or tags; plain words where quotes or brackets don't pair.
 
     Raises:
         SourceRefused: nothing is left to search for.
@@ -160,30 +157,16 @@ def clean_term(query: str) -> str:
     >>> clean_term('(migraine[tiab] OR "sick headache") AND propranolol, oral')
     '(migraine OR "sick headache") AND propranolol oral'
     >>> clean_term('migraine AND (timolol'), clean_term("migraine NOT (mice OR rats)")
-    ('migraine AND timolol', 'migraine AND NOT (mice OR rats)')
+    ('migraine timolol', 'migraine AND NOT (mice OR rats)')
     """
 
     def word_of_tag(tag: re.Match[str]) -> str:
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
-    term = _TAG.sub(word_of_tag, query).translate(_RESERVED)
-    if term.count('"') % 2:
-        term = term.replace('"', " ")
-    parts = term.split('"')
-    for place in range(1, len(parts), 2):
-        phrase = " ".join(parts[place].translate(_BRACKETS).split())
-        parts[place] = f'"{phrase}"' if phrase else " "
-    term = "".join(parts)
-    depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in term))
-    if depths and (min(depths) < 0 or depths[-1]):
-        term = term.translate(_BRACKETS)
-    former = ""
-    while term != former:  # each round can expose another empty pair or dangling operator
-        former = term
-        term = " ".join(term.split()).replace("( ", "(").replace(" )", ")")
-        term = " ".join(term.replace("()", " ").split())
-        term = _LOOSE_ENDS.sub("", term).strip()
+    term = " ".join(_TAG.sub(word_of_tag, query).translate(_RESERVED).split())
+    if term.count('"') % 2 or term.count("(") != term.count(")"):
+        term = plain_words(term)
     if not any(map(str.isalnum, term)):
         raise SourceRefused(ClinicalTrials.name, "the query holds no words to search for")
     return _BARE_NOT.sub(lambda found: found[1] or " AND NOT", term)
