@@ -19,11 +19,7 @@ from .search import SourceReply, source_class
 
 @dataclass(frozen=True, slots=True)
 class SourceAlone:
-    """One source.
-
-    Args:
-        name: one of `registry.searchable()`.
-    """
+    """One of the sources that `registry.searchable()` names."""
 
     name: str
 
@@ -46,10 +42,6 @@ class SourceAlone:
             return await source_class(self.name)(transport).find(query, max_results, filters)
 
     async def look_up(self, *names: str) -> list[Evidence]:
-        """Look up drugs by their generic names.
-
-        Raises:
-            SearchError: no answer, or an unreadable one.
-        """
+        """Look up drugs by their generic names; raises as `search`."""
         async with Transport(endpoints_of_environment()) as transport:
             return (await source_class(self.name)(transport).look_up(*names)).records

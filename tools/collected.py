@@ -60,9 +60,7 @@ class Passage(BaseModel, frozen=True, extra="forbid"):
     key: str
     title: str
     citation: str
-    """Authors, date, title and URL on one line."""
     url: str
-    """The source's URL."""
     year: int | None
     """None: not reported."""
     kind: Kind
@@ -79,7 +77,6 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
 
     query: str
     passages: list[Passage] = Field(default_factory=list)
-    """Best first."""
     matching: int = Field(default=0, ge=0)
     """Number of records with a word of the question."""
     truncated: bool = False
@@ -87,15 +84,10 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
 
 
 class CollectedEvidence:
-    """A searchable store of records.
-
-    Can be shared by threads and tasks; with a file, also by processes.
+    """A searchable store of records; threads and tasks can share it, with a file also processes.
 
     Args:
         path: file to store it in; None keeps everything in memory.
-
-    Attributes:
-        path: the file, or None.
 
     Raises:
         UsageError: the file cannot be used.
@@ -120,7 +112,6 @@ class CollectedEvidence:
         self.close()
 
     def close(self) -> None:
-        """Close the file, or free the memory."""
         with self._lock:
             self._database.close()
 
@@ -129,10 +120,7 @@ class CollectedEvidence:
             return int(self._database.execute("SELECT count(*) FROM collected").fetchone()[0])
 
     def ingest(self, records: Iterable[Evidence]) -> int:
-        """Add records, all or none, merging each with stored copies of it.
-
-        Returns:
-            Number of records with new content.
+        """Add records, all or none, merging each with stored copies; return how many have new content.
 
         Raises:
             UsageError: the file cannot be written.
@@ -160,15 +148,7 @@ class CollectedEvidence:
         return await asyncio.to_thread(self._best_passages, query, min(max(1, limit), MAX_PASSAGES))
 
     async def search(self, query: str, max_results: int = 10) -> list[Evidence]:
-        """Find the best records for a question, as stored, with their relevance to it.
-
-        Args:
-            query: words; operators are not supported.
-            max_results: number of records.
-
-        Raises:
-            UsageError: as `passages`.
-        """
+        """Find the best records for a question in words, as stored, with their relevance; raises as `passages`."""
         return await asyncio.to_thread(self._best_records, query, max(1, max_results))
 
     def _best_passages(self, query: str, limit: int) -> Answer:
@@ -244,7 +224,7 @@ class CollectedEvidence:
 
     @contextmanager
     def _lock_database(self) -> Iterator[None]:
-        """Lock the connection, and convert SQLite errors to `UsageError`."""
+        """Lock the connection; raise SQLite's errors as `UsageError`."""
         try:
             with self._lock:
                 yield
@@ -255,9 +235,6 @@ class CollectedEvidence:
 
 def _match_expression(query: str) -> str:
     """Build the FTS5 expression: any word of a question, or a synonym of a drug in it.
-
-    Raises:
-        UsageError: the question has nothing to search for.
 
     >>> _match_expression("What is known of Inderal?")
     '"inderal" OR "propranolol"'

@@ -44,16 +44,11 @@ _NOTHING_VISIBLE = "(no visible text)"
 
 
 def new_marker() -> str:
-    """Create an unpredictable marker of 16 hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def visible(text: str) -> str:
-    """Remove control and invisible characters (zero-width, direction marks, tags).
-
-    >>> visible("did\u200b not\u202e reduce")
-    'did not reduce'
-    """
+    """Remove control and invisible characters (zero-width, direction marks, tags)."""
     printable = text.isprintable() or text.translate(_NO_KEPT).isprintable()
     if printable and (text.isascii() or _IGNORABLE.isdisjoint(text)):
         return text
@@ -61,11 +56,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str, most: int = LONGEST_LINE) -> str:
-    """Convert untrusted text to one line that is safe on a terminal, cut to `most` characters.
-
-    >>> one_line("Pain fell.\\nThe \u200bend", 12)
-    'Pain fell. …'
-    """
+    """Convert untrusted text to one line that is safe on a terminal, cut to `most` characters."""
     line = " ".join(visible(text.replace("\n", " ")).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
@@ -87,27 +78,17 @@ def _is_visible(character: str) -> bool:
 
 
 def unmarked(text: str) -> str:
-    """Disarm lines in a model's output that look like block markers, before another model reads it.
-
-    >>> unmarked("</records 0123456789abcdef>")
-    '[/records 0123456789abcdef>'
-    """
+    """Disarm lines in a model's output that look like block markers, before another model reads it."""
     return _MARKED.sub(r"[\1", text)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The content between two marked lines."""
-
     marker: str
     lines: Sequence[str]
 
     def read(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Parse the head and the records from JSON.
-
-        Raises:
-            ValueError: a line is not a JSON object, or there is none.
-        """
+        """Parse the head and the records; a ValueError says that a line is not a JSON object, or there is none."""
         try:
             head, *records = [dict(json.loads(line)) for line in self.lines if line]
         except TypeError as error:
@@ -116,13 +97,7 @@ class Block:
 
 
 def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
-    """Write records as a block for a prompt.
-
-    Args:
-        records: records from the sources.
-        marker: from `new_marker`.
-        head: JSON-safe data on all records: source, query, count.
-    """
+    """Write records as a block for a prompt; `head` is JSON-safe data on all of them: source, query, count."""
     lines = []
     for record in records:
         line = _clean({"key": record.key, **record.model_dump()})
@@ -133,7 +108,7 @@ def enclose(records: Sequence[Evidence], marker: str, *, head: Mapping[str, Any]
 
 
 def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapping[str, Any] | None = None) -> str:
-    """Write shortened records, one line each, as a block for a prompt; arguments as in `enclose`."""
+    """Write shortened records as a block for a prompt, one line each."""
     return _block([_clean(line) for line in (head or {}, *lines)], marker)
 
 
@@ -193,7 +168,6 @@ def _block(lines: Sequence[Mapping[str, Any]], marker: str) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Convert a value to JSON-safe data without invisible characters."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):

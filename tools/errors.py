@@ -16,8 +16,7 @@ Messages say what, where and what to do. They never include a URL, since a URL c
 from typing import Any
 
 
-class WillowbarkError(Exception):
-    """Base class of all errors raised by Willowbark."""
+class WillowbarkError(Exception): ...
 
 
 class UsageError(WillowbarkError):
@@ -25,12 +24,7 @@ class UsageError(WillowbarkError):
 
 
 class MissingExtra(UsageError):
-    """A feature needs packages that only an extra installs.
-
-    Args:
-        what: the feature.
-        extra: the name of the extra in `pyproject.toml`.
-    """
+    """A feature needs packages that only an extra of `pyproject.toml` installs."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an extra: pip install '.[{extra}]' in the folder of Willowbark's source")
@@ -40,17 +34,11 @@ class MissingExtra(UsageError):
         return type(self), (self.what, self.extra)
 
 
-class ReadingStopped(WillowbarkError):
-    """A record was not read because the run was stopped first."""
+class ReadingStopped(WillowbarkError): ...
 
 
 class SearchError(WillowbarkError):
-    """A source did not answer as asked.
-
-    Attributes:
-        source: name of the source, such as `pubmed`.
-        reason: one line without URLs or keys.
-    """
+    """A source did not answer as asked; `reason` is one line without URLs or keys."""
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(f"{source}: {reason}")
@@ -66,11 +54,7 @@ class SourceUnavailable(SearchError):
 
 
 class RateLimitError(SourceUnavailable):
-    """The source asks for fewer requests.
-
-    Attributes:
-        retry_after_s: seconds the source asked to wait; None if it gave no usable time.
-    """
+    """The source asks for fewer requests; `retry_after_s` is None if it gave no usable time."""
 
     def __init__(self, source: str, reason: str, retry_after_s: float | None = None) -> None:
         super().__init__(source, reason)

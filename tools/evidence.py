@@ -168,7 +168,6 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @property
     def trial(self) -> Trial | None:
-        """The record as a registered trial; None for other kinds."""
         return self.record if isinstance(self.record, Trial) else None
 
     def noting(self, **said: Any) -> Self:
@@ -194,7 +193,6 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @property
     def has_abstract(self) -> bool:
-        """Whether there is more text than a title."""
         return self.record.has_abstract is not False
 
     @property
@@ -230,7 +228,7 @@ class SearchResult(BaseModel, extra="forbid", defer_build=True):
     total_found: int = Field(default=0, ge=0)
     """Hits reported by the sources, before limiting their number and merging duplicates."""
     errors: list[str] = []
-    """One line per failed source with name and reason."""
+    """One line per failed source."""
 
 
 def merge(records: Iterable[Evidence]) -> list[Evidence]:
@@ -246,16 +244,12 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
 
 
 class EvidenceStore:
-    """Merges records incrementally if they share an identifier, directly or through others.
-
-    Union by size, so adding is linear in the new records.
-    """
+    """Merges records as they come if they share an identifier, directly or through others."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Group] = {}
 
     def add(self, records: Iterable[Evidence]) -> None:
-        """Add records."""
         for record in records:
             names = {*(record.identifiers or (record.key,)), *record.record.same_as}
             met = {self._named[name] for name in names if name in self._named}
@@ -269,7 +263,7 @@ class EvidenceStore:
             self._named.update(dict.fromkeys(names, group))
 
     def merged(self) -> list[Evidence]:
-        """Return the merged records by relevance, then key; see `merge`."""
+        """Return the merged records; see `merge`."""
         united = [group.unite() for group in dict.fromkeys(self._named.values())]
         return sorted(united, key=lambda e: (-e.relevance, e.key))
 
@@ -283,7 +277,6 @@ class _Group:
         self.united: Evidence | None = None
 
     def unite(self) -> Evidence:
-        """Merge them into one record."""
         if self.united is not None:
             return self.united
         if len(self.records) == 1:

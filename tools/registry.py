@@ -54,12 +54,10 @@ def linked_hosts() -> frozenset[str]:
 
 
 def gives(name: str) -> Kind:
-    """Return the default kind of a source's records; a page for unknown sources."""
     return given_kind(name)
 
 
 def kind_of(record: Evidence) -> Kind:
-    """Return the kind of a record."""
     return record.record.kind
 
 

@@ -37,10 +37,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # as `SourceName`
 
 
 class SearchFilters(BaseModel, frozen=True, extra="forbid"):
-    """What narrows a search: the filters of a source, which are also arguments of its tool.
-
-    A source that knows more of them than the page declares its own in a subclass.
-    """
+    """Filters of a source, also arguments of its tool; a source with more than the page declares its own."""
 
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first hits, 2 for those after them, …")
 
@@ -50,9 +47,6 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
 
         Raises:
             SourceRefused: an unknown filter, or an invalid value.
-
-        >>> SearchFilters.of("chembl", {"page": 2}).page
-        2
         """
         try:
             return cls.model_validate({name: each for name, each in (said or {}).items() if each not in (None, "")})
@@ -77,8 +71,6 @@ class Page:
 
 
 class ToolMetadata(BaseModel, frozen=True, extra="forbid"):
-    """Description of a search tool."""
-
     name: str
     description: str
     rate_limit: float | None = None
@@ -91,7 +83,6 @@ class Status(StrEnum):
 
     OK = "ok"
     EMPTY = "empty"
-    """The source answered: nothing matches."""
     PARTIAL = "partial"
     """Some records could not be retrieved; `warnings` say which."""
     UNAVAILABLE = "unavailable"
@@ -105,33 +96,28 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
     source: SourceName
     query: str
-    """The query as it was sent."""
     status: Status
     records: list[Evidence] = []
     total: int = 0
     """Hits reported by the source; `records` are the first of them."""
     warnings: list[str] = []
     url: str = ""
-    """The request's URL, without any key."""
+    """Without any key."""
     library: str = ""
     """Description of the local library that answered instead; empty if the source answered."""
     asked: str = ""
     """The query before the source translated it; empty if not recorded."""
     asked_at: datetime | None = None
-    """Time of the query; None if not recorded."""
     understood: str = ""
-    """The query as interpreted by the source; empty if not reported."""
     truncated: bool = Field(default=False, exclude_if=lambda is_cut: not is_cut)
     """Whether records or parts of their text were dropped to shorten a message."""
 
     @property
     def line(self) -> str:
-        """Summary line: source, status, number of records and hits."""
         return f"{self.source}: {self.status.value.replace('_', ' ')}, {len(self.records)} of {self.total}"
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
-        """Create the reply for a failed query."""
         status = Status.BAD_QUERY if isinstance(error, SourceRefused) else Status.UNAVAILABLE
         return cls(source=_source_name(source), query=query, status=status, warnings=[error.reason])
 
@@ -158,12 +144,11 @@ class Library(Protocol):
     """`bundled`, or its folder."""
 
     @property
-    def digest(self) -> str:
-        """Hash of its files."""
+    def digest(self) -> str: ...
 
     @property
     def summary(self) -> str:
-        """Describe the library and its contents in one line, for reports."""
+        """One line for reports."""
 
     def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Answer a search; raises `SourceRefused` for unknown filters or an empty query."""
@@ -171,8 +156,7 @@ class Library(Protocol):
     def look_up(self, source: "Source", names: Sequence[str]) -> SourceReply:
         """Look up things by name, mostly drugs."""
 
-    def papers(self, source: "Source", pmids: Sequence[str]) -> SourceReply:
-        """Return publications by PMID."""
+    def papers(self, source: "Source", pmids: Sequence[str]) -> SourceReply: ...
 
     def by_numbers(self, names: Iterable[str]) -> list[Evidence]:
         """Return publications by identifier (`pmid:…`, `pmcid:…`, `doi:…`)."""
@@ -180,8 +164,7 @@ class Library(Protocol):
     def citations(self, source: "Source", pmid: str) -> SourceReply:
         """Return the publications that cite a publication and those it cites."""
 
-    def trial(self, source: "Source", nct_id: str) -> SourceReply:
-        """Return one trial by its NCT number."""
+    def trial(self, source: "Source", nct_id: str) -> SourceReply: ...
 
     def full_text(self, pmcid: str) -> str:
         """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
@@ -191,7 +174,6 @@ class Library(Protocol):
 
 
 def local_library(transport: Transport) -> Library | None:
-    """Return the library that answers instead of the sources; None if there is none."""
     library: Library | None = transport.endpoints.library
     return library
 
@@ -226,11 +208,7 @@ def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tu
 
 
 class Source:
-    """Base class of sources: subclasses set their name and implement `find_online` using `page` and `reply`.
-
-    Args:
-        transport: HTTP transport, shared by all sources of a run.
-    """
+    """Base class of sources: subclasses set their name and implement `find_online` using `page` and `reply`."""
 
     card: ClassVar[SourceCard | None] = None
     """None for a user's own source, which sets `name` and `description` itself."""
@@ -238,7 +216,6 @@ class Source:
     description: ClassVar[str]
     """One sentence for the models that choose among tools."""
     filters: ClassVar[type[SearchFilters]] = SearchFilters
-    """The filters it accepts."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -361,11 +338,9 @@ class Source:
         return await self.look_up_online(*names)
 
     async def look_up_online(self, *names: str) -> SourceReply:
-        """Look up items at the source itself; same interface as `look_up`."""
         return await self.find_online(" OR ".join(names), len(names), None)
 
     def get_metadata(self) -> ToolMetadata:
-        """Describe this source and its rate limit."""
         return ToolMetadata(
             name=self.name,
             description=self.description,
@@ -375,11 +350,7 @@ class Source:
 
 
 def source_class(name: str) -> type[Source]:
-    """Return the class of a searchable source.
-
-    Raises:
-        UsageError: there is no such source.
-    """
+    """Return the class of a searchable source; raises UsageError if there is none of this name."""
     if name not in searchable():
         raise UsageError(f"no source named {name!r}; there are {', '.join(searchable())}")
     module = source_modules()[name]
@@ -390,8 +361,8 @@ def source_class(name: str) -> type[Source]:
 def request_size(size: int, most: int) -> int:
     """Return the request size that fills a page with equal requests of at most `most` hits.
 
-    >>> request_size(50, 100), request_size(150, 100), request_size(250, 100)
-    (50, 75, 84)
+    >>> request_size(50, 100), request_size(250, 100)
+    (50, 84)
     """
     return -(-size // -(-size // most))
 
@@ -451,13 +422,10 @@ class SearchHandler:
             self.add_rag_tool()
 
     def add_rag_tool(self, collected: CollectedEvidence | None = None) -> CollectedEvidence:
-        """Search collected records in addition to the sources.
+        """Search collected records beside the sources; they count neither as a source nor in the total of hits.
 
         Args:
             collected: records collected so far; None starts empty, in memory.
-
-        Returns:
-            CollectedEvidence: the searched store; it counts neither as a source nor in the total of hits.
         """
         self.collected = CollectedEvidence() if collected is None else collected
         return self.collected

@@ -50,8 +50,6 @@ Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 
 
 class SearchArgs(BaseModel, extra="forbid"):
-    """What a model may ask of a source."""
-
     query: Annotated[
         str,
         Field(min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
@@ -60,11 +58,7 @@ class SearchArgs(BaseModel, extra="forbid"):
 
 @cache
 def search_args(name: str) -> type[SearchArgs]:
-    """Create the arguments of a source's tool: a query and the source's own filters.
-
-    Raises:
-        UsageError: there is no such source.
-    """
+    """Create the arguments of a source's tool: a query and the source's own filters."""
     bases: Any = (source_class(name).filters, SearchArgs)
     found: type[SearchArgs] = create_model(f"{name.capitalize()}Args", __base__=bases)
     return found
@@ -92,29 +86,19 @@ Pmid = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed id
 
 
 class PaperArgs(BaseModel, extra="forbid"):
-    """A publication by its PubMed number."""
-
     pmid: Pmid
 
 
 class CitationsArgs(BaseModel, extra="forbid"):
-    """A publication by its PubMed number."""
-
     citations_of: Pmid
 
 
 def citations_query(pmid: str) -> str:
-    """Write a judge's query for the citations and references of a publication.
-
-    >>> citations_query("123")
-    'citations of PMID 123'
-    """
+    """Write a judge's query for the citations and references of a publication."""
     return f"citations of PMID {pmid}"
 
 
 class TrialArgs(BaseModel, extra="forbid"):
-    """A trial by its registry number."""
-
     nct_id: Annotated[
         str, Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
     ]
@@ -134,8 +118,6 @@ DrugName = Annotated[str, AfterValidator(_drug_name)]
 
 
 class DrugArgs(BaseModel, extra="forbid"):
-    """Drugs by their generic names."""
-
     drugs: Annotated[
         list[DrugName],
         Field(min_length=1, max_length=MAX_DRUGS, description="Generic names, such as propranolol; all in one call"),
@@ -152,8 +134,6 @@ class FewDrugArgs(DrugArgs):
 
 
 class ToolReply(BaseModel):
-    """Result of a tool: one reply per source."""
-
     replies: list[SourceReply]
     _texts: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -226,7 +206,6 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         return ToolReply(replies=[reply.model_copy(update=known) for reply in replies])
 
     def _describe(self, args: Args) -> str:
-        """Return the request as written in the search log."""
         given = next(iter(args.model_dump().values()))
         return " OR ".join(given) if isinstance(given, list) else str(given)
 
@@ -276,8 +255,6 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
 
 
 class SourceToolConfig(BaseModel):
-    """Configuration of a `SourceTool`."""
-
     source: str
     max_results: int = Field(default=50, ge=1, le=200)
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
@@ -287,12 +264,9 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
     """Search one source: `search_pubmed` etc. take a query; tools of on-demand sources take drugs.
 
     Args:
-        source: a name in `registry.searchable()`.
+        source: a name in `registry.searchable()`; a UsageError names those there are.
         max_results: records per page, 1 to 200.
         timeout_s: seconds per call, including retries.
-
-    Raises:
-        UsageError: no such source.
     """
 
     component_config_schema = SourceToolConfig
@@ -324,19 +298,12 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
 
 
 class LookupConfig(BaseModel):
-    """Configuration of a `LookupTool`."""
-
     timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
     sources: tuple[str, ...] | None = None
 
 
 class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
-    """Base class of tools that fetch one item by name or identifier.
-
-    Args:
-        sources: which of its sources to query; None queries all.
-        timeout_s: seconds per call, including retries.
-    """
+    """Base class of tools that fetch one item by name or identifier; `sources` names which to query, None all."""
 
     component_config_schema = LookupConfig
     NAME: ClassVar[str]

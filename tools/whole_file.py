@@ -8,14 +8,7 @@ from .errors import UsageError
 
 
 def write_whole(target: Path, content: bytes) -> Path:
-    """Write a file atomically, through a temporary file; the folder must exist.
-
-    Returns:
-        The file's path.
-
-    Raises:
-        OSError: the folder cannot be written to; an existing file is unchanged.
-    """
+    """Write a file atomically in a folder and return its path; an OSError leaves an existing file unchanged."""
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
         with beside.open("xb") as file:
@@ -29,11 +22,7 @@ def write_whole(target: Path, content: bytes) -> Path:
 
 
 def write_file(target: Path, content: bytes, way_out: str = "") -> Path:
-    """Write a file atomically, creating its folder if needed; return its path.
-
-    Raises:
-        UsageError: folder or file cannot be written; the message ends with `way_out`.
-    """
+    """Write a file atomically, creating its folder; a UsageError, ending with `way_out`, says why that failed."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         return write_whole(target, content)

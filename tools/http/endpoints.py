@@ -34,11 +34,9 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     key_in: Literal["body", "parameter", "header"] = "body"
     """Where the key goes: `api_key` in the body, a query parameter added only when sending, or a header."""
     key_header: str = "x-api-key"
-    """Name of that header."""
 
     @classmethod
     def public(cls, card: SourceCard, environ: Mapping[str, str]) -> "Endpoint":
-        """Build the endpoint of a public source, with the key and limit from the environment."""
         key = environ.get(card.key, "").strip() if card.key else ""
         email = environ.get("NCBI_EMAIL", "").strip()
         with_key, with_email = key and card.per_second_with_key, email and card.per_second_with_email
@@ -53,7 +51,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def host(self) -> str:
-        """Return host and port, lower case."""
         return urlsplit(self.base_url).netloc.lower()
 
 
@@ -69,26 +66,16 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
     """A `search.Library` that answers in place of the sources, without network; None queries the sources."""
 
     def model_post_init(self, _: Any) -> None:
-        """Clear `is_public` when a library is set."""
         if self.library is not None:
             object.__setattr__(self, "is_public", False)
 
     def __getitem__(self, source: str) -> Endpoint:
-        """Return a source's endpoint.
-
-        Raises:
-            UsageError: no such source is configured.
-        """
         if source not in self.by_source:
             raise UsageError(f"no source named {source!r}; there are {', '.join(sorted(self.by_source))}")
         return self.by_source[source]
 
     def require(self, sources: Iterable[str]) -> None:
-        """Check that the sources to be searched are configured.
-
-        Raises:
-            UsageError: a source needs a key that is not set; one line, with the remedy.
-        """
+        """Raise a UsageError with the remedy, in one line, if a source needs a key that is not set."""
         for source in sources:
             if not self.may_search(source):
                 raise UsageError(
@@ -103,7 +90,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Return host and port of every endpoint."""
+        """Host and port of every endpoint."""
         return frozenset(endpoint.host for endpoint in self.by_source.values())
 
     @classmethod
@@ -116,11 +103,8 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
         """Point all sources at one replacement server, each under its own path: `http://127.0.0.1:8000/pubmed`.
 
         Args:
-            url: address of the server.
+            url: address of the server; a UsageError refuses what is none.
             live_like: apply each public source's rate limit without a key.
-
-        Raises:
-            UsageError: `url` is not an http(s) address.
         """
         root = url.rstrip("/")
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):

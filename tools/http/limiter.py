@@ -51,7 +51,6 @@ class RetryPolicy:
         )
 
     def timeout_s(self, silences: int) -> float:
-        """Return the timeout of an attempt after `silences` timeouts in the same call."""
         return min(self.attempt_timeout_s, self.first_timeout_s * _MORE_PATIENCE**silences)
 
     def scaled(self, factor: float) -> "RetryPolicy":
@@ -80,17 +79,14 @@ class Breaker:
         return True
 
     def leave_alone(self, seconds: float) -> None:
-        """Block all attempts for a number of seconds."""
         self._left_alone_until = time.monotonic() + seconds
 
     def failed(self) -> None:
-        """Count a failed attempt."""
         self.failures += 1
         if self.failures >= self._policy.breaker_failures:
             self.leave_alone(self._policy.breaker_pause_s)
 
     def worked(self) -> None:
-        """Reset the failure count after a reply."""
         self.failures, self._left_alone_until = 0, None
 
 
@@ -115,7 +111,6 @@ def retry_after_s(value: str | None, now: float | None = None) -> float | None:
 
 
 def default_path() -> Path:
-    """Return the path of the rate-limit file that a user's processes share."""
     return Path(platformdirs.user_cache_dir("willowbark")) / "limits.sqlite"
 
 
@@ -135,15 +130,7 @@ class RateLimiter:
         self.shared = path is not None
 
     async def wait(self, name: str, per_second: float) -> float:
-        """Sleep until the next request to `name` may start.
-
-        Args:
-            name: what is limited, such as a source's host.
-            per_second: requests per second allowed.
-
-        Returns:
-            Seconds waited.
-        """
+        """Sleep until the next request to `name`, such as a host, may start; return the seconds waited."""
         waited = 0.0
         for _ in range(_LATE_STARTS):
             moment = self._take(name, 1.0 / per_second)
@@ -155,17 +142,11 @@ class RateLimiter:
         return waited
 
     def spend(self, name: str, per_day: int) -> bool:
-        """Count one request against the daily limit (UTC); False if the limit is used up.
-
-        Args:
-            name: what is limited, such as a source's host.
-            per_day: requests per day allowed.
-        """
+        """Count one request to `name` against the daily limit (UTC); False if the limit is used up."""
         before = self._change(f"{name} on {datetime.now(UTC):%Y-%m-%d}", lambda spent: min((spent or 0) + 1, per_day))
         return (before or 0) < per_day
 
     def close(self) -> None:
-        """Close the shared file."""
         if self._database is not None:
             self._database.close()
             self._database = None

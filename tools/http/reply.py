@@ -21,10 +21,7 @@ _SURROGATE = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A source's reply.
-
-    The methods raise `UnreadableReply`, which triggers a retry.
-    """
+    """A source's reply; its methods raise `UnreadableReply`, which triggers a retry."""
 
     source: str
     status: int
@@ -35,11 +32,7 @@ class Reply:
     """URL of the request, without any key."""
 
     def json(self) -> Any:
-        """Parse the body as JSON; control characters inside strings are accepted, as some sources send them.
-
-        Raises:
-            UnreadableReply: the body is HTML or not complete JSON.
-        """
+        """Parse the body as JSON; control characters inside strings are accepted, as some sources send them."""
         self._refuse_html()
         with contextlib.suppress(ValueError, RecursionError):  # the decoder's error would hold the whole text
             found = json.loads(self.body, strict=False)
@@ -49,22 +42,14 @@ class Reply:
         raise UnreadableReply(self.source, "answered with JSON that is cut or broken")
 
     def xml(self) -> bytes:
-        """Return the body as XML; completeness is checked when it is parsed.
-
-        Raises:
-            UnreadableReply: the body is HTML, or does not begin like XML.
-        """
+        """Return the body as XML; completeness is checked when it is parsed."""
         self._refuse_html()
         if not self.body.lstrip(_BLANK).startswith(b"<"):
             raise UnreadableReply(self.source, "answered with something that is not XML")
         return self.body
 
     def html(self, largest: int) -> str:
-        """Return the body as an HTML page.
-
-        Raises:
-            UnreadableReply: the body is empty, not a page, or larger than `largest` bytes.
-        """
+        """Return the body as an HTML page of at most `largest` bytes."""
         if not self.body.strip(_BLANK):
             raise UnreadableReply(self.source, "answered nothing")
         if not _HTML.match(self.body[:1000]) or len(self.body) > largest:
@@ -100,17 +85,9 @@ def dicts(data: Any, *path: str) -> list[dict[str, Any]]:
 
 
 def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the objects of the list required at a path.
+    """Return the objects of the list at a path, called `what` in messages.
 
-    Args:
-        source: name of the source that replied.
-        data: the parsed JSON.
-        path: keys, from the outermost; empty if the reply itself is the list.
-        what: the list's name in a message, such as `a list of papers`.
-        keys: a non-empty list must have an entry with one of these; otherwise the schema has changed.
-
-    Raises:
-        UnreadableReply: there is no such list, or no entry with any of the keys.
+    An UnreadableReply says that there is none, or none of its entries has any of the keys: the schema has changed.
 
     >>> entries("chembl", {"rows": [{"id": 1}, {}]}, "rows", what="rows", keys=("id",))
     [{'id': 1}, {}]
@@ -124,20 +101,12 @@ def entries(source: str, data: Any, *path: str, what: str, keys: Iterable[str]) 
 
 
 def reported(entry: Mapping[str, Any]) -> Any:
-    """Return an entry without its missing values; the caller knows its type.
-
-    >>> reported({"name": "x", "id": None, "genes": [], "year": 0})
-    {'name': 'x', 'year': 0}
-    """
+    """Return an entry without its missing values; the caller knows its type."""
     return {name: value for name, value in entry.items() if value not in (None, "", [])}
 
 
 def without_repeats(found: Iterable[T]) -> list[T]:
-    """Return non-empty entries in order, each once.
-
-    >>> without_repeats([{"a": 1}, {}, {"a": 1}])
-    [{'a': 1}]
-    """
+    """Return non-empty entries in order, each once."""
     kept: list[T] = []
     for each in found:
         if each and each not in kept:
@@ -163,11 +132,7 @@ def count(value: Any) -> int | None:
 
 
 def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
-    """Read records one by one; returns those that parse and a line for each that does not, so one costs no others.
-
-    Args:
-        found: the records of a reply.
-        parse: reads one record; None if it has no identifier.
+    """Read records one by one; return those that parse and a line for each that does not, so one costs no others.
 
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])

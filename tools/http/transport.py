@@ -52,7 +52,7 @@ class Exchange:
     """Counted from sending."""
     received_bytes: int
     error: str | None = None
-    """Why the attempt failed; None if it succeeded."""
+    """None if it succeeded."""
     body: bytes = field(default=b"", repr=False)
     """Body of the reply, without any key, which a source may send back."""
     content_type: str = ""
@@ -67,8 +67,7 @@ class Exchange:
 class Recorder(Protocol):
     """Receives every exchange."""
 
-    def exchanged(self, exchange: Exchange) -> None:
-        """Record one exchange."""
+    def exchanged(self, exchange: Exchange) -> None: ...
 
 
 @runtime_checkable
@@ -89,7 +88,6 @@ class ExchangeLog:
         self.exchanges: list[Exchange] = []
 
     def exchanged(self, exchange: Exchange) -> None:
-        """Append the exchange."""
         self.exchanges.append(replace(exchange, body=b""))
 
 
@@ -108,11 +106,7 @@ class Shelf:
         Args:
             kind: separates items with the same name, such as `pubmed`.
             names: names of the items.
-            ask: returns what it finds by name; called only with new names, and not at all if there are none.
-
-        Returns:
-            Awaitable: the items found, by name. It raises what `ask` raised; those names are then requested again by
-            the next caller.
+            ask: returns what it finds by name; called only with new names, and again with those of a call that raised.
         """
         wanted = list(dict.fromkeys(names))
         fresh = [name for name in wanted if (kind, name) not in self._asked]
@@ -139,10 +133,9 @@ class Shelf:
 
     @contextmanager
     def queue(self, kind: str) -> Iterator[Callable[[], Awaitable[None]]]:
-        """Queue behind earlier searches of the same source, so that results do not depend on the speed of replies.
+        """Queue behind earlier searches of a source, so that results do not depend on the speed of replies.
 
-        Returns:
-            An async function that waits until all earlier callers have left.
+        The function that it gives waits until all earlier callers have left.
         """
         before, mine = self._places.get(kind), asyncio.get_running_loop().create_future()
         self._places[kind] = mine
@@ -158,7 +151,6 @@ class Shelf:
                 mine.set_result(None)
 
     async def clear(self) -> None:
-        """Cancel all requests and forget everything."""
         under_way = [task for task in set(self._asked.values()) if not task.done()]
         for task in under_way:
             task.cancel()
@@ -224,7 +216,6 @@ class Transport:
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
-        """Return the circuit breaker of a source."""
         return self._breakers.setdefault(source, Breaker(self.policy))
 
     async def get(

@@ -36,8 +36,6 @@ _WITHIN = r"(?:[\s-]+[\w'\u2019]+){0,3}?[\s-]+"  # at most three words of the sa
 
 @dataclass(frozen=True)
 class _ConditionTable:
-    """The table of conditions, by name."""
-
     index: PhraseIndex
     """Common name by each known name; suppressed phrases map to an empty name."""
     synonyms: Mapping[str, tuple[str, ...]]
@@ -95,7 +93,6 @@ def find_conditions(text: str) -> list[Mention]:
 
 
 def find_known_conditions(text: str) -> list[Mention]:
-    """Return the conditions named in a text that are in the table, in order."""
     named = [each for each in _find_in_table(text) if each.name]
     return merge_mentions(named, find_abbreviations(text, named))
 
@@ -126,17 +123,12 @@ def canonical_condition(name: str) -> str | None:
 
 
 def condition_synonyms(name: str) -> tuple[str, ...]:
-    """Return all known names of a condition, the common one first; only the given name if unknown.
-
-    >>> "nicotine dependence" in condition_synonyms("smoking cessation")
-    True
-    """
+    """Return all known names of a condition, the common one first; only the given name if unknown."""
     common = canonical_condition(name)
     return _load_conditions().synonyms[common] if common else (name,)
 
 
 def known_names() -> list[str]:
-    """Return every name of every condition in the table."""
     return [name for known in _load_conditions().synonyms.values() for name in known]
 
 
@@ -146,7 +138,6 @@ def is_generic(name: str) -> bool:
 
 
 def is_in_mesh(name: str) -> bool:
-    """Whether the table lists a MeSH heading for a condition."""
     return canonical_condition(name) in _load_conditions().in_mesh
 
 
@@ -187,10 +178,7 @@ def find_deeds(text: str) -> list[Mention]:
 
 
 def find_people(text: str) -> list[Mention]:
-    """Find conditions described by their patients, in the order of the text.
-
-    They count only if nothing else is asked about: "smokers with asthma" is about asthma.
-    """
+    """Find conditions described by their patients, which count only if nothing else is asked about."""
     return _find_patterns(_compile_patterns()[1], text)
 
 

@@ -12,8 +12,6 @@ from .stemming import stems
 
 @dataclass(frozen=True)
 class _Classes:
-    """The table of classes, by name."""
-
     index: PhraseIndex
     members: Mapping[str, tuple[str, ...]]
     stems: Mapping[str, tuple[str, ...]]
@@ -63,11 +61,7 @@ def class_members(name: str) -> tuple[str, ...]:
 
 
 def is_class_member(drug: str, name: str) -> bool:
-    """Whether a drug is a listed member of a class, or has the class's suffix.
-
-    Args:
-        drug: its generic name, in lower case.
-        name: any name of the class; an unknown class has no members.
+    """Whether a drug (generic name in lower case) is a listed member of a class, or has the class's suffix.
 
     >>> is_class_member("carteolol", "beta-blockers"), is_class_member("varenicline", "antidepressants")
     (True, False)
@@ -77,11 +71,7 @@ def is_class_member(drug: str, name: str) -> bool:
 
 
 def is_within(name: str, whole: str) -> bool:
-    """Whether a drug or class equals another or is entirely part of it.
-
-    >>> is_within("tricyclic antidepressants", "antidepressants"), is_within("nsaids", "antidepressants")
-    (True, False)
-    """
+    """Whether a drug or class equals another or is entirely part of it."""
     members = class_members(name) or (name,)
     return name == whole or all(is_class_member(each, whole) for each in members)
 
@@ -92,13 +82,6 @@ def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[s
     A drug marketed for hypertension is a blood pressure drug. Any "… drugs" missing from the table ("gout drugs") is a
     class defined by indication alone.
 
-    Args:
-        drug: its generic name.
-        marketed_for: conditions for which it is marketed, as the drug databases name them.
-        classes: class names as in `Question.drug_classes`.
-
-    >>> belongs_to_class("propranolol", (), ["beta-blockers"])
-    True
     >>> belongs_to_class("clonazepam", ["Epilepsy"], ["antiepileptic drugs"])
     True
     """
@@ -141,7 +124,7 @@ class Contraindication(NamedTuple):
     source: str
     """The guideline, or the section of the label. No entry has been compared with the source's text."""
     borne_out: str
-    """A curated list that also contains the entry; empty if none was found."""
+    """A curated list that also contains the entry; may be empty."""
 
     def __str__(self) -> str:
         also = f"also in the list of {self.borne_out}, " if self.borne_out else ""
@@ -150,7 +133,7 @@ class Contraindication(NamedTuple):
 
 @cache
 def _list_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
-    """Return all entries of the curated table for a drug, each with its conditions; cached by drug."""
+    """Return all entries of the curated table for a drug, each with its conditions."""
     return [
         (Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]), split_names(row["conditions"]))
         for row in _contraindications()
@@ -162,14 +145,10 @@ def _list_against(drug: str) -> list[tuple[Contraindication, Sequence[str]]]:
 def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
     """Return the curated table's entries for a drug in the given conditions, the first match for each.
 
-    Args:
-        drug: generic name in lower case.
-        conditions: under any of their names, or groups of people: pregnancy, children; None returns all entries.
+    Conditions come under any of their names, or as groups of people (pregnancy, children); None returns all entries.
 
     >>> contraindications_of("propranolol", ["asthma"])[0][:2]
     ('contraindicated', 'bronchial asthma')
-    >>> contraindications_of("aspirin", ["heart failure"])
-    []
     """
     rows = _list_against(drug)
     if conditions is None:
@@ -180,11 +159,7 @@ def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Co
 
 
 def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
-    """Return the drugs and classes that the curated table warns of in the given conditions, in table order.
-
-    >>> [name for name, _ in contraindicated_in(["narcolepsy"])]
-    ['suvorexant', 'lemborexant', 'daridorexant']
-    """
+    """Return the drugs and classes that the curated table warns of in the given conditions, in table order."""
     named = {canonical_condition(each) or each for each in conditions}
     return [
         (name, Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]))

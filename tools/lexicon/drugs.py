@@ -32,7 +32,6 @@ class DrugNames:
     """The drugs and their names, without foods, analytes and substances made by the body."""
 
     index: PhraseIndex
-    """Finds the names in text."""
     synonyms: Mapping[str, str]
     """By generic name all others, those in wide use first, with a bar after each: lists would take twice the memory."""
     common: Mapping[str, Sequence[str]]
@@ -41,7 +40,6 @@ class DrugNames:
 
 @cache
 def drug_names() -> DrugNames:
-    """Return the table of drugs."""
     rows = read_table("drugs.tsv")
     synonyms = {row["name"]: f"{row['common']}|{row['others']}" for row in rows}
     spelled = {phrase_key(each): name for name, others in synonyms.items() for each in (name, *split_names(others))}
@@ -113,7 +111,6 @@ def common_drug_names(name: str) -> tuple[str, ...]:
 
 
 def same_drug(a: str, b: str) -> bool:
-    """Whether two names mean the same drug; unknown names are compared ignoring case."""
     one, other = canonical_drug(a), canonical_drug(b)
     return one == other if one and other else a.strip().casefold() == b.strip().casefold()
 

@@ -20,8 +20,6 @@ _ABBREVIATION = re.compile(r"\s?[(\[]([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?[)\
 
 
 class Token(NamedTuple):
-    """A word of a text: its normalised form and position."""
-
     key: str
     start: int
     end: int
@@ -37,18 +35,12 @@ class Mention(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the words of a text in order.
-
-    >>> [token.key for token in tokens("β-Blockers")]
-    ['beta', 'blockers']
-    """
     keys, spans = _words_of(text)
     return [Token(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
 
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are searched for in the same text in turn
 def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
-    """Return the keys and positions of a text's words."""
     spans = [found.span() for found in _WORD.finditer(text)]
     if text.isascii():
         lowered = text.lower()

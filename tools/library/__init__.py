@@ -23,7 +23,6 @@ from .index import LibraryIndex
 from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
-"""Name of the library that comes with the package."""
 VARIABLE = "WILLOWBARK_LIBRARY__PATH"
 """Environment variable that selects a library: `bundled`, or a folder."""
 NOT_CHECKED = "not checked offline"
@@ -31,14 +30,7 @@ _BUNDLED_FOLDER = Path(__file__).parent / "bundled"
 
 
 def open_library(path: str | Path) -> "Library":
-    """Open a library; an unchanged one that is already open is reused.
-
-    Args:
-        path: a folder of records, or `bundled`.
-
-    Raises:
-        UsageError: the folder does not exist or cannot be read; one line.
-    """
+    """Open a folder of records, or `bundled`; an unchanged library that is already open is reused."""
     folder = _BUNDLED_FOLDER if str(path) == BUNDLED else Path(path).expanduser().resolve()
     return _load_library(folder, str(path) == BUNDLED, digest_of(record_files(folder)))
 
@@ -49,22 +41,13 @@ def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
-    """Return the endpoints for tools used alone: a library named in the environment, else the public sources.
-
-    Raises:
-        UsageError: the library cannot be read.
-    """
+    """Return the endpoints for tools used alone: a library named in the environment, else the public sources."""
     path = environ.get(VARIABLE, "").strip()
     return Endpoints(library=open_library(path)) if path else Endpoints.public(environ)
 
 
 class Library(LibraryIndex):
-    """Answers for the sources from an index of records.
-
-    Attributes:
-        path: `bundled`, or the folder.
-        contents: summary of its records.
-    """
+    """Answers for the sources from an index of records; `path` is `bundled`, or the folder."""
 
     def __init__(self, folder: Path, is_bundled: bool) -> None:
         super().__init__(folder)
@@ -72,7 +55,6 @@ class Library(LibraryIndex):
 
     @property
     def digest(self) -> str:
-        """Return the hash of its files."""
         return self.contents.digest
 
     @property
@@ -181,17 +163,12 @@ class Library(LibraryIndex):
         return source.reply(f"citations of PMID {pmid}", records, notes=notes)
 
     def trial(self, source: Source, nct_id: str) -> SourceReply:
-        """Return one trial by its NCT number."""
         records = [self._evidence(line, source.name) for line in self.named(f"nct:{nct_id}")]
         notes = [] if records else [f"{NOT_CHECKED}: the library does not hold {nct_id}"]
         return source.reply(nct_id, records, notes=notes)
 
     def full_text(self, pmcid: str) -> str:
-        """Return the JATS XML of an article.
-
-        Raises:
-            SourceRefused: the library has none.
-        """
+        """Return the JATS XML of an article; raises `SourceRefused` if there is none."""
         for line in self.named(f"pmcid:{pmcid}"):
             row = row_of(line)
             if isinstance(row, PublicationRow) and row.full_text:

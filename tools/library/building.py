@@ -58,24 +58,18 @@ class Manifest:
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a library; raises as `read_manifest`."""
         return cls(**read_manifest(folder))
 
     def write(self, folder: Path) -> None:
-        """Write the manifest atomically."""
         write_whole(folder / MANIFEST, json.dumps(asdict(self)).encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of building."""
-
     file: str
     said: str
-    """Outcome for the file."""
     place: int
     files: int
-    """Number of files to process."""
     records_per_s: float
     left_s: float
 
@@ -154,11 +148,7 @@ def _is_in(file: Path, held: Manifest) -> bool:
 
 
 def checked_md5(file: Path) -> str:
-    """Return the MD5 of a file, checked against its `.md5` file if there is one.
-
-    Raises:
-        BadFile: they differ, or one cannot be read.
-    """
+    """Return the MD5 of a file, checked against its `.md5` file if there is one; raises `BadFile` if they differ."""
     try:
         with file.open("rb") as stream:
             found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
@@ -223,15 +213,7 @@ def _file_of(index: Index, searcher: Any, pmid: str, deleted: dict[str, str]) ->
 
 
 def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
-    """Yield the faults of a library, one line each; none if it is sound.
-
-    Args:
-        folder: of the library.
-        source: its original files, whose MD5 is checked again; None skips this.
-
-    Raises:
-        UsageError: the folder is not a library.
-    """
+    """Yield the faults of a library, one line each; with its original files also those whose MD5 differs."""
     held = Manifest.of(folder)
     try:
         searcher = open_index(folder).searcher()

@@ -62,8 +62,6 @@ MANIFEST, BUILT_INDEX = "library.json", "index"
 
 @dataclass(frozen=True, slots=True)
 class LibraryContents:
-    """Summary of a library's records."""
-
     digest: str
     """Hash of the library's files."""
     publications: int
@@ -113,7 +111,6 @@ class LibraryIndex:
         )
 
     def named(self, *names: str) -> list[str]:
-        """Find the records with any of the given names, such as `pmid:1`."""
         query = Query.term_set_query(self._schema, "name", list(names))
         return self._lines(query, max(1, min(self._searcher.num_docs, _MOST_NAMED)), 0)[0] if names else []
 
@@ -147,7 +144,6 @@ class LibraryIndex:
         return self._lines(Query.boolean_query(parts), most, start)
 
     def count_years(self) -> dict[int, int]:
-        """Return the number of records by year, for years since 1500."""
         found: dict[int, int] = {}
         for year in range(1500, 2200):
             query = _date_query(self._schema, year * 10000, year * 10000 + 9999)
@@ -183,11 +179,7 @@ def library_schema() -> Schema:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read the manifest of a library made by `building`.
-
-    Raises:
-        UsageError: it is missing, damaged, cannot be read, or is in another format.
-    """
+    """Read the manifest of a library made by `building`; a UsageError says in one line why it cannot be used."""
     path = folder / MANIFEST
     try:
         said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -203,11 +195,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def open_index(folder: Path) -> Index:
-    """Open the index of a library made by `building`.
-
-    Raises:
-        UsageError: it is damaged, cannot be read, or is in another format.
-    """
+    """Open the index of a library made by `building`; raises as `read_manifest`."""
     read_manifest(folder)
     try:
         index = Index.open(str(folder / BUILT_INDEX))
@@ -219,7 +207,6 @@ def open_index(folder: Path) -> Index:
 
 
 def document_of(row: LibraryRow, line: bytes) -> Document:
-    """Convert a record into an index document."""
     document = Document(record=line)
     for field, values in row.indexed().items():
         for value in filter(None, values):

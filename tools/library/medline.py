@@ -32,8 +32,6 @@ class BadFile(Exception):
 
 
 class Article(NamedTuple):
-    """One article of a file."""
-
     pmid: str
     version: int
     facts: dict[str, Any]
@@ -47,20 +45,11 @@ class Deletion(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """An article that cannot be read."""
-
     why: str
 
 
 def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
-    """Read a whole file.
-
-    Args:
-        file: `.xml.gz` or `.xml`.
-
-    Raises:
-        BadFile: it is another format, damaged or truncated; discard everything read from it so far.
-    """
+    """Read a whole `.xml.gz` or `.xml` file; on `BadFile`, discard everything read from it so far."""
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
             held = stream.read(_HEAD)

@@ -26,11 +26,7 @@ BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 
 
 class LibraryRow(BaseModel, frozen=True, extra="ignore"):
-    """A record of a library.
-
-    Attributes:
-        provenance: where its facts come from.
-    """
+    """A record of a library; `provenance` says where its facts come from."""
 
     provenance: str = ""
 
@@ -69,11 +65,11 @@ class PublicationRow(LibraryRow, frozen=True):
     topic: str = "other"
     abstract: str | None = None
     crossref: dict[str, Any] | None = None
-    """The publication's record in Crossref's format, with updates; None if unknown."""
+    """As Crossref writes it, with updates."""
     openalex: dict[str, Any] | None = None
-    """The publication's record in OpenAlex's format; None if unknown."""
+    """As OpenAlex writes it."""
     published_doi: str | None = None
-    """For a preprint, the published article; None if unknown."""
+    """For a preprint, the published article."""
     full_text: str | None = Field(default=None, repr=False)
     """JATS XML of an open-access article."""
 
@@ -142,7 +138,6 @@ class ArticleRow(LibraryRow, frozen=True):
         return _index_paper(said, self.facts["citation"], ["source:pubmed"], [abstract, *said["keywords"]])
 
     def evidence(self, _source: str = "pubmed") -> Evidence:
-        """Return the record as PubMed would."""
         return Evidence.model_validate(self.facts)
 
 
@@ -186,11 +181,7 @@ class TrialRow(LibraryRow, frozen=True):
         }
 
     def evidence(self) -> Evidence:
-        """Return the record as ClinicalTrials.gov would.
-
-        Raises:
-            UsageError: the study lacks a required field.
-        """
+        """Return the record as ClinicalTrials.gov would; a UsageError names a study that lacks a required field."""
         if (found := parse_study(self.study)) is None:
             raise UsageError(f"{self.indexed()['name'][0]}: the library's record of this trial cannot be read")
         return found
@@ -205,7 +196,6 @@ class EntryRow(LibraryRow, frozen=True):
     evidence: Evidence
 
     def indexed(self) -> dict[str, list[Any]]:
-        """Index it for its source."""
         return {
             "name": [f"{self.source}:{name}" for name in self.asked_by],
             "tag": [f"source:{self.source}"],
@@ -221,7 +211,6 @@ class CitationRow(LibraryRow, frozen=True):
     cited: str = Field(pattern=r"^\d{1,8}$")
 
     def indexed(self) -> dict[str, list[Any]]:
-        """Index it under both publications."""
         return {"name": [f"citing:{self.citing}", f"cited:{self.cited}"]}
 
 
@@ -248,11 +237,7 @@ def _index_paper(
 
 
 def record_files(folder: Path) -> list[Path]:
-    """Return the files of a library, sorted by name; for a built library only the manifest.
-
-    Raises:
-        UsageError: the folder is missing, unreadable or empty.
-    """
+    """Return the files of a library, sorted by name; for a built library only the manifest."""
     if (folder / "library.json").is_file():
         return [folder / "library.json"]
     try:
@@ -265,11 +250,7 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits.
-
-    Raises:
-        UsageError: a file cannot be read.
-    """
+    """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits."""
     found = hashlib.sha256()
     for file in files:
         try:
@@ -319,11 +300,7 @@ def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
 
 
 def row_of(line: str) -> LibraryRow:
-    """Parse a line as a record, whose type follows from its fields.
-
-    Raises:
-        ValueError: it is not JSON, or its fields match no type.
-    """
+    """Parse a line as a record, whose type follows from its fields; a ValueError says what is wrong with it."""
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("is a bare value, not a record")
@@ -343,9 +320,5 @@ def row_of(line: str) -> LibraryRow:
 
 
 def _first_day(date: str | None) -> list[int]:
-    """Return the first day that a date can mean; empty if there is no date.
-
-    >>> _first_day("2019"), _first_day("2019-03"), _first_day("2019-03-14"), _first_day(None)
-    ([20190101], [20190301], [20190314], [])
-    """
+    """Return the first day that a date can mean, as [20190301] for 2019-03; empty if there is no date."""
     return [int("".join([*date.split("-"), "01", "01"][:3]))] if date else []

@@ -27,13 +27,7 @@ _TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
 
 
 class MechanismGraph:
-    """Evidence in the collected records on how drugs might act on a condition.
-
-    Args:
-        pool: all records found.
-        asked: the question.
-        drugs: generic names of the drugs to look at.
-    """
+    """How drugs might act on the condition asked about, by all records found."""
 
     def __init__(self, pool: Sequence[Evidence], asked: Question, drugs: Iterable[str]) -> None:
         self._asked, self._pool = asked, [readable(record) for record in pool]
@@ -76,29 +70,6 @@ class MechanismGraph:
         steps = [self._step(node, self.disease) for node in self._before[self.disease]]
         own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
         return sorted(own, key=lambda step: (-step.weight, step.start.name))
-
-    def as_data(self) -> dict[str, Any]:
-        """Return all nodes and steps as JSON data for `networkx.node_link_graph(…, edges="links")`.
-
-        Each link has the step's relation, weight and the keys of its records.
-        """
-        ids = {node: ":".join(filter(None, node)) for node in self._after}
-        steps = [self._step(start, end) for start, ends in self._after.items() for end in ends]
-        return {
-            "directed": True,
-            "multigraph": False,
-            "nodes": [{"id": ids[node], **node._asdict()} for node in self._after],
-            "links": [
-                {
-                    "source": ids[step.start],
-                    "target": ids[step.end],
-                    "relation": step.relation,
-                    "weight": step.weight,
-                    "records": list(dict.fromkeys(each.key for each in step.backings)),
-                }
-                for step in steps
-            ],
-        }
 
     def about(self, process: Node) -> tuple[str, str] | None:
         """Return the key of a process's Reactome record and its summary's first sentence; None if there is none."""
@@ -211,7 +182,6 @@ class MechanismGraph:
         self._relations.setdefault((start, end), relation)
 
     def _target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
-        """Return the node of a target, the same for the same genes."""
         wanted = frozenset(genes)
         if wanted and (known := next((node for node, held in self._genes.items() if held == wanted), None)):
             self._names[known] += [name]

@@ -38,19 +38,12 @@ class MechanismHypothesis(BaseModel, extra="forbid"):
     search_suggestions: list[str] = []
 
     def to_search_queries(self) -> list[str]:
-        """List queries that could test the hypothesis, without duplicates.
-
-        >>> MechanismHypothesis(drug="propranolol", target="ADRB1", pathway="not reported", effect="antagonist",
-        ...                     confidence=0.5).to_search_queries()
-        ['propranolol AND ADRB1']
-        """
+        """List queries that could test the hypothesis, without duplicates."""
         ends = [end for end in (self.target, self.pathway) if end and end != NOT_REPORTED]
         return list(dict.fromkeys([*(f"{self.drug} AND {_quote_name(end)}" for end in ends), *self.search_suggestions]))
 
 
 class HypothesisAssessment(BaseModel, extra="forbid"):
-    """The hypotheses on a question, best first."""
-
     hypotheses: list[MechanismHypothesis] = []
     primary_hypothesis: MechanismHypothesis | None = None
     """The most confident one; None if there is no hypothesis."""
@@ -59,11 +52,7 @@ class HypothesisAssessment(BaseModel, extra="forbid"):
 
 
 def _quote_name(name: str) -> str:
-    """Write a name for a query; gene symbols of one target become alternatives.
-
-    >>> _quote_name("ADRA1A, ADRA1B"), _quote_name("Angiotensin-converting enzyme"), _quote_name("release, of this")
-    ('(ADRA1A OR ADRA1B)', '"Angiotensin-converting enzyme"', '"release of this"')
-    """
+    """Write a name for a query; gene symbols of one target become alternatives."""
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and all(part[:1].isupper() and is_code(part, 2, 12, "-") for part in parts):
         return f"({' OR '.join(parts)})"
@@ -72,8 +61,6 @@ def _quote_name(name: str) -> str:
 
 
 class MechanismFindings(NamedTuple):
-    """Hypotheses, chains and graph for some candidates."""
-
     hypotheses: HypothesisAssessment
     chains: Mapping[str, Chain]
     """Chain from each drug to the condition."""
@@ -81,7 +68,6 @@ class MechanismFindings(NamedTuple):
 
 
 def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question) -> MechanismFindings:
-    """Build the graph, chains and hypotheses for some candidates."""
     graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
     chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
     found = list[MechanismHypothesis]()

@@ -77,8 +77,6 @@ def sign_of(action_type: str | None) -> int:
 
 
 class Node(NamedTuple):
-    """An end of a step."""
-
     kind: NodeKind
     name: str
     number: str = ""
@@ -86,12 +84,8 @@ class Node(NamedTuple):
 
 
 class Backing(BaseModel, frozen=True, extra="forbid"):
-    """One piece of evidence for or against a step."""
-
     key: str
-    """The record's key."""
     source: str
-    """Name of the record's source."""
     basis: Basis
     number: str = ""
     """Identifier in the source; empty for sentences."""
@@ -114,12 +108,10 @@ class Step(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def is_missing(self) -> bool:
-        """Whether no evidence supports it."""
         return not any(not each.denies for each in self.backings)
 
     @property
     def weight(self) -> float:
-        """Weight, 0 to 1, by the table above; 0 if missing."""
         return weight_of(self.backings)
 
     @property
@@ -166,11 +158,9 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
     others: int = 0
     """Number of other complete paths."""
     missing: list[str] = []
-    """Missing evidence, in words."""
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes in order."""
         return [self.steps[0].start, *(step.end for step in self.steps)] if self.steps else []
 
     def node(self, kind: NodeKind) -> Node | None:
@@ -190,11 +180,7 @@ _SHORTEST = 5  # letters of a stem that identifies a one-word name
 
 
 class Names:
-    """The names of one node, for finding it in sentences.
-
-    Args:
-        names: gene symbols and names in words.
-    """
+    """The gene symbols and names in words of one node, for finding it in sentences."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.symbols, self.words = set[str](), set[frozenset[str]]()
@@ -209,13 +195,7 @@ class Names:
 
 
 class SentenceIndex:
-    """Index of the sentences of non-retracted publications by the names in them.
-
-    Args:
-        pool: records screened by `readable`.
-        asked: the question.
-        named: all names that will be searched for.
-    """
+    """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
 
     def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
         condition = [frozenset(stems(name)) for name in condition_names(asked)]
@@ -235,9 +215,7 @@ class SentenceIndex:
     def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
         """Find sentences with all of the names, one per record, as evidence for a step.
 
-        Args:
-            names: the names of the nodes that a sentence must mention.
-            on_condition: whether it must also name the condition and mention no treatment.
+        With `on_condition` a sentence must also name the condition, and mention no treatment.
         """
         places = [self._places_of(each.words, each.symbols) for each in names]
         if on_condition:

@@ -61,28 +61,20 @@ class Name(NamedTuple):
 
     @property
     def is_drug(self) -> bool:
-        """Whether it is a drug or a drug class."""
         return self.kind in ("drug", "class")
 
 
 class Guess(NamedTuple):
-    """The likeliest kind of a question."""
-
     kind: Kind
     sure: float
-    """Its probability, 0 to 1."""
+    """Probability, 0 to 1."""
     next: Kind
-    """The second likeliest."""
 
 
 def kind_of(text: str, names: Sequence[Name]) -> Guess:
-    """Classify a question.
+    """Classify a question by the names in it.
 
     A condition without the words of a question ("metformin PCOS") counts as one on treatment.
-
-    Args:
-        text: the question.
-        names: the drugs, classes, conditions and routes in it.
     """
     words, _ = mask_names(text, names)
     if set(words) <= {*MASKS.values(), *question_words("drugs in general"), *_MARKS, "and", "for", "in", "acute"}:
@@ -119,12 +111,10 @@ def lists_of(text: str, names: Sequence[Name]) -> list[list[Name]]:
 
 
 def of_list(names: Sequence[Name]) -> Name:
-    """A list of names as one name."""
     return names[0]._replace(end=names[-1].end) if names[1:] else names[0]
 
 
 def question_words(row: str) -> tuple[str, ...]:
-    """Return the words of a row of `cues.tsv`."""
     return cue_list(row, __package__)
 
 

@@ -68,37 +68,24 @@ class Unit:
     operator: str = ""
     """Operator before it: AND, OR, NOT, or "or" in lower case within a sentence; empty if there is none."""
     is_joined: bool = False
-    """Whether it was joined from several units."""
 
 
 def normalise_text(text: str) -> str:
-    """Normalise quotes, dashes and white space; remove invisible characters.
-
-    >>> normalise_text("“long  COVID”\\u200b")
-    '"long COVID"'
-    """
+    """Normalise quotes, dashes and white space; remove invisible characters."""
     seen = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text.translate(_INVISIBLE))
     seen = unicodedata.normalize("NFKC", seen).translate(_INVISIBLE).translate(_TYPOGRAPHY)
     return " ".join(unicodedata.normalize("NFKC", seen).split())
 
 
 def bare_words(text: str) -> list[str]:
-    """List the words of a query without its syntax.
-
-    >>> bare_words('("long COVID"[tiab] OR AREA[Condition]fatigue)')
-    ['long', 'COVID', 'fatigue']
-    """
+    """List the words of a query without its syntax."""
     plain = _BRACKETED.sub(" ", _FUNCTION.sub(" ", text))
     words = (_EDGES.sub("", piece) for piece in plain.translate(_SYNTAX).split())
     return [word for word in words if _has_word(word) and word not in OPERATORS]
 
 
 def without_tags(query: str) -> str:
-    """Remove other sources' field tags and stars from a boolean query.
-
-    >>> without_tags('("long covid"[tiab] OR PASC*) NOT TITLE:mice')
-    '("long covid" OR PASC) NOT mice'
-    """
+    """Remove other sources' field tags and stars from a boolean query."""
     return " ".join(_TAGS.sub("", query).split())
 
 
@@ -112,12 +99,10 @@ def bare_name(name: str, kept: str = "") -> str:
 
 
 def is_noise(word: str) -> bool:
-    """Whether a word only phrases the question and should not be searched for."""
     return word.lower() in question_words("noise") and word not in question_words("names that are words")
 
 
 def distinct_words(words: Iterable[str]) -> tuple[str, ...]:
-    """Remove duplicate words, ignoring case and hyphens, in order of first use."""
     first: dict[str, str] = {}
     for word in words:
         first.setdefault(phrase_key(word) or word, word)

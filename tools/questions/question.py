@@ -68,22 +68,16 @@ _SYNTAX = re.compile(r'["\[]|\b(?:AND|OR|NOT)\b|\b[A-Z][A-Z_]+:(?=\S)|\([^)]*\b(
 _WITHOUT = re.compile(r"\bnon[- ]?([a-z]{4,})\b|\b([a-z]{4,})-(?:free|sparing)\b", re.IGNORECASE)
 
 
-class QuestionError(UsageError, ValueError):
-    """The question cannot be searched for; the message says why in one line."""
+class QuestionError(UsageError, ValueError): ...
 
 
 @dataclass(frozen=True)
 class Question:
-    """A parsed question."""
-
     text: str
-    """The question as given."""
     kind: Kind
-    """Kind of question: treatment, harm, a comparison, …"""
     is_sure: bool
     """Whether its kind is likely enough to answer without asking back."""
     or_kind: Kind
-    """The second likeliest kind."""
     also: tuple[Kind, ...]
     """Kinds of its other parts: "… and which were tried and failed?"."""
     conditions: tuple[str, ...]
@@ -119,12 +113,10 @@ class Question:
 
     @cached_property
     def query(self) -> str:
-        """The boolean query: noise removed, synonyms added, the user's query syntax kept."""
         return as_boolean(self.searched)
 
     @cached_property
     def needs_english(self) -> bool:
-        """Whether it has more foreign than English words."""
         foreign = set(question_words("other languages"))
         words = [word.casefold() for word in bare_words(normalise_text(self.text).replace("'", " "))]
         others = sum(word in foreign or not any(each in _LATIN for each in word) for word in words)
@@ -183,7 +175,6 @@ class Question:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Its population and sex, if named."""
         return tuple(filter(None, (self.population, self.sex)))
 
     @property
@@ -203,11 +194,7 @@ class Question:
 
 
 def validate_question(text: str) -> str:
-    """Check that a question can be searched for; return it stripped of white space.
-
-    Raises:
-        QuestionError: it is empty, too long, without letters, or has control characters like binary data.
-    """
+    """Return a question stripped; a QuestionError says why in one line if it cannot be searched for."""
     if not isinstance(text, str):
         raise QuestionError(f"the question must be text, not {type(text).__name__}")
     asked = text.strip()
@@ -223,11 +210,7 @@ def validate_question(text: str) -> str:
 
 
 def understood_question(text: str) -> str:
-    """Check that a question is understood; return it stripped of white space.
-
-    Raises:
-        QuestionError: as `validate_question`, or it needs clarification; one line says which.
-    """
+    """Return a question stripped; a QuestionError asks for clarification if it is not understood."""
     question = validate_question(text)
     if objection := parse_question(question).objection:
         raise QuestionError(objection)
@@ -311,11 +294,7 @@ def parse_question(question: str) -> Question:
 
 
 def nearest_name(word: str, *, is_drug: bool = False) -> str | None:
-    """Return the known word closest in spelling, of drugs only if `is_drug`; None for short words, or if none is close.
-
-    >>> nearest_name("schizofrenia")
-    'schizophrenia'
-    """
+    """Return the known word closest in spelling, or None; with `is_drug` of drugs only."""
     word = word.lower()
     near = [each for each in _known_words(is_drug).get(word[:1], ()) if abs(len(each) - len(word)) <= 2]
     if len(word) < SHORTEST or any(stem(each) == stem(word) for each in near):
@@ -465,11 +444,7 @@ def wider_queries(query: str) -> Iterator[str]:
 
 
 def find_sex(text: str) -> str | None:
-    """Find whether a text is on men or women; None if it names both, neither, or pregnancy or breastfeeding.
-
-    >>> find_sex("Which drugs treat osteoporosis in men?"), find_sex("Does it work in men and women?")
-    ('men', None)
-    """
+    """Find whether a text is on men or women; None if it names both, neither, or pregnancy or breastfeeding."""
     found = [name for name in SEXES if speaks_of(text, name)]
     return found[0] if len(found) == 1 and find_population(text) not in _OF_WOMEN else None
 
@@ -495,16 +470,11 @@ def find_population(text: str) -> str | None:
 
 
 def speaks_of(text: str, population: str) -> bool:
-    """Whether a text names a population from the table."""
     return _words_of("populations.tsv")[population].search(text) is not None
 
 
 def routes_in(text: str) -> tuple[str, ...]:
-    """List the routes of administration in a text, as named in `routes.tsv`, each once.
-
-    >>> routes_in("INTRAVENOUS; SUBCUTANEOUS; ORAL")
-    ('injection', 'oral')
-    """
+    """List the routes of administration in a text, as named in `routes.tsv`, each once."""
     return tuple(dict.fromkeys(each.name for each in _find_routes(text)))
 
 
