@@ -30,7 +30,6 @@ _MEGABYTE, _LARGE = b" " * (1 << 20), 300
 _PROVIDERS = {"openai": "/v1", "anthropic": "", "ollama": ""}
 _TIMEOUT_S = 1.0  # of an answer
 _ATTEMPTS = 3  # of the provider's library
-_STREAM_TIMES = 5
 _RUN_S = 4.0  # of a whole run
 _GRACE_S = 8.0  # for the report of an ended run, and a busy machine
 _MOST_MB = 300.0
@@ -183,22 +182,19 @@ def _client(url: str, mode: str, provider: str) -> tuple[Any, Settings]:
     return model_client(llm.model, settings, {"OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none"}), settings
 
 
-async def _call(url: str, mode: str, provider: str, streams: bool) -> None:
+async def _call(url: str, mode: str, provider: str) -> None:
     client, _ = _client(url, mode, provider)
     asked, began, ended, said = [UserMessage(content="Say ready.", source="user")], time.monotonic(), True, "answered"
-    limit_s = _ATTEMPTS * _TIMEOUT_S * (_STREAM_TIMES if "stream" in mode else 1)
+    limit_s = _ATTEMPTS * _TIMEOUT_S
     try:
         async with asyncio.timeout(limit_s + 4 * _GRACE_S):
-            if streams:
-                _ = [piece async for piece in client.create_stream(asked)]
-            else:
-                await client.create(asked)
+            await client.create(asked)
     except TimeoutError as error:
         ended, said = bool(error.args), "no end"
     except Exception as error:  # noqa: BLE001  any error of any library is an end
         said = type(error).__name__
     late = time.monotonic() - began - limit_s
-    _tell("call", mode, f"{provider}{' stream' if streams else ''}", ended, said, late)
+    _tell("call", mode, provider, ended, said, late)
     await close(client)
 
 
@@ -230,9 +226,7 @@ async def _meet(url: str, modes: list[str]) -> None:
     providers = [each for each in _PROVIDERS if find_spec(each)]
     for mode in modes:
         for provider in providers:
-            await _call(url, mode, provider, False)
-            if "stream" in mode and provider != "ollama":
-                await _call(url, mode, provider, True)
+            await _call(url, mode, provider)
     for mode in (_NONE, _NONE, *(each for each in modes if each in _IN_RUNS)):
         await _run(url, mode)
 

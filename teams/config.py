@@ -190,8 +190,6 @@ class LLMSettings(_Section):
     context_tokens: Count | None = Field(default=None, ge=2048)
     """Tokens of a prompt and its answer together; longer prompts are split. None relies on the server to refuse them;
     for Ollama, which truncates prompts instead, set `num_ctx`."""
-    streaming: bool = False
-    """Whether answers arrive piece by piece; each may then take five times `timeout_s`, for slow models."""
     batch: bool = False
     """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
     minutes or a day."""

@@ -5,11 +5,10 @@ from the environment. https://microsoft.github.io/autogen/stable/user-guide/core
 """
 
 import asyncio
-import difflib
 import importlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -50,6 +49,9 @@ _PROBE: Mapping[str, Any] = {
 }
 """A schema that answers follow only if the server enforces it."""
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
+ANSWER_BYTES = 8 * 1024 * 1024  # the longest draft has 0.4 million characters
+_COUNTED = ("x-stainless-raw-response", "stream")
+"""Header of requests for a batch's results, which hold many answers; their reader counts each answer itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,6 @@ class Provider:
     """A module that only the extra installs."""
     arguments: "Callable[[str, LLMSettings, Mapping[str, str]], dict[str, Any]]"
     """Its client's arguments for a model, over those that all take."""
-    example: str
-    families: tuple[str, ...] = ()
-    """Prefixes of its models' names, for names without a provider."""
     variables: tuple[str, ...] = ()
     """Environment variables that must be set."""
 
@@ -92,7 +91,7 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     prefix, _, model = name.partition("/")
     provider = PROVIDERS.get(prefix)
     if provider is None or not model.strip() or len(model.split()) != 1:
-        raise UsageError(_explain_unknown(name))
+        raise UsageError(f"there is no model {name!r}; known forms: {FORMS}, such as openai/gpt-4.1-mini")
     try:
         importlib.import_module(provider.library)
         client_class = getattr(importlib.import_module(provider.module), provider.class_name)
@@ -102,16 +101,73 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
     from willowbark.agents.asking.batches import through_batches  # noqa: PLC0415  agents take most of a second
     from willowbark.agents.autogen import http_client, patch_provider_client  # noqa: PLC0415
 
-    from .model_transport import cap_answers  # noqa: PLC0415
-
     try:
         client = patch_provider_client(client_class(**given), through_batches)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"model {name!r}: its client refuses these settings ({' '.join(str(error).split())})"
         ) from error
-    cap_answers(http_client(client), settings.llm.timeout_s)
+    _cap_answers(http_client(client), settings.llm.timeout_s)
     return client
+
+
+def _cap_answers(http: Any, timeout_s: float) -> None:
+    """Limit the bytes of each answer, and the seconds from request to last byte.
+
+    One that exceeds a limit fails in the provider's library like a broken connection. Each library sends requests
+    through some version of httpx, whose transports (those of proxies too) are wrapped here. Answers are requested
+    uncompressed, since a few compressed bytes may expand to any number.
+    """
+    own = next(each for each in type(http).__mro__ if each.__name__ == "AsyncClient")
+    library = importlib.import_module(own.__module__.partition(".")[0])
+
+    def capped(send: "Callable[[Any], Awaitable[Any]]") -> "Callable[[Any], Awaitable[Any]]":
+        async def ask(request: Any) -> Any:
+            name, value = _COUNTED
+            is_counted = request.headers.get(name) == value
+            request.headers["accept-encoding"] = "identity"
+            until = asyncio.get_running_loop().time() + timeout_s
+            try:
+                async with asyncio.timeout_at(until):
+                    response = await send(request)
+            except TimeoutError as error:
+                raise library.ReadTimeout(f"no answer within {timeout_s:g} s") from error
+            if response.headers.get("content-encoding", "identity").lower() != "identity":
+                await response.aclose()
+                raise library.DecodingError("the answer is packed, which was not asked for")
+            if not is_counted or response.status_code >= 400:  # an error's body is read by the library
+                body = type("CappedBody", (_CappedBody, library.AsyncByteStream), {})
+                response.stream = body(response.stream, library, until)
+            return response
+
+        return ask
+
+    for transport in filter(None, (http._transport, *http._mounts.values())):
+        transport.handle_async_request = capped(transport.handle_async_request)
+
+
+class _CappedBody:
+    def __init__(self, inner: Any, library: Any, until: float) -> None:
+        self._inner, self._library, self._until = inner, library, until
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read, chunks = 0, aiter(self._inner)
+        while True:
+            try:
+                async with asyncio.timeout_at(self._until):
+                    chunk = await anext(chunks, None)
+            except TimeoutError as error:
+                raise self._library.ReadTimeout("the answer did not end in time") from error
+            if chunk is None:
+                return
+            read += len(chunk)
+            if read > ANSWER_BYTES:
+                raise self._library.DecodingError(f"the answer is larger than {ANSWER_BYTES:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close the library's stream."""
+        await self._inner.aclose()
 
 
 def clients_of_roles(
@@ -212,21 +268,6 @@ def model_of(client: "ChatCompletionClient") -> "Model":
     return Model(name, analyst, {**client.model_info, **({READS_REQUESTS: True} if reads_requests(client) else {})})
 
 
-def _explain_unknown(name: str) -> str:
-    """Explain in one line that a model name is unknown, with a suggestion."""
-    prefix, slash, model = name.partition("/")
-    if prefix in PROVIDERS:
-        return f"model {name!r}: name one of its models after the slash, such as '{prefix}/{PROVIDERS[prefix].example}'"
-    guess = next(
-        (f"{each}/{name}" for each, known in PROVIDERS.items() if prefix.lower().startswith(known.families)), ""
-    )
-    if not guess and (close := difflib.get_close_matches(prefix.lower(), [BASELINE, *PROVIDERS], n=1)):
-        near = close[0]
-        guess = BASELINE if near == BASELINE else f"{near}/{model if slash else PROVIDERS[near].example}"
-    hint = f"did you mean {guess!r}? " if guess else ""
-    return f"there is no model {name!r}; {hint}known forms: {FORMS}"
-
-
 def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     from willowbark.agents.autogen import openai_model_info  # noqa: PLC0415  agents take most of a second
 
@@ -282,8 +323,6 @@ PROVIDERS: Mapping[str, Provider] = {
         "OpenAIChatCompletionClient",
         "openai",
         _openai,
-        example="gpt-4.1-mini",
-        families=("gpt", "o1", "o3", "o4", "chatgpt"),
         variables=("OPENAI_API_KEY",),
     ),
     "anthropic": Provider(
@@ -291,8 +330,6 @@ PROVIDERS: Mapping[str, Provider] = {
         "AnthropicChatCompletionClient",
         "anthropic",
         _anthropic,
-        example="claude-haiku-4-5",
-        families=("claude",),
         variables=("ANTHROPIC_API_KEY",),
     ),
     "ollama": Provider(
@@ -300,15 +337,12 @@ PROVIDERS: Mapping[str, Provider] = {
         "OllamaChatCompletionClient",
         "ollama",
         _ollama,
-        example="llama3.1",
-        families=("llama", "mistral", "qwen", "gemma", "phi", "deepseek"),
     ),
     "azure": Provider(
         "autogen_ext.models.openai",
         "AzureOpenAIChatCompletionClient",
         "azure.identity",  # needed only when a team is dumped
         _azure,
-        example="my-deployment",
         variables=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
     ),
 }

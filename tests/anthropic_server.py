@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from openai_server import Answer, events, listening
+from openai_server import Answer, listening
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -62,8 +62,7 @@ class AnthropicServer:
                 for at, (name, given) in enumerate(said.items())
             ]
         reason = "end_turn" if isinstance(said, str) else "tool_use"
-        whole = message(body, content, reason, self._usage(body))
-        return _streamed(whole) if body.get("stream") else JSONResponse(whole)
+        return JSONResponse(message(body, content, reason, self._usage(body)))
 
     def _usage(self, body: dict[str, Any]) -> dict[str, int]:
         """Tokens, those that it kept apart from those that it reads: by what stands before each mark."""
@@ -97,26 +96,6 @@ def message(
         "stop_sequence": None,
         "usage": usage or {"input_tokens": 11, "output_tokens": 7},
     }
-
-
-def _streamed(whole: dict[str, Any]) -> Response:
-    """https://docs.anthropic.com/en/docs/build-with-claude/streaming"""
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
-    told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
-    for at, block in enumerate(whole["content"]):
-        is_text = block["type"] == "text"
-        delta = {"type": "text_delta", "text": block["text"]} if is_text else {
-            "type": "input_json_delta", "partial_json": json.dumps(block["input"]),
-        }  # fmt: skip
-        empty = {**block, "text": ""} if is_text else {**block, "input": {}}
-        told += [
-            {"type": "content_block_start", "index": at, "content_block": empty},
-            {"type": "content_block_delta", "index": at, "delta": delta},
-            {"type": "content_block_stop", "index": at},
-        ]
-    stop = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    told += [{"type": "message_delta", "delta": stop, "usage": {"output_tokens": whole["usage"]["output_tokens"]}}]
-    return events([f"event: {each['type']}\ndata: {json.dumps(each)}" for each in (*told, {"type": "message_stop"})])
 
 
 def failure(status: int, words: str, kind: str) -> JSONResponse:

@@ -1,12 +1,11 @@
 """A server on loopback that speaks Ollama's chat. https://github.com/ollama/ollama/blob/main/docs/api.md"""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from openai_server import Answer, listening
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 
@@ -27,7 +26,7 @@ class OllamaServer:
         self.running = listening([Route("/api/chat", self.chat, methods=["POST"])])
 
     async def chat(self, request: Request) -> Response:
-        """Answer, whole or in two lines."""
+        """Answer, in one piece."""
         body = await request.json()
         self.bodies.append(body)
         form = body.get("format")
@@ -41,11 +40,7 @@ class OllamaServer:
             made = {"role": "assistant", "content": "", "tool_calls": calls}
         done = {"done": True, "done_reason": "stop", "prompt_eval_count": 5, "eval_count": 7}
         head = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z"}
-        if not body["stream"]:
-            return JSONResponse({**head, "message": made, **done})
-        end = {**head, "message": {"role": "assistant", "content": ""}, **done}
-        lines = [json.dumps(each) for each in ({**head, "message": made, "done": False}, end)]
-        return PlainTextResponse("\n".join(lines), media_type="application/x-ndjson")
+        return JSONResponse({**head, "message": made, **done})
 
 
 def named(schema: dict[str, Any]) -> str:

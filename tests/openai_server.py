@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 _UNSUPPORTED = frozenset(
@@ -108,32 +108,10 @@ class OpenAIServer:
             message = {"role": "assistant", "content": None, "tool_calls": made}
         reason = "tool_calls" if "tool_calls" in message else "stop"
         usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": 7, "total_tokens": 7}
-        if body.get("stream"):
-            return _streamed(body, message, reason, usage)
         return JSONResponse(
             {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "usage": usage}
             | {"choices": [{"index": 0, "finish_reason": reason, "message": message}]}
         )
-
-
-def _streamed(body: dict[str, Any], message: dict[str, Any], reason: str, usage: dict[str, int]) -> Response:
-    """https://platform.openai.com/docs/api-reference/chat-streaming"""
-    half = len(message["content"] or "") // 2
-    deltas = [{"content": message["content"][:half]}, {"content": message["content"][half:]}] if half else [{}]
-    if "tool_calls" in message:
-        deltas = [{"tool_calls": [{"index": at, **call} for at, call in enumerate(message["tool_calls"])]}]
-    choices: list[list[dict[str, Any]]] = [[{"index": 0, "delta": {"role": "assistant", **each}}] for each in deltas]
-    choices += [[{"index": 0, "delta": {}, "finish_reason": reason}], []]
-    head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
-    told = usage if body.get("stream_options", {}).get("include_usage") else None
-    chunks = [{**head, "choices": each, "usage": None if each else told} for each in choices]
-    lines = [json.dumps(each) for each in chunks if each["choices"] or told]
-    return events([f"data: {line}" for line in (*lines, "[DONE]")])
-
-
-def events(lines: list[str]) -> Response:
-    """Server-sent events, one after another."""
-    return StreamingResponse((f"{line}\n\n" for line in lines), media_type="text/event-stream")
 
 
 def listening(routes: list[Route], path: str = "") -> Callable[[], AbstractContextManager[str]]:

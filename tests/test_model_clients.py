@@ -157,27 +157,10 @@ async def test_names_that_openais_client_knows_keep_what_it_knows_and_new_ones_a
     await close(new)
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("baselin", "did you mean 'baseline'?"),
-        ("gpt-4.1-mini", "did you mean 'openai/gpt-4.1-mini'?"),
-        ("claude-sonnet-4-0", "did you mean 'anthropic/claude-sonnet-4-0'?"),
-        ("llama3.1:8b", "did you mean 'ollama/llama3.1:8b'?"),
-        ("opnai/gpt-4o", "did you mean 'openai/gpt-4o'?"),
-        ("openia", "did you mean 'openai/"),
-        ("openai/", "after the slash"),
-        ("openai/a b", "after the slash"),
-        ("xyzzy/x", "known forms: baseline, openai/MODEL"),
-        ("", "known forms: baseline, openai/MODEL"),
-    ],
-)
-def test_a_wrong_name_gets_the_nearest_and_the_known_forms(name: str, part: str) -> None:
-    with pytest.raises(UsageError) as caught:
+@pytest.mark.parametrize("name", ["baselin", "gpt-4.1-mini", "openai/", "openai/a b", "xyzzy/x", ""])
+def test_a_wrong_name_gets_the_known_forms(name: str) -> None:
+    with pytest.raises(UsageError, match=r"^there is no model .*known forms: baseline, openai/MODEL.*gpt-4.1-mini$"):
         model_client(name, settings(), {})
-
-    assert part in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +194,7 @@ def test_a_missing_extra_is_one_line_with_the_command(provider: str, monkeypatch
 
 BODIES: dict[str, tuple[bytes, bytes, float]] = {
     "endless": (b"application/json", b" " * 65536, 0.0),
-    "an endless stream": (b"text/event-stream", b": nothing to say\n\n" * 4000, 0.0),
     "a drop at a time": (b"application/json", b" ", 0.05),
-    "a stream of drops": (b"text/event-stream", b":\n", 0.05),
     "packed": (b"application/json\r\ncontent-encoding: gzip", gzip.compress(b" " * 1_000_000), 0.0),
     "silent": (b"", b"", 0.0),
 }
@@ -255,16 +236,12 @@ async def hostile(kind: str) -> AsyncIterator[tuple[str, Counter[str]]]:
 async def test_an_answer_without_an_end_is_ended_by_its_bytes_or_its_time(
     monkeypatch: pytest.MonkeyPatch, kind: str, provider: str
 ) -> None:
-    monkeypatch.setattr("willowbark.teams.model_transport.ANSWER_BYTES", 1_000_000)
-    monkeypatch.setattr("willowbark.teams.model_transport.STREAM_BYTES", 2_000_000)
+    monkeypatch.setattr("willowbark.teams.model_clients.ANSWER_BYTES", 1_000_000)
     async with hostile(kind) as (root, sent):
         url = f"{root}/v1" if provider == "openai" else root
         client = model_client(f"{provider}/m", settings(base_url=url, timeout_s=0.5), environment(url=url))
         async with asyncio.timeout(30):
             with pytest.raises(Exception, match=r"(?i)time|within|large|packed|connection"):
                 await client.create(ASKED)
-            if "stream" in kind and provider != "ollama":
-                with pytest.raises(Exception, match=r"(?i)time|within|large|packed|connection"):
-                    [piece async for piece in client.create_stream(ASKED)]
         await close(client)
     assert sent["bytes"] < 24_000_000  # a few attempts, and what the system holds ready

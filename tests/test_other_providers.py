@@ -188,24 +188,3 @@ async def test_a_refusal_is_told_in_the_models_own_words_and_not_asked_again(wor
     assert len(server.bodies) == 1
     assert answer.failures == [f"The model refused: {words}"]
     assert answer.usage.completion_tokens == 7
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param("openai/served", marks=needs("openai")),
-        pytest.param("anthropic/claude-haiku-4-5", marks=needs("anthropic")),
-        pytest.param("ollama/some-model", marks=needs("ollama")),
-    ],
-)
-async def test_answers_may_come_piece_by_piece_and_are_counted_all_the_same(model: str) -> None:
-    servers = {"anthropic": lambda: AnthropicServer(searching), "ollama": lambda: OllamaServer(searching)}
-    server = servers.get(model.partition("/")[0], lambda: OpenAIServer(searching, takes_bounds=True))()
-    with server.running() as url:
-        whole = await ran(model, url, rounds=1)
-        asked = len(server.bodies)
-        streamed = await ran(model, url, rounds=1, streaming=True)
-    assert all(body["stream"] for body in server.bodies[asked + 1 :])  # the one word before comes in one piece
-    assert not streamed.model_failed
-    assert streamed.drug_candidates == whole.drug_candidates
-    assert streamed.tokens_used == pytest.approx(whole.tokens_used, rel=0.05)

@@ -103,14 +103,3 @@ async def test_a_replay_of_a_resumed_run_gives_its_last_report(sources: SourceSe
 
     assert (partial.stop_reason, report.stop_reason) == ("cancelled", "max_iterations_reached")
     assert without_clock(again) == without_clock(report)
-
-
-async def test_what_was_dropped_to_make_room_is_not_replayed(sources: SourceServer, tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
-    with Ledger(path) as ledger:
-        report = await run(sources, ledger, settings=settings())
-    with Ledger(path, max_bytes=1000) as ledger:
-        await research(QUESTION, settings=settings(), endpoints=Endpoints.at(sources.url), ledger=ledger)
-        with pytest.raises(LedgerError, match=r"were dropped on .* its report stays"):
-            await replay("one", ledger)
-        assert ledger.report("one") == json.loads(report.to_json())

@@ -150,7 +150,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     The report is written to a folder only if `shown.out` names one.
 
     Raises:
-        LedgerError: no such run, one whose replies were dropped, or damaged content.
+        LedgerError: no such run, one without a report, or damaged content.
         UsageError: the folder cannot be written to.
     """
     from ..ledger import Ledger  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -16,7 +17,7 @@ from pydantic_core import to_json
 
 from willowbark.tools.errors import UsageError
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
 BUSY_TIMEOUT_S = 60.0  # writes take milliseconds, but SQLite has no queue: one of 40 processes may wait for 10 s
 MAX_CONTENT_BYTES = 1 << 28  # of one content, uncompressed; far above any source's reply
@@ -27,7 +28,7 @@ _SCHEMA = """
         id TEXT PRIMARY KEY, question TEXT NOT NULL, status TEXT NOT NULL, stop_reason TEXT,
         created_at TEXT NOT NULL, updated_at TEXT NOT NULL, version TEXT NOT NULL, model TEXT NOT NULL,
         analyst TEXT NOT NULL, model_info BLOB NOT NULL, sandboxed INTEGER NOT NULL,
-        settings BLOB NOT NULL, spent_s REAL NOT NULL DEFAULT 0, report BLOB, pruned_at TEXT
+        settings BLOB NOT NULL, spent_s REAL NOT NULL DEFAULT 0, report BLOB
     );
     CREATE TABLE body (hash TEXT PRIMARY KEY, data BLOB NOT NULL);
     CREATE TABLE exchange (
@@ -89,31 +90,30 @@ class Database:
                 path or ":memory:", timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
             try:
-                end = time.monotonic() + busy_timeout_s
-                while self._is_new():
-                    try:
-                        self.connection.execute("PRAGMA journal_mode=WAL")
-                    except sqlite3.OperationalError as error:  # SQLite does not wait if another process does the same
-                        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
-                            raise
-                        time.sleep(0.01)
-                        continue
-                    with self.transaction():
-                        for statement in _SCHEMA.split(";") if self._is_new() else ():
-                            self.connection.execute(statement)
-                        self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-                self.connection.execute("PRAGMA synchronous=NORMAL")
-                self.connection.execute("PRAGMA foreign_keys=ON")
+                self._prepare(time.monotonic() + busy_timeout_s)
             except BaseException:
                 self.connection.close()
                 raise
 
-    def _is_new(self) -> bool:
-        """Check whether the file is still empty.
+    def _prepare(self, end: float) -> None:
+        """Create the tables of a new file, waiting until `end` for other processes that do the same."""
+        while self._is_new():
+            try:
+                self.connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:  # SQLite does not wait here
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                    raise
+                time.sleep(0.01)
+                continue
+            with self.transaction():
+                for statement in _SCHEMA.split(";") if self._is_new() else ():
+                    self.connection.execute(statement)
+                self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.execute("PRAGMA foreign_keys=ON")
 
-        Raises:
-            LedgerError: its content is not a ledger of this version.
-        """
+    def _is_new(self) -> bool:
+        """Check whether the file is still empty; LedgerError if it is no ledger of this version."""
         version, tables = self.connection.execute(  # one statement, since another process may be creating the tables
             "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
         ).fetchone()
@@ -130,21 +130,13 @@ class Database:
         self.connection.close()
 
     def query(self, statement: str, *values: Any) -> list[Any]:
-        """Return all rows of a statement.
-
-        Raises:
-            LedgerError: in place of any error of SQLite's.
-        """
+        """Return all rows of a statement; LedgerError in place of any error of SQLite's."""
         with self._lock, self.errors_in_words():
             return self.connection.execute(statement, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Commit a block as a whole, or roll it back.
-
-        Raises:
-            LedgerError: the block could not be written.
-        """
+        """Commit a block as a whole, or roll it back; LedgerError if it cannot be written."""
         with self._lock, self.errors_in_words():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -157,42 +149,26 @@ class Database:
 
     @contextmanager
     def errors_in_words(self) -> Iterator[None]:
-        """Turn errors of SQLite, the file system and damaged rows into a one-line message.
-
-        Raises:
-            LedgerError: says what is wrong with the file, and what to do.
-        """
+        """Turn errors of SQLite, the file system and damaged rows into a `LedgerError` that says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError, OverflowError, ValueError, TypeError, LookupError) as error:
+            text = str(getattr(error, "strerror", None) or error)
+            is_content = isinstance(error, ValueError | TypeError | LookupError)
+            said = DAMAGED if is_content and not isinstance(error, UnicodeEncodeError) else f"cannot be used ({text})"
+            for words, advice in _ADVICE.items():
+                if re.search(words, text.lower()):
+                    said = advice.format(text)
             where = f"the ledger {self.path}" if self.path else "the ledger in memory"
-            raise LedgerError(f"{where} {_describe(error)}") from error
+            raise LedgerError(f"{where} {said}") from error
 
 
-def _describe(error: Exception) -> str:
-    if isinstance(error, ValueError | TypeError | LookupError) and not isinstance(error, UnicodeEncodeError):
-        return DAMAGED
-    text = str(getattr(error, "strerror", None) or error)
-    for words, advice in (
-        (("locked", "busy"), "is in use by another program, for longer than is waited; try again when that has ended"),
-        (
-            ("full", "no space"),
-            "cannot grow: the disk is full; what was written stays, go on with `resume` once there is room",
-        ),
-        (
-            ("readonly", "read-only", "permission", "unable to open"),
-            f"cannot be written ({text}); make its folder writable, or work in another one",
-        ),
-        (
-            ("malformed", "not a database", "corrupt"),
-            f"is damaged ({text}); it was left as it is: move it away, and a new one is made",
-        ),
-    ):
-        if any(word in text.lower() for word in words):
-            return advice
-    return f"cannot be used ({text})"
-
-
+_ADVICE = {
+    "locked|busy": "is in use by another program, for longer than is waited; try again when that has ended",
+    "full|no space": "cannot grow: the disk is full; what was written stays, go on with `resume` once there is room",
+    "read-?only|permission|unable to open": "cannot be written ({}); make its folder writable, or work in another one",
+    "malformed|not a database|corrupt": "is damaged ({}); it was left as it is: move it away, and a new one is made",
+}
 Statement = tuple[str, tuple[Any, ...]]
 """SQL with its values."""
 
@@ -207,11 +183,7 @@ def pack(content: Any) -> bytes:
 
 
 def unpack(packed: Any) -> Any:
-    """Return the JSON content that `pack` packed.
-
-    Raises:
-        LedgerError: the content is not what was written.
-    """
+    """Return the JSON content that `pack` packed; LedgerError if it is not what was written."""
     try:
         return json.loads(unpack_bytes(packed))
     except (ValueError, RecursionError):
@@ -219,15 +191,7 @@ def unpack(packed: Any) -> Any:
 
 
 def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
-    """Decompress a content, verifying its checksum and size.
-
-    Args:
-        packed: as stored in the ledger.
-        expected: its SHA-256; None skips the comparison.
-
-    Raises:
-        LedgerError: the content is not what was written.
-    """
+    """Decompress a content; LedgerError if it is damaged, too large, or its SHA-256 is not the `expected` one."""
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(packed, MAX_CONTENT_BYTES)

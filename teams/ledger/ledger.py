@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Relative to the current folder, which is the workspace."""
-MAX_BYTES = 2 << 30  # of stored replies: 2 GiB, thousands of runs
-_SHARE_LEFT = 0.8  # of `MAX_BYTES`, kept when replies are dropped, so that not every run has to drop some
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
-_DROP_UNUSED_BODIES = "DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,6 @@ class Run(BaseModel, frozen=True, extra="forbid"):
     tokens: int
     cost_usd: float | None
     """US dollars; None if the model's price is unknown."""
-    pruned_at: AwareDatetime | None
-    """When its replies were dropped to make room; None if they are kept."""
 
     @property
     def of_model(self) -> Model:
@@ -85,21 +80,13 @@ class Ledger:
     Args:
         path: the file, created if missing; None keeps everything in memory.
         busy_timeout_s: seconds to wait while other programs write to it.
-        max_bytes: limit for replies; above it, starting a run drops those of the oldest complete runs.
 
     Raises:
         LedgerError: the file cannot be used.
     """
 
-    def __init__(
-        self,
-        path: Path | None = DEFAULT_PATH,
-        *,
-        busy_timeout_s: float = BUSY_TIMEOUT_S,
-        max_bytes: int = MAX_BYTES,
-    ) -> None:
+    def __init__(self, path: Path | None = DEFAULT_PATH, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
-        self._max_bytes = max_bytes
         self._database = Database(path, busy_timeout_s)
 
     def __enter__(self) -> Self:
@@ -114,11 +101,7 @@ class Ledger:
 
     @classmethod
     def existing(cls, path: Path = DEFAULT_PATH) -> Self:
-        """Open an existing ledger.
-
-        Raises:
-            LedgerError: it does not exist, or cannot be used.
-        """
+        """Open an existing ledger; LedgerError if there is none, or it cannot be used."""
         if not path.is_file():
             raise LedgerError(f"there is no ledger at {path}; `willowbark ask` in this folder makes one")
         return cls(path)
@@ -154,13 +137,12 @@ class Ledger:
             raise LedgerError(f"{name!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
         now = datetime.now(UTC).isoformat()
         described = (model.name, model.analyst, pack(model.info), int(sandboxed), pack(settings), spent_s)
-        row = (name, question, "running", None, now, now, __version__, *described, None, None)
+        row = (name, question, "running", None, now, now, __version__, *described, None)
         with self._hold(name):
             with self._database.transaction() as database:
                 if database.execute("SELECT 1 FROM run WHERE id = ?", (name,)).fetchone():
                     raise LedgerError(f"there is a run {name!r} already; choose another id")
                 database.execute(f"INSERT INTO run VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
-                self._make_room(database)
             with Journal(self._database, name, spent_s=spent_s, reuse=reuse) as journal:
                 yield journal
 
@@ -183,11 +165,7 @@ class Ledger:
                 yield journal
 
     def journal(self, run_id: str) -> Journal:
-        """Open a run's journal for a replay.
-
-        Raises:
-            LedgerError: no such run, or damaged content.
-        """
+        """Open a run's journal for a replay; LedgerError if there is no such run, or content is damaged."""
         run = self.run(run_id)
         self.verify(run_id)
         return Journal(self._database, run_id, spent_s=run.spent_s, replaying=True)
@@ -198,30 +176,18 @@ class Ledger:
         return [self._run(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
-        """Return one run.
-
-        Raises:
-            LedgerError: there is no such run, or its row is damaged.
-        """
+        """Return one run; LedgerError if there is none, or its row is damaged."""
         for row in self._database.query(f"{_RUNS} WHERE run.id = ?", run_id):
             return self._run(row)
         raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
 
     def turns(self, run_id: str) -> list[Turn]:
-        """Return the turns of a run's agents, in order.
-
-        Raises:
-            LedgerError: no such run, or damaged content.
-        """
+        """Return the turns of a run's agents, in order; LedgerError if there is no such run, or one is damaged."""
         self.run(run_id)
         return turns_of(self._database, run_id)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
-        """Return a run's report as JSON content; None if there is none yet.
-
-        Raises:
-            LedgerError: no such run, or a damaged report.
-        """
+        """Return a run's report as JSON content, None if there is none yet; LedgerError if it is damaged."""
         self.run(run_id)
         ((packed,),) = self._database.query("SELECT report FROM run WHERE id = ?", run_id)
         return None if packed is None else unpack(packed)
@@ -237,11 +203,7 @@ class Ledger:
         return RequestUsage(prompt_tokens=prompt, completion_tokens=completion)
 
     def verify(self, run_id: str) -> None:
-        """Verify the checksum of every content of a run.
-
-        Raises:
-            LedgerError: a content is damaged.
-        """
+        """Verify the checksum of every content of a run; LedgerError if one is damaged."""
         self.report(run_id)
         for table, column in (("turn", "message"), ("model_call", "answer")):
             for (content,) in self._database.query(f"SELECT {column} FROM {table} WHERE run = ?", run_id):  # noqa: S608
@@ -260,42 +222,22 @@ class Ledger:
             raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
         with self._hold(run_id), self._database.transaction() as database:
             database.execute("DELETE FROM run WHERE id = ?", (run_id,))
-            database.execute(_DROP_UNUSED_BODIES)
+            database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
         if (lock := self._lock_file(run_id)) is not None:
             with suppress(OSError):
                 lock.unlink(missing_ok=True)
-
-    def is_held(self, run_id: str) -> bool:
-        """Check whether a process is working on a run."""
-        try:
-            with self._hold(run_id):
-                return False
-        except LedgerError:
-            return True
 
     def _run(self, row: Sequence[Any]) -> Run:
         fields = dict(zip(Run.model_fields, row, strict=True))
         try:
             fields |= {name: unpack(fields[name]) for name in ("settings", "model_info")}
-            if fields["status"] == "running" and not self.is_held(fields["run_id"]):
-                fields["status"] = "interrupted"
+            if fields["status"] == "running":
+                with suppress(LedgerError), self._hold(fields["run_id"]):  # no process works on it
+                    fields["status"] = "interrupted"
             return Run.model_validate(fields)
         except (LedgerError, ValueError, TypeError):
             what = f"run {row[0]} of the ledger {self.path} is damaged (its row is not what was written)"
             raise LedgerError(f"{what}; remove it with `willowbark forget {row[0]}`, and ask again") from None
-
-    def _make_room(self, database: sqlite3.Connection) -> None:
-        """Drop replies of the oldest complete runs if all replies exceed the limit; turns and reports are kept."""
-        size = "SELECT coalesce(sum(length(data)), 0) FROM body"
-        if database.execute(size).fetchone()[0] <= self._max_bytes:
-            return
-        oldest = "SELECT id FROM run WHERE status = 'complete' AND pruned_at IS NULL ORDER BY created_at"
-        for (run_id,) in database.execute(oldest).fetchall():
-            database.execute("DELETE FROM exchange WHERE run = ?", (run_id,))
-            database.execute("UPDATE run SET pruned_at = ? WHERE id = ?", (datetime.now(UTC).isoformat(), run_id))
-            database.execute(_DROP_UNUSED_BODIES)
-            if database.execute(size).fetchone()[0] <= self._max_bytes * _SHARE_LEFT:
-                return
 
     def _lock_file(self, run_id: str) -> Path | None:
         if self.path is None or not RUN_ID.fullmatch(run_id):
@@ -332,7 +274,6 @@ _RUNS = """
         (SELECT count(*) FROM model_call WHERE model_call.run = run.id),
         (SELECT coalesce(sum(prompt_tokens + completion_tokens), 0) FROM model_call WHERE model_call.run = run.id),
         (SELECT CASE WHEN count(*) = count(cost_usd) THEN coalesce(sum(cost_usd), 0.0) END
-            FROM model_call WHERE model_call.run = run.id),
-        pruned_at
+            FROM model_call WHERE model_call.run = run.id)
     FROM run
 """

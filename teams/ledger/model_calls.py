@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
@@ -33,7 +32,6 @@ from willowbark.agents.autogen import (
     Tool,
     ToolSchema,
     UserMessage,
-    openai_server,
 )
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.teams.run.budget import Budget
@@ -64,7 +62,6 @@ class JournaledClient(ChatCompletionCache):
         stop: the run's token; once it is cancelled, no further call is made.
         context_tokens: of prompt and answer together; a prompt that leaves no room for an answer is not sent. None
             leaves it to the model's server to refuse.
-        streams: whether answers are streamed.
     """
 
     def __init__(
@@ -76,7 +73,6 @@ class JournaledClient(ChatCompletionCache):
         stop: CancellationToken | None = None,
         *,
         context_tokens: int | None = None,
-        streams: bool = False,
     ) -> None:
         super().__init__(client, InMemoryStore())  # stays empty: the journal holds the answers
         self.display_name = analyst_name(client)
@@ -86,7 +82,6 @@ class JournaledClient(ChatCompletionCache):
         self._journal = journal
         self._stop = stop
         self._context_tokens = context_tokens
-        self._streams = streams and not self.reads_requests
 
     async def create(
         self,
@@ -135,7 +130,7 @@ class JournaledClient(ChatCompletionCache):
             raise ModelUnavailable(kind)
         try:
             self._budget.check()
-            result = await self._ask(messages, arguments, streams=self._streams and first is None)
+            result = await self.client.create(messages, **arguments)
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:
@@ -152,26 +147,6 @@ class JournaledClient(ChatCompletionCache):
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
         self._budget.used(answer.usage, self._model, in_batch=in_batch)
         return answer
-
-    async def _ask(
-        self, messages: Sequence[LLMMessage], arguments: Mapping[str, Any], *, streams: bool
-    ) -> CreateResult:
-        """Return the model's answer, in one piece or joined from a stream."""
-        if not streams:
-            return await self.client.create(messages, **arguments)
-        if openai_server(self.client) is not None:  # otherwise it counts no tokens of a stream
-            extra = {**arguments["extra_create_args"], "stream_options": {"include_usage": True}}
-            arguments = {**arguments, "extra_create_args": extra}
-        text, result = list[str](), None
-        async with aclosing(self.client.create_stream(messages, **arguments)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, str):
-                    text.append(piece)
-                else:
-                    result = piece
-        if result is None:
-            raise ModelUnavailable("the stream of its answer ended early")
-        return result if result.content else result.model_copy(update={"content": "".join(text)})
 
     async def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
         """Answer as a stream of one piece, from the journal if it holds the answer."""

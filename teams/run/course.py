@@ -276,9 +276,7 @@ class Course:
 
         def journaled(client: ChatCompletionClient, name: str) -> JournaledClient:
             context = context_of(name, llm)
-            return JournaledClient(
-                client, self._budget, self.journal, name, self._token, context_tokens=context, streams=llm.streaming
-            )
+            return JournaledClient(client, self._budget, self.journal, name, self._token, context_tokens=context)
 
         client = journaled(self.client, self.model.name)
         others = {name: journaled(other, name) for name, other in self.others.items()}

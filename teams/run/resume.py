@@ -83,7 +83,7 @@ async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
     The report equals the run's own, except for the times of its creation and searches.
 
     Raises:
-        LedgerError: no such run, one without a report, one whose replies were dropped, or damaged content.
+        LedgerError: no such run, one without a report, or damaged content.
         RunFailed: no report could be made.
     """
     return await report_of(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
@@ -93,9 +93,6 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     """Replay a run as a stream of events; of a stopped run only the stored report, since how far it had come when it
     was stopped depended on the moment. See `replay`."""
     run = ledger.run(run_id)
-    if run.pruned_at is not None:
-        when = f"{run.pruned_at:%Y-%m-%d}"
-        raise LedgerError(f"the replies of run {run_id} were dropped on {when} to make room; its report stays")
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     if all(turn.type != ReportMessage.__name__ for turn in journal.earlier_turns):

@@ -162,7 +162,7 @@ class _KeepingClient(JournaledClient):
     def __init__(self, client: ChatCompletionClient, reader: ModelReader) -> None:
         llm = reader.settings.llm
         context = context_of(reader.name, llm)
-        super().__init__(client, reader.budget, None, reader.name, context_tokens=context, streams=llm.streaming)
+        super().__init__(client, reader.budget, None, reader.name, context_tokens=context)
         self._reader = reader
 
     async def create(self, messages: Sequence[LLMMessage], **given: Any) -> CreateResult:
