@@ -71,7 +71,7 @@ def study(*outcomes: Facts, arms: Any = (DRUG, PLACEBO), **more: Any) -> Facts:
         },
         "resultsSection": {
             "outcomeMeasuresModule": {"outcomeMeasures": list(outcomes)},
-            "adverseEventsModule": {"eventGroups": events, "seriousEvents": more.get("events", [])},
+            "adverseEventsModule": {"eventGroups": events},
         },
         "hasResults": True,
     }

@@ -153,8 +153,8 @@ def answer_on_harm(material: Material) -> Answer:
     is_known, word = bool(said), first_word(asked, known, first) if said else ""
 
     beside = [
-        _say("events", key=key, what=what, groups=listed([count_events(each) for each in groups], most=MOST_GROUPS))
-        for key, what, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
+        _say("events", key=key, groups=listed([count_events(each) for each in groups], most=MOST_GROUPS))
+        for key, groups in serious_events(material.pool, asked)[:MOST_TRIALS]
     ]
     beside += [_say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, asked)]
     published = []

@@ -289,24 +289,16 @@ def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warnin
     return "Yes" if asked.kind == "harm" and label and asks_yes_or_no(asked.text) else ""
 
 
-def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, str, list[SeriousEvents]]]:
-    """List serious adverse events by group, as posted by trials of a drug asked about, largest trials first.
-
-    Each has the record's key and what is counted: events of the harm asked about if the trial posted them, else all
-    serious events.
-    """
-    names_it, found = _namer(asked), list[tuple[int, str, str, list[SeriousEvents]]]()
+def serious_events(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[SeriousEvents]]]:
+    """List serious adverse events by group, as posted by trials of a drug asked about, with the record's key."""
+    found = list[tuple[str, list[SeriousEvents]]]()
     for record in pool:
         trial = record.trial
-        if trial is None or trial.results is None or not any(is_asked_about(d, asked) for d in named_drugs(record)):
+        if not (trial and trial.results and any(is_asked_about(d, asked) for d in named_drugs(record))):
             continue
-        told = [("serious adverse events", trial.results.get("serious_adverse_events", []))]
-        for each in trial.results.get("serious_event_terms", []) if asked.kind == "harm" and asked.conditions else ():
-            if any(map(names_it, Document.cut("", each["term"]).sentences)):
-                told.insert(0, (f"serious events “{each['term']}”", each["groups"]))
-        if groups := read_events(told[0][1]):
-            found.append((sum(g.at_risk or 0 for g in groups), record.key, told[0][0], groups))
-    return [(key, what, groups) for _, key, what, groups in sorted(found, key=lambda each: -each[0])]
+        if groups := read_events(trial.results.get("serious_adverse_events", [])):
+            found.append((record.key, groups))
+    return sorted(found, key=lambda each: -sum(group.at_risk or 0 for group in each[1]))
 
 
 def _drugs_in(said: Sequence[Sentence], document: Document, asked: Question) -> Iterator[tuple[str, Sentence]]:

@@ -122,8 +122,6 @@ class PostedResults(_Open, total=False):
     secondary_outcomes: list[dict[str, Any]]
     """Same keys as in `primary_outcomes`."""
     serious_adverse_events: list[SeriousEvent]
-    serious_event_terms: list[dict[str, Any]]
-    """term, groups: the events that affected most people."""
     deaths: list[SeriousEvent]
     """Deaths from any cause, by group."""
 

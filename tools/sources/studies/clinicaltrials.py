@@ -66,7 +66,6 @@ _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
 _MAX_VALUES = 40  # per outcome in a record
 _SHOWN_VALUES = 12  # per outcome in the text
 _MAX_ANALYSES = 30  # per outcome in a record
-_MAX_EVENTS = 60  # terms of serious adverse events in a record; some trials post hundreds
 _MAX_WORDS = 1000  # characters of a description in a record
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
@@ -267,27 +266,12 @@ def parse_results(section: Any) -> PostedResults:
     """
     measures = dicts(section, "outcomeMeasuresModule", "outcomeMeasures")
     groups = dicts(section, "adverseEventsModule", "eventGroups")
-    titles = {str(group.get("id")): _text(group.get("title")) for group in groups}
-    events: list[dict[str, Any]] = [
-        {
-            "term": term,
-            "groups": [
-                {"group": titles.get(str(each.get("groupId"))), "affected": affected, "at_risk": each.get("numAtRisk")}
-                for each in dicts(event, "stats")
-                if (affected := each.get("numAffected")) is not None
-            ],
-        }
-        for event in dicts(section, "adverseEventsModule", "seriousEvents")
-        if (term := _text(event.get("term")))
-    ]
-    events.sort(key=lambda event: -sum(count(each["affected"]) or 0 for each in event["groups"]))
     posted: PostedResults = reported(
         {
             "primary_outcomes": [_outcome(each) for each in measures if each.get("type") == "PRIMARY"],
             "secondary_outcomes": [_outcome(each) for each in measures if each.get("type") == "SECONDARY"],
             "serious_adverse_events": _count_affected(groups, "serious"),
             "deaths": _count_affected(groups, "deaths"),
-            "serious_event_terms": events[:_MAX_EVENTS],
         }
     )
     return posted
