@@ -11,7 +11,7 @@ from recorded import answering
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
-from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it, parse_drug, parse_mechanisms
+from willowbark.tools.sources.drugs.chembl import ChEMBL, by_phase, names_it, parse_drug
 
 Rows = list[dict[str, Any]]
 
@@ -168,12 +168,6 @@ async def test_what_cannot_be_had_of_a_drug_is_named_and_the_rest_is_told(table:
     assert f"{table.replace('_', ' ')}s could not be had" in found.warnings[0]
 
 
-async def test_a_hit_that_merely_resembles_the_name_is_not_the_drug() -> None:
-    other = {**PARENT, "pref_name": "DEXPROPRANOLOLONE"}
-    reply = await Server([other | {"molecule_synonyms": []}]).source().look_up("propranolol")
-    assert reply.status is Status.EMPTY
-
-
 async def test_a_condition_gives_the_drugs_that_went_furthest_for_it() -> None:
     molecules = [
         {"molecule_chembl_id": f"CHEMBL{n}", "pref_name": f"DRUG {n}", "max_phase": "4.0"}
@@ -201,26 +195,6 @@ async def test_an_inverted_heading_is_found_where_no_plain_one_is() -> None:
     assert [record.metadata["chembl_id"] for record in reply.records] == ["CHEMBL999999901"]
 
 
-async def test_a_drug_that_the_query_names_is_given_itself() -> None:
-    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
-    reply = await server.source().find("propranolol AND ADRB1")
-    assert [record.metadata["drug"] for record in reply.records] == ["propranolol"]
-    assert not any("mesh_heading__icontains" in params for _, params in server.asked)
-
-
-async def test_an_excluded_drug_is_not_asked_for() -> None:
-    server = Server([PARENT], [indication("CHEMBL27", "Migraine Disorders", "4.0")])
-    await server.source().find("migraine NOT valproate")
-    assert ("drug_indication", "migraine") in [
-        (path, params.get("efo_term__icontains")) for path, params in server.asked
-    ]
-
-
-async def test_no_indication_is_empty_and_not_a_failure() -> None:
-    reply = await Server([PARENT]).source().find("migraine")
-    assert (reply.status, reply.records, reply.warnings, reply.total) == (Status.EMPTY, [], [], 0)
-
-
 async def test_long_lists_are_read_page_by_page() -> None:
     molecules = [{"molecule_chembl_id": "CHEMBL999999901", "pref_name": "DRUG A"}]
     rows = [indication(f"CHEMBL{n}", "Migraine Disorders", "1.0") for n in range(999990000, 999991200)]
@@ -244,22 +218,11 @@ async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
     assert any("some names could not be asked" in line for line in found.warnings)
 
 
-def test_an_indication_keeps_its_highest_phase() -> None:
-    rows = [indication("CHEMBL27", "Migraine Disorders", phase) for phase in ("2.0", "4.0", None)]
-    assert parse_drug(PARENT, indications=rows).metadata["indications"] == [
-        {"name": "Migraine Disorders", "max_phase": 4}
-    ]
-
-
 def test_of_many_indications_some_are_told_and_the_rest_counted() -> None:
     said = parse_drug(PARENT, indications=[indication("CHEMBL27", f"Condition {n:02}", "2.0") for n in range(18)])
     assert said.content.endswith("Condition 13 (phase 2), Condition 14 (phase 2) and 3 more.")
     said = parse_drug(PARENT, indications=[indication("CHEMBL27", f"Condition {n:02}", "2.0") for n in range(15)])
     assert said.content.endswith("Condition 14 (phase 2).")
-
-
-def test_mechanisms_without_any_word_are_left_out() -> None:
-    assert parse_mechanisms([{"mechanism_of_action": None, "action_type": None, "target_chembl_id": None}], []) == []
 
 
 @pytest.mark.parametrize(

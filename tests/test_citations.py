@@ -9,7 +9,7 @@ import httpx
 import pytest
 from autogen_core import CancellationToken
 from autogen_core.models import SystemMessage, UserMessage
-from builders import asked, record, scripted, verdict
+from builders import asked, record, verdict
 from faults.breakage import FaultyServer
 from faults.plan import FaultPlan
 from recorded import publish, recorded
@@ -169,14 +169,6 @@ async def test_europe_pmc_gives_both_in_three_requests_and_passes_over_what_has_
     assert server.asked[2][1]["query"] == "(EXT_ID:30 OR EXT_ID:3) AND SRC:MED"
 
 
-async def test_where_europe_pmc_lists_nothing_nothing_is_searched() -> None:
-    none = httpx.Response(200, json={"version": "6.9", "hitCount": 0})
-    source, server = europe_pmc(none, none)
-
-    assert (await source.citations("5")).status is Status.EMPTY
-    assert len(server.asked) == 2
-
-
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
@@ -243,22 +235,6 @@ async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_n
     ]
     assert "no readable record came for 1 of them" in found.replies[0].warnings
     assert ways(merge(found.records)) == {"pmid:12": ["cites PMID 11"], "pmid:13": ["cited by PMID 11"]}
-
-
-async def test_in_a_run_on_a_language_model_it_is_asked_as_the_judge_wrote_it(replies: Path) -> None:
-    agent = literature_agent(
-        scripted("never asked"), fallback=BaselineChatCompletionClient(), reader=BaselineChatCompletionClient()
-    )
-
-    assert len((await followed(agent, replies)).content.records) == 4
-
-
-async def test_a_source_that_is_down_costs_itself_alone(replies: Path) -> None:
-    found = (
-        await followed(literature_agent(BaselineChatCompletionClient()), replies, FaultPlan(dead={"pubmed": "status"}))
-    ).content
-
-    assert [each.status for each in found.replies] == [Status.UNAVAILABLE, Status.OK]
 
 
 def test_the_way_stands_in_the_list_of_references() -> None:

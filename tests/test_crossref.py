@@ -1,20 +1,13 @@
 """Crossref: what was said of a work is found, and silence is told from ignorance."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, parse_work, parse_works, updates
-
-REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "crossref"
+from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, parse_work, updates
 
 
 def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -53,19 +46,6 @@ async def test_many_works_take_few_requests_and_name_the_address_where_there_is_
     assert [request.url.params["mailto"] for request in seen] == ["someone@example.org"] * 3
 
 
-async def test_what_can_not_be_part_of_a_list_is_not_asked_about() -> None:
-    seen = list[httpx.Request]()
-    async with recorded(seen=seen) as way:
-        assert await updates(["10.5555/a,b"], way) == {}
-
-    assert not seen
-
-
-def test_who_names_an_address_may_ask_more_often() -> None:
-    assert Endpoints.public({})["crossref"].per_second == 1
-    assert Endpoints.public({"NCBI_EMAIL": "someone@example.org"})["crossref"].per_second == 3
-
-
 def test_a_work_that_was_reinstated_is_not_retracted() -> None:
     notice = {"type": "retraction", "updated": {"date-parts": [[2010, 2, 6]]}}
     said = parse_work(work({"type": "reinstatement", "updated": {"date-parts": [[2012]]}}, notice))
@@ -93,27 +73,3 @@ def test_a_notice_is_known_by_what_it_updates() -> None:
 @pytest.mark.parametrize("kind", ["new_version", "addendum", "clarification", None, 7])
 def test_updates_that_take_nothing_back_are_none(kind: object) -> None:
     assert parse_work(work({"type": kind})) == parse_work(work())
-
-
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["DOI", "type", "updated", "date-parts", "title"]), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-
-
-@given(JUNK, JUNK)
-def test_odd_shapes_never_break_the_reading(updated_by: Any, title: Any) -> None:
-    assert parse_work({"DOI": "10.5555/a", "updated-by": updated_by, "title": title}) is not None
-
-
-@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/crossref is not beside this clone")
-def test_real_works_without_updates_are_read_as_such() -> None:
-    for path in REPLIES.rglob("*.json"):
-        data = json.loads(path.read_text())
-        found = parse_works(data)
-        assert len(found) == len(data["message"]["items"])
-        assert not any(said.notices for said in found.values())

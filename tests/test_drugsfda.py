@@ -1,17 +1,13 @@
 """Drugs@FDA: the earliest approval of a drug alone; a true zero is told from a failure."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from recorded import answering, recorded
+from recorded import recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.sources.labels.drugsfda import DrugsFDA, parse_approval
-
-REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies" / "biomcp_openfda"
 
 
 def application(
@@ -79,12 +75,3 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
 def test_an_application_goes_by_its_number(number: str, is_one: bool) -> None:
     found = parse_approval("losartan", [application(number, "19990101", "LOSARTAN")])
     assert (found.record is not None) is is_one
-
-
-@pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies/biomcp_openfda is not beside this clone")
-async def test_real_replies_are_read() -> None:
-    [path] = REPLIES.rglob("*drugsfda_imatinib_20260811.json")
-    found = await answering(DrugsFDA, httpx.Response(200, json=json.loads(path.read_text()))).find("imatinib")
-
-    assert found.records[0].metadata["first_approved"] == "2003-04-18"
-    assert found.records[0].metadata["applications"][0]["number"] == "NDA021588"

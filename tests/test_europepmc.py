@@ -5,8 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recorded import answering
 
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
@@ -137,22 +135,6 @@ async def test_a_page_after_the_last_is_empty() -> None:
     assert (reply.status, reply.records, reply.total, len(server.asked)) == (Status.EMPTY, [], 1, 1)
 
 
-async def test_pages_are_turned_until_there_is_enough() -> None:
-    pages = [page(*(hit(str(100 * n + i)) for i in range(100)), total=5000, mark=f"m{n}") for n in range(4)]
-    server = Server(*pages)
-    reply = await server.source().find("zzz", 250)
-    assert [asked["cursorMark"] for asked in server.asked] == ["*", "m0", "m1"]
-    assert len(reply.records) == 250
-    assert reply.total == 5000
-
-
-async def test_the_last_page_ends_the_turning() -> None:
-    server = Server(page(hit("1"), total=3, mark="m1"), page(hit("2"), total=3, mark="m1"))
-    reply = await server.source().find("zzz", 10)
-    assert len(server.asked) == 2
-    assert len(reply.records) == 2
-
-
 async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
     server = Server(page(hit("1"), total=3, mark="m1"), otherwise=lambda: httpx.Response(500))
     reply = await server.source().find("zzz", 10)
@@ -178,13 +160,6 @@ async def test_a_failed_search_is_never_an_empty_one(
     with pytest.raises(error):
         await server.source().find("statins")
     assert len(server.asked) == attempts
-
-
-async def test_an_unreadable_hit_does_not_lose_the_others() -> None:
-    reply = await Server(page(hit("1"), {"title": "Whose?"}, total=2)).source().find("zzz")
-    assert reply.status is Status.PARTIAL
-    assert len(reply.records) == 1
-    assert "unreadable" in reply.warnings[0]
 
 
 def test_a_preprint_says_so() -> None:
@@ -314,10 +289,3 @@ TEXTS = {
 @pytest.mark.parametrize(("markup", "text"), TEXTS.values(), ids=TEXTS)
 def test_only_real_tags_are_taken_away(markup: str, text: str) -> None:
     assert without_markup(markup) == text
-
-
-@given(
-    st.text(st.characters(codec="utf-8", exclude_characters="<&", exclude_categories=("Cc", "Cs", "Cn")), max_size=300)
-)
-def test_any_text_without_markup_survives(text: str) -> None:
-    assert without_markup(text) == " ".join(text.split())

@@ -8,7 +8,6 @@ from builders import record
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.sections import (
     GAP,
-    LIMITS_SHOWN,
     MAX_LIMITS,
     RESULTS_SHOWN,
     excerpted,
@@ -42,13 +41,6 @@ def test_every_sentence_that_is_shown_can_be_quoted_from_the_whole_record() -> N
 
     assert len(shown) > 1
     assert [piece for piece in shown if section_of(whole, piece) is None] == []
-
-
-def test_limitations_have_a_bound_of_their_own() -> None:
-    cut = excerpted(read("It fell.", "The trial was small. " * 200))
-
-    assert [place.kind for place in places(cut)] == ["results", "limitations"]
-    assert len(places(cut, "limitations")[0].text) <= LIMITS_SHOWN
 
 
 def test_a_record_without_full_text_stays_as_it_is() -> None:

@@ -30,10 +30,6 @@ def test_a_registration_links_both_sides() -> None:
     ]
 
 
-def test_a_number_in_the_text_links() -> None:
-    assert links([record("1", "A paper", "Registered as nct99999901."), trial()])[0][1] == ["nct:NCT99999901"]
-
-
 def test_a_result_that_the_trial_names_links() -> None:
     assert links([trial(result_pmids=["1", "2"]), record("1", "A paper")]) == [
         ("nct:NCT99999901", ["pmid:1"]),
@@ -56,12 +52,6 @@ def test_trials_and_drugs_that_name_a_trial_are_no_papers() -> None:
     assert all(found == [] for _, found in links([trial(), other, drug]))
 
 
-def test_links_of_another_pool_are_forgotten() -> None:
-    alone = link([*link([trial(result_pmids=["1"]), record("1", "A paper")])][:1])
-
-    assert "linked_papers" not in alone[0].metadata
-
-
 POOLS = st.lists(
     st.builds(
         lambda n, ncts: record(str(n), "A paper", nct_ids=[f"NCT9999990{i}" for i in ncts]),
@@ -81,14 +71,6 @@ POOLS = st.lists(
 @given(POOLS)
 def test_linking_twice_is_linking_once(pool: list[Evidence]) -> None:
     assert link(link(pool)) == link(pool)
-
-
-@given(POOLS, st.randoms())
-def test_the_order_does_not_matter(pool: list[Evidence], chance: Any) -> None:
-    shuffled = list(pool)
-    chance.shuffle(shuffled)
-
-    assert sorted(map(repr, link(shuffled))) == sorted(map(repr, link(pool)))
 
 
 @given(POOLS)

@@ -133,12 +133,6 @@ async def test_a_drug_is_given_with_mechanisms_and_indications() -> None:
     assert "Propranolol: Beta-1 adrenergic receptor antagonist (target ADRB1)." in record.content
 
 
-async def test_a_chembl_id_is_asked_for_without_a_search() -> None:
-    server = Server()
-    await server.source().look_up("chembl27")
-    assert server.asked == [("Drugs", {"ids": ["CHEMBL27"]})]
-
-
 async def test_drugs_are_asked_for_together_and_none_twice() -> None:
     source = (server := Server()).source()
     await source.look_up("propranolol", "candesartan")
@@ -159,13 +153,6 @@ async def test_nothing_else_is_given_for_what_was_asked_about() -> None:
     assert {each.status for each in (drug, disease, unknown)} == {Status.EMPTY}
     assert relative.asked[1:] == [("Disease", {"id": "MONDO_1"})]
     assert "CHEMBL27" in unknown.warnings[0]
-
-
-async def test_a_failure_for_one_of_several_makes_the_reply_partial() -> None:
-    reply = await Server(Drug=httpx.Response(500)).source().find("propranolol AND migraine")
-    assert reply.status is Status.PARTIAL
-    assert [record.record.kind for record in reply.records] == ["disease"]
-    assert "500" in reply.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -201,14 +188,6 @@ async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:
         "a part of it could not be had: No path",
     ]
     assert [name for name, _ in server.asked] == ["Search", "Disease"]
-
-
-async def test_a_query_that_is_too_expensive_is_asked_once() -> None:
-    said = {"errors": [{"message": "Query is too expensive."}], "data": {"drugs": None}}
-    server = Server(Drug=httpx.Response(200, json=said))
-    with pytest.raises(SourceRefused, match="too expensive"):
-        await server.source().look_up("CHEMBL27")
-    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -258,12 +237,6 @@ def test_events_above_the_critical_value_are_told_with_their_ratio_and_as_no_cau
     assert "which shows no cause: bradycardia (1,204 reports, log-likelihood ratio 310.5)" in record.content
     without = parse_drug({"id": "CHEMBL27", "name": "X", "adverseEvents": {"rows": rows}})
     assert "signals" not in without.metadata
-
-
-def test_a_disease_without_drugs_says_so() -> None:
-    record = parse_disease({"id": "EFO_0003821", "name": "migraine disorder", "drugAndClinicalCandidates": None})
-    assert "No known drugs are listed" in record.content
-    assert "drugs" not in record.metadata
 
 
 async def test_the_pathways_of_a_drugs_targets_are_given_those_of_most_targets_first() -> None:

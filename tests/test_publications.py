@@ -14,7 +14,6 @@ from willowbark.tools.sources.publications import (
     plain_words,
     publication_date,
     redacted,
-    trial_numbers,
 )
 
 
@@ -22,12 +21,6 @@ from willowbark.tools.sources.publications import (
 def test_any_text_gives_a_date_that_can_be_cited_or_none(text: str) -> None:
     found = date_of(text)
     assert found is None or Citation(source="pubmed", title="T", url="", date=found).date == found
-
-
-@given(st.dates(min_value=date(1800, 1, 1)))
-def test_a_written_day_is_read_back(day: date) -> None:
-    if day.year < 3000:
-        assert date_of(day.isoformat()) == day.isoformat()
 
 
 @pytest.mark.parametrize(
@@ -73,19 +66,10 @@ def test_a_boundary_is_a_first_or_a_last_day(value: object, first: date | None, 
     assert (found.mindate, found.maxdate) == (first, last)
 
 
-def test_unknown_filters_are_named_with_those_that_there_are() -> None:
-    with pytest.raises(SourceRefused, match=r"knows no filter colour; there are page, mindate, maxdate"):
-        DatedFilters.of("pubmed", {"colour": "red", "mindate": 2000})
-
-
 @pytest.mark.parametrize("value", ["soon", "86400", "2020-13", "2020-02-31", "2020-00-01", [], {}])
 def test_what_is_no_date_is_refused(value: object) -> None:
     with pytest.raises(SourceRefused, match="as mindate"):
         DatedFilters.of("pubmed", {"mindate": value})
-
-
-def test_trial_numbers_are_given_once() -> None:
-    assert trial_numbers("NCT00000002 (nct00000001)", "NCT00000002, NCT123") == ["NCT00000002", "NCT00000001"]
 
 
 def test_a_sources_words_lose_addresses_and_keys() -> None:

@@ -134,12 +134,6 @@ async def test_what_pubmed_made_of_the_query_is_kept() -> None:
     assert reply.understood == '"migraine disorders"[MeSH Terms] OR "migraine"[All Fields]'
 
 
-async def test_a_control_character_in_a_search_reply_is_no_fault() -> None:
-    body = b'{"esearchresult": {"count": "1", "idlist": ["11"], "querytranslation": "migraine\x01 \x0b"}}'
-    reply = await Server(httpx.Response(200, content=body), fetched("11")).source().find("migraine")
-    assert (reply.status, reply.understood) == (Status.OK, "migraine\x01")
-
-
 async def test_a_later_page_begins_after_the_earlier_ones() -> None:
     server = Server(found("11", count="9"), fetched("11"))
     reply = await server.source().find("migraine", 4, {"page": 3})
@@ -465,21 +459,9 @@ def test_a_book_chapter_is_a_record() -> None:
     assert record.metadata["publication_types"] == ["Review"]
 
 
-def test_deleted_citations_are_no_records() -> None:
-    deleted = "<DeleteCitation><PMID>8</PMID></DeleteCitation>"
-    assert [r.metadata["pmid"] for r in parse_articles(article_set(article("7"), deleted)).records] == ["7"]
-
-
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Cn")), max_size=300).filter(
     lambda text: "</" not in text and "<br" not in text
 )
-
-
-@given(WORDS)
-def test_any_abstract_survives(text: str) -> None:
-    shown = " ".join(text.split())
-    got = abstract_of(f"<AbstractText>{escape(text)}</AbstractText>") if shown else ""
-    assert got == shown
 
 
 @given(st.lists(st.tuples(st.sampled_from(["i", "b", "sup", "sub", "mml:mi", ""]), WORDS), max_size=8))

@@ -81,12 +81,6 @@ def test_a_table_without_cells_is_none(wrap: str) -> None:
     assert tables(wrap) == []
 
 
-def test_a_table_without_label_goes_by_its_place() -> None:
-    found = tables(wrapped("<table><tr><td>A</td></tr></table>", label=""), OUTCOMES)
-
-    assert [table.title for table in found] == ["Table 1", "Table 2"]
-
-
 def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
     cell = '<td colspan="999999999" rowspan="999999999">A</td>'
     rows = f"<tr>{cell * 50}</tr>" * 500
@@ -97,13 +91,6 @@ def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
     assert {line.count("A") for table in found for line in table.paragraphs} <= {1, MAX_COLUMNS}
     assert all(sum(map(len, table.paragraphs)) <= MAX_TABLE_CHARS for table in found)
     assert time.process_time() - started < 10
-
-
-def test_spans_that_overlap_keep_the_first_cell() -> None:
-    rows = '<tr><td rowspan="2">A</td><td>B</td></tr><tr><td colspan="2">C</td><td>D</td></tr>'
-    [table] = tables(wrapped(f"<table>{rows}</table>"))
-
-    assert table.paragraphs == ("A; B", "A; C; D")
 
 
 @real

@@ -1,6 +1,5 @@
 """Trust: any source is enough to flag a record, and no answer is no clean record."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,8 +12,6 @@ from recorded import DOWN, PAGE, Answer, recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Transport
 from willowbark.tools.records.parts import FLAGS
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 
@@ -42,13 +39,6 @@ async def test_a_retraction_that_only_crossref_knows_of_is_found() -> None:
         found.metadata["trust_notices"][-1].items()
     )
     assert [reason.partition(":")[0] for reason in found.metadata["trust_unanswered"]] == ["openalex"]
-
-
-async def test_a_retraction_that_only_pubmed_and_europe_pmc_know_of_is_found() -> None:
-    [found] = await checked(bare("99999954"))
-
-    assert found.metadata["trust_state"] == "retracted"
-    assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
 
 
 async def test_a_record_that_all_sources_know_nothing_against_is_clean() -> None:
@@ -144,31 +134,6 @@ async def test_many_records_take_few_requests() -> None:
         "crossref: does not list it",
         "openalex: asked about the first 40 records alone",
     ]
-
-
-async def test_batches_are_asked_side_by_side() -> None:
-    under_way, most = 0, 0
-
-    async def answer(request: httpx.Request) -> httpx.Response:
-        nonlocal under_way, most
-        if "europepmc" not in request.url.path:
-            return httpx.Response(404)
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.05)
-        under_way -= 1
-        return httpx.Response(200, json={"hitCount": 0, "resultList": {"result": []}})
-
-    async with Transport(Endpoints.at("http://x"), network=httpx.MockTransport(answer)) as way:
-        await check_trust([bare(str(99990000 + i)) for i in range(100)], way)
-    assert most == 3
-
-
-async def test_checking_twice_says_the_same() -> None:
-    once = await checked(bare("99999951", CLEAN_DOI), bare(RETRACTED_PMID, RETRACTED_DOI))
-    twice = await checked(*once)
-
-    assert [each.metadata for each in twice] == [each.metadata for each in once]
 
 
 async def test_a_retraction_is_told_with_those_who_say_so_and_its_notice() -> None:

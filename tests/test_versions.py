@@ -69,12 +69,6 @@ def test_a_ring_of_versions_unites_nothing() -> None:
     assert settle(pool) == pool
 
 
-def test_a_preprint_never_speaks_for_an_article() -> None:
-    pool = [article(1, updated_in=["doi:10.1101/1"]), preprint(2, doi="10.1101/1")]
-
-    assert settle(pool) == pool
-
-
 @pytest.mark.parametrize("flag", ["retracted", "expression_of_concern", "corrected"])
 def test_a_notice_in_the_pool_flags_the_record_that_it_is_on(flag: str) -> None:
     notice = article(9, kind="notice", notice_on=[{"flag": flag, "name": "pmid:1"}])
@@ -93,18 +87,6 @@ def test_a_notice_is_added_to_those_that_a_record_knows_and_to_none_twice() -> N
     known = article(1, notices=[earlier, *flagged.metadata["notices"]])
 
     assert [each["key"] for each in settle([known, notice])[0].metadata["notices"]] == ["pmid:8", "pmid:9"]
-
-
-def test_a_notice_with_a_flag_of_its_own_invention_sets_none() -> None:
-    pool = [article(1), article(9, notice_on=[{"flag": "is_preprint", "name": "pmid:1"}, {"flag": 3}])]
-
-    assert settle(pool) == pool
-
-
-def test_what_no_identifier_joins_stays_as_it_is() -> None:
-    alike = record("2", "Preprint 1", "Fever fell.")
-    for pool in ([preprint(1), alike], [preprint(1, published_version="3"), alike]):
-        assert settle(pool) == pool
 
 
 async def test_what_biorxiv_says_settles_it_of_no_more_preprints_than_the_limit() -> None:
