@@ -82,36 +82,29 @@ def text_at(article: Element, *places: str) -> str:
     return next((text for node in nodes if node is not None and (text := squeezed("".join(node.itertext())))), "")
 
 
-def test_versions_are_named_as_the_article_names_them(pairs: Pairs) -> None:
+def test_versions_notices_and_trials_are_those_that_an_article_names(pairs: Pairs) -> None:
     for article, record in pairs:
         notes = article.findall("MedlineCitation/CommentsCorrectionsList/CommentsCorrections[@RefType='UpdateOf']")
         named = {f"pmid:{note.findtext('PMID')}" for note in notes if note.findtext("PMID")}
-
-        assert named == {name for name in record.metadata.get("update_of", []) if name.startswith("pmid:")}
-
-
-def test_published_errata_and_retractions_are_notices_on_what_they_name(pairs: Pairs) -> None:
-    for article, record in pairs:
         types = {kind.text for kind in article.iter("PublicationType")}
         is_notice = bool(types & {"Published Erratum", "Retraction of Publication", "Expression of Concern"})
+        numbers = {node.text or "" for node in article.iter("AccessionNumber")}
 
+        assert named == {name for name in record.metadata.get("update_of", []) if name.startswith("pmid:")}
         assert (record.record.kind == "notice") is is_notice
+        assert {number for number in numbers if number.startswith("NCT")} <= set(record.metadata.get("nct_ids", []))
 
 
-def test_no_text_of_an_abstract_is_lost(pairs: Pairs) -> None:
+def test_no_text_of_a_title_or_an_abstract_is_lost(pairs: Pairs) -> None:
     for article, record in pairs:
-        _, _, abstract = record.content.partition("\n\n")
+        head, _, abstract = record.content.partition("\n\n")
         assert squeezed(abstract) == abstract_of(article)
         assert record.has_abstract == bool(abstract_of(article))
-
-
-def test_no_text_of_a_title_is_lost(pairs: Pairs) -> None:
-    for article, record in pairs:
         title = text_at(article, "Article/ArticleTitle", "ArticleTitle")
         if title in ("", squeezed("[Not Available].")):
             title = text_at(article, "Article/VernacularTitle", "VernacularTitle") or title
         title = title or text_at(article, "Article/Journal/Title", "Book/BookTitle")
-        assert squeezed(record.content.partition("\n\n")[0]).endswith(title)
+        assert squeezed(head).endswith(title)
         assert squeezed(record.citation.title).removesuffix("…") in title or not title
 
 
@@ -156,12 +149,6 @@ def test_the_year_and_the_authors_are_the_sources(pairs: Pairs) -> None:
         for author in record.citation.authors:
             shown = squeezed(author)
             assert shown in groups | forenames or any(shown.startswith(name) for name in names if name)
-
-
-def test_trials_of_the_databank_list_are_linked(pairs: Pairs) -> None:
-    for article, record in pairs:
-        numbers = [node.text or "" for node in article.iter("AccessionNumber")]
-        assert {number for number in numbers if number.startswith("NCT")} <= set(record.metadata.get("nct_ids", []))
 
 
 def europe_pmc_pages() -> Iterator[tuple[str, dict[str, Any]]]:
