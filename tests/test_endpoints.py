@@ -18,13 +18,6 @@ def test_a_key_raises_pubmeds_limit_and_is_never_shown() -> None:
     assert KEY not in repr(endpoints) + str(endpoints) + endpoints.model_dump_json() + str(endpoints.model_dump())
 
 
-def test_a_key_of_one_set_up_does_not_reach_the_next() -> None:
-    Endpoints.public({"NCBI_API_KEY": KEY})
-
-    assert Endpoints.public({})["pubmed"].key is None
-    assert Endpoints()["pubmed"].key is None
-
-
 @pytest.mark.parametrize("blank", [{}, {"NCBI_API_KEY": "", "NCBI_EMAIL": " "}, {"WILLOWBARK_LIBRARY__PATH": " "}])
 def test_blank_settings_are_none(blank: dict[str, str]) -> None:
     endpoints = endpoints_of_environment(blank)
@@ -74,8 +67,3 @@ def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_t
 )
 def test_a_key_or_what_stands_in_is_enough_for_a_source_that_needs_one(endpoints: Endpoints) -> None:
     endpoints.require(["pubmed", "brave"])
-
-
-def test_public_sources_are_asked_over_tls() -> None:
-    assert all(endpoint.base_url.startswith("https://") for endpoint in Endpoints().by_source.values())
-    assert not any(endpoint.base_url.endswith("/") for endpoint in Endpoints().by_source.values())

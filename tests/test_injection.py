@@ -190,15 +190,6 @@ async def test_records_with_text_for_machines_are_named_in_the_limitations_and_f
     assert {str(r["key"]) for r in hostile.references if flag in r["flags"]} <= {spoilt}  # type: ignore[operator]
 
 
-async def test_no_claim_quotes_words_for_machines() -> None:
-    texts = [f"{payload.text}" for payload in PAYLOADS] * 2
-    told = await ran(injected(texts, "abstract", str))
-    quotes = [claim.quote for candidate in told.report.candidates for claim in candidate.claims]
-
-    assert quotes
-    assert [quote for quote in quotes if addressed_to_machines(quote)] == []
-
-
 # --- a model that obeys every order it reads ---
 
 
@@ -372,14 +363,6 @@ def reading() -> AnsweringClient:
     client = AnsweringClient(answer)
     client.reads_requests = False
     return client
-
-
-async def test_no_payload_closes_its_block_or_opens_another(led_astray: Ran, obedient: AnsweringClient) -> None:
-    told = [m for asked in obedient.asked for m in asked.messages if type(m).__name__ != "AssistantMessage"]
-    bodies = [body for message in told for _, body in _BLOCK.findall(Asked(messages=[message]).text)]
-
-    assert bodies
-    assert all(isinstance(json.loads(line), dict) for body in bodies for line in body.split("\n"))
 
 
 # --- records as they are shown ---
