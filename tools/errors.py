@@ -13,8 +13,6 @@
 Messages say what, where and what to do. They never include a URL, since a URL can include a key.
 """
 
-from typing import Any
-
 
 class WillowbarkError(Exception): ...
 
@@ -27,11 +25,11 @@ class MissingExtra(UsageError):
     """A feature needs packages that only an extra of `pyproject.toml` installs."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an extra: pip install '.[{extra}]' in the folder of Willowbark's source")
+        super().__init__(what, extra)
         self.what, self.extra = what, extra
 
-    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[Any, ...]]:
-        return type(self), (self.what, self.extra)
+    def __str__(self) -> str:
+        return f"{self.what} needs an extra: pip install '.[{self.extra}]' in the folder of Willowbark's source"
 
 
 class ReadingStopped(WillowbarkError): ...
@@ -41,12 +39,12 @@ class SearchError(WillowbarkError):
     """A source did not answer as asked; `reason` is one line without URLs or keys."""
 
     def __init__(self, source: str, reason: str) -> None:
-        super().__init__(f"{source}: {reason}")
+        super().__init__(source, reason)  # all that a copy in another process is made from
         self.source = source
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type["SearchError"], tuple[Any, ...]]:
-        return type(self), (self.source, self.reason)
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
 
 
 class SourceUnavailable(SearchError):
@@ -59,9 +57,6 @@ class RateLimitError(SourceUnavailable):
     def __init__(self, source: str, reason: str, retry_after_s: float | None = None) -> None:
         super().__init__(source, reason)
         self.retry_after_s = retry_after_s
-
-    def __reduce__(self) -> tuple[type["RateLimitError"], tuple[Any, ...]]:
-        return type(self), (self.source, self.reason, self.retry_after_s)
 
 
 class UnreadableReply(SearchError):

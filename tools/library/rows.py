@@ -23,6 +23,9 @@ from ..works.jats import FullText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 """PubMed's tree of publication types: a search for the broader type includes the narrower."""
+_SAME_IN_RECORDS = set(
+    "pmid pmcid doi ppr_id journal journal_abbreviation volume issue pages publication_types mesh_terms".split()
+)
 
 
 class LibraryRow(BaseModel, frozen=True, extra="ignore"):
@@ -101,26 +104,20 @@ class PublicationRow(LibraryRow, frozen=True):
                 date=self.date or UNKNOWN_DATE,
                 authors=self.authors,
             ),
-            record=kind(
-                pmid=self.pmid,
-                pmcid=self.pmcid,
-                doi=self.doi,
-                ppr_id=self.ppr_id,
-                journal=self.journal,
-                journal_abbreviation=self.journal_abbreviation,
-                volume=self.volume,
-                issue=self.issue,
-                pages=self.pages,
-                license=full_text.licence.rpartition(" ")[0].lower() if full_text and full_text.licence else None,
-                is_open_access=True if full_text else None,
-                publication_types=types,
-                is_preprint=is_preprint or "Preprint" in types,
-                retracted="Retracted Publication" in types if by_pubmed or types else None,
-                expression_of_concern=False if by_pubmed or types else None,
-                corrected=False if by_pubmed or types else None,
-                mesh_terms=self.mesh_terms,
-                nct_ids=list(dict.fromkeys([*self.nct_ids, *named] if by_pubmed else named)),
-                has_abstract=bool(self.abstract),
+            record=kind.model_validate(
+                {
+                    **self.model_dump(include=_SAME_IN_RECORDS),
+                    "license": full_text.licence.rpartition(" ")[0].lower()
+                    if full_text and full_text.licence
+                    else None,
+                    "is_open_access": True if full_text else None,
+                    "is_preprint": is_preprint or "Preprint" in types,
+                    "retracted": "Retracted Publication" in types if by_pubmed or types else None,
+                    "expression_of_concern": False if by_pubmed or types else None,
+                    "corrected": False if by_pubmed or types else None,
+                    "nct_ids": list(dict.fromkeys([*self.nct_ids, *named] if by_pubmed else named)),
+                    "has_abstract": bool(self.abstract),
+                }
             ),
         )
 

@@ -28,7 +28,6 @@ from .kinds import question_words
 LONGEST_NAME = 8  # words of a known name
 MOST_SYNONYMS = 8  # per concept: PubMed and Europe PMC take queries by GET
 MAX_DEPTH = 50  # of nested groups; deeper opening brackets are ignored
-MOST_PASSES = 1  # removing stray punctuation may change the parse; normal questions need one
 OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 PREVENTION_WORD = re.compile(r"prevent\w*|prophyla\w*", re.IGNORECASE)
@@ -117,17 +116,13 @@ def as_boolean(text: str) -> str:
     >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
     ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
-    for _ in range(MOST_PASSES):
-        parts: list[str] = []
-        for unit in read_units(text):
-            if parts or unit.operator == "NOT":
-                parts.append(unit.operator or "AND")
-            spellings = distinct_words(unit.spellings) if unit.is_joined else unit.spellings
-            parts.append(spellings[0] if len(spellings) == 1 else f"({' OR '.join(spellings)})")
-        former, text = text, " ".join(parts or bare_words(text))
-        if text == former:
-            break
-    return text
+    parts: list[str] = []
+    for unit in read_units(text):
+        if parts or unit.operator == "NOT":
+            parts.append(unit.operator or "AND")
+        spellings = distinct_words(unit.spellings) if unit.is_joined else unit.spellings
+        parts.append(spellings[0] if len(spellings) == 1 else f"({' OR '.join(spellings)})")
+    return " ".join(parts or bare_words(text))
 
 
 def read_units(text: str) -> list[Unit]:
