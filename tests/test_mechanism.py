@@ -9,8 +9,7 @@ from willowbark.agents.report.findings import argument, disease_mechanism
 from willowbark.agents.report.texts import Draft, References
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
-from willowbark.tools.mechanism.graph import GAP, MOST_UNDIRECTED, MechanismGraph
-from willowbark.tools.mechanism.hypotheses import assess
+from willowbark.tools.mechanism.graph import GAP, MOST_UNDIRECTED, MechanismGraph, assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Chain, Node, Step, weight_of
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Protein, Record

@@ -10,7 +10,7 @@ from typing import Any
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import Candidate
 from willowbark.tools.appraisal.harms import boxed
-from willowbark.tools.mechanism.hypotheses import MechanismFindings
+from willowbark.tools.mechanism.graph import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
