@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
-from willowbark.teams.faces.ask import collect_rarely
-
 from . import absent, bombs, killed, ledgers, limits, models, networks, quiet, scale, stopping, waiting
 from .verdict import Row
 
@@ -61,7 +59,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     asked = parser.parse_args(arguments)
     logging.getLogger().addHandler(logging.NullHandler())  # faults are told by the table, not by what logs them
-    collect_rarely()  # as whoever asks in a terminal has it
     before, rows = time.perf_counter(), list[Row]()
     for name in asked.only or ROWS:
         if name == "F13" and not scale.has_ray():

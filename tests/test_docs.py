@@ -146,7 +146,7 @@ FULL = fulltext.FULL_TEXT_LIMIT
 FIGURES = [
     ("SECURITY.md", f"{NUMBERS[RetryPolicy().attempts]} attempts at most"),
     ("SECURITY.md", f"{wire.MAX_BODY_BYTES >> 20} MB decoded at most"),
-    ("SECURITY.md", f"ended after {guard.REQUEST_S:.0f} seconds, {guard.MOST_CONNECTIONS} connections at most"),
+    ("SECURITY.md", f"{guard.MOST_CONNECTIONS} connections at most"),
     ("SECURITY.md", f"at most {mcp.MOST_BYTES:,} bytes of text"),
     ("docs/explanation/limits.md", f"Of up to {NUMBERS[FULL]} open articles"),
     (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import render
-from willowbark.teams.exports.citations import citation_key, entries, escape_latex
+from willowbark.teams.exports.citations import citation_key, escape_latex
 
 PREPRINT = reference(
     5,
@@ -51,7 +51,7 @@ def test_every_reference_is_read_back_with_its_authors_type_and_numbers() -> Non
     found = bibtex(report())
     both = report(REFERENCES[2], PREPRINT)
 
-    assert list(found) == ["pmid12859700", "pmid12714026", "nct02188459", entries(report())[3].key]
+    assert list(found) == ["pmid12859700", "pmid12714026", "nct02188459", csl(report())[3]["id"]]
     assert found["pmid12859700"]["author"] == "Tønnesen, P. and Tonstad, S. and Van Spiegel, P. I."
     assert found["pmid12859700"]["title"].strip("{}") == REFERENCES[0]["title"]
     assert (first["type_of_reference"], first["authors"][2]) == ("JOUR", "Van Spiegel, P. I.")
@@ -65,7 +65,7 @@ def test_every_reference_is_read_back_with_its_authors_type_and_numbers() -> Non
     ]
     assert csl(both)[0]["number"] == "NCT02188459"
     assert {entry["type"] for entry in bibtex(both).values()} == {"misc"}
-    assert {e.key for e in entries(report())} == {e.key for e in entries(report(*reversed(REFERENCES)))}
+    assert {e["id"] for e in csl(report())} == {e["id"] for e in csl(report(*reversed(REFERENCES)))}
     assert (bibtex(empty()), render(empty(), "ris"), csl(empty())) == ({}, b"", [])
 
 

@@ -6,12 +6,11 @@ import itertools
 import re
 import sys
 from html.parser import HTMLParser
-from importlib import resources
 from urllib.parse import urlsplit
 
 import pytest
 from defusedxml.ElementTree import fromstring
-from exports_sample import ONE_YEAR, empty, hostile, reference, row, sample
+from exports_sample import empty, hostile, reference, row, sample
 
 from willowbark.agents.report.forms.links import known_hosts
 from willowbark.agents.report.frames import EvidenceList, evidence_html
@@ -20,21 +19,12 @@ from willowbark.tools.evidence import Citation, Evidence
 
 PAYLOADS = {
     "script": "<script>alert(1)</script>",
-    "broken script": "<scr<script>ipt>alert(1)</scr</script>ipt>",
     "onerror": '<img src=x onerror="alert(1)">',
     "attribute": '" onmouseover="alert(1)" x="',
-    "single quotes": "' autofocus onfocus=alert(1) '",
     "javascript link": "[click](javascript:alert(1))",
-    "encoded javascript": "[click](java&#115;cript:alert(1))",
     "data link": "[click](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
     "foreign link": "[click](https://evil.example/?q=1)",
-    "user in link": "[click](https://pubmed.ncbi.nlm.nih.gov@evil.example/)",
-    "lookalike host": "https://pubmed.ncbi.nlm.nih.gov.evil.example/1/",
-    "bare javascript": "javascript:alert(1)",
-    "protocol-relative": "//evil.example/x.js",
     "remote image": "![x](https://evil.example/pixel.png)",
-    "reference image": "![x][y]\n\n[y]: https://evil.example/pixel.png",
-    "autolink": "<https://evil.example/>",
     "svg": "<svg onload=alert(1)><animate onbegin=alert(1)></svg>",
     "svg in text": '</text><script href="data:,alert(1)"/><text>',
     "style": "<style>@import 'https://evil.example/x.css'</style>",
@@ -42,13 +32,8 @@ PAYLOADS = {
     "iframe": "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
     "comment": "<!-- --><script>alert(1)</script><!-- -->",
     "meta refresh": '<meta http-equiv="refresh" content="0;url=https://evil.example/">',
-    "base": '<base href="https://evil.example/">',
-    "form": '<form action="https://evil.example/"><input type=submit></form>',
-    "template": "{{ 7 * 7 }}{% for x in ().__class__ %}{% endfor %}",
     "mathtext": "$\\frac{1}{$ \\unknown",
     "invisible": "did\u200b not\u202e reduce\x00\x1b[31m",
-    "headings": "# Not a heading\n## Nor this <h1>one</h1>",
-    "entities": "&lt;script&gt;alert(1)&lt;/script&gt;",
     "marks": "[1](javascript:alert(1)) [1] onclick=alert(1)",
 }
 PICTURE = "data:image/svg+xml;base64,"
@@ -220,37 +205,6 @@ def test_a_retracted_record_is_set_apart_and_a_reference_without_a_source_page_i
     assert "https://example.org" not in text
 
 
-CSS = resources.files("willowbark.teams.exports").joinpath("report.css").read_text(encoding="utf-8")
-LIGHT, DARK = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", part)) for part in CSS.split("@media")[:2])
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance, https://www.w3.org/TR/WCAG22/#dfn-relative-luminance."""
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
-def contrast(one: str, other: str) -> float:
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("ground", ["page", "card"])
-def test_text_and_pictures_stand_out_from_their_ground(colours: dict[str, str], ground: str) -> None:
-    for name in ("ink", "muted", "link", "supports", "contradicts", "undecided"):
-        assert contrast(colours[name], colours[ground]) >= 4.5, name
-    assert contrast(colours["flag-ink"], colours["flag"]) >= 4.5
-
-
-def test_a_passage_within_a_longer_one_is_not_repeated() -> None:
-    report = sample()
-    first = report.evidence_table[0].model_copy(update={"sentence": ONE_YEAR[:60], "effects": []})
-
-    assert page_of(sample(evidence_table=[first])).count(ONE_YEAR[:60]) == 2  # in the drug's block, and in the appendix
-
-
 def test_a_notebook_shows_the_same_pictures_as_the_page_but_for_the_appendix(page: str) -> None:
     shown = Seen(sample()._repr_html_()).values("src")
 
@@ -278,10 +232,3 @@ def test_a_list_of_evidence_shows_itself_in_html_and_markdown() -> None:
     assert "A | B &lt;i&gt;</a>" in shown._repr_html_()
     assert shown._repr_markdown_().splitlines()[-1] == f"| [A \\| B \\<i>]({url}) |  | 2001 | pubmed | 0.00 |  |"
     assert EvidenceList()._repr_markdown_() == "No records."
-
-
-def test_on_paper_tables_stay_tables() -> None:
-    narrow = re.findall(r"@media ([^{]*max-width[^{]*)", CSS)
-
-    assert narrow
-    assert all(query.startswith("screen and") for query in narrow)

@@ -1,7 +1,5 @@
 """The notebook's face: one display that follows the run, interruptions that keep the report, in a real kernel."""
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +7,9 @@ from typing import Any
 import pytest
 from builders import QUESTION, record, reply
 
-from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.notebook import LiveView, ask
+from willowbark.teams.faces.notebook import LiveView
 from willowbark.teams.ledger import DEFAULT_PATH
-from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.search import SourceReply, Status
 
 pytestmark = pytest.mark.whole
@@ -142,11 +137,6 @@ async def test_interrupting_a_run_that_is_followed_by_hand_leaves_a_line_and_no_
     assert not [m for m in seen if m.get("name") == "stderr"]
 
 
-async def test_bad_input_is_a_usage_error() -> None:
-    with pytest.raises(UsageError):
-        await ask("", offline=True)
-
-
 def test_a_display_that_fails_does_not_stop_the_run() -> None:
     class Broken:
         def update(self, _: object) -> None:
@@ -177,19 +167,6 @@ def test_the_display_keeps_its_height_and_shows_neither_markup_nor_markdown() ->
     assert {each.count("<div") for each in shown} == {4}
     assert not [each for each in shown if "<script" in each or "<img" in each or "**" in each]
     assert "PubMed · 1 record" in shown[-1]
-
-
-async def test_cancelling_who_waits_still_gives_the_report() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes requests, and never answers
-        endpoints = Endpoints.at(f"http://127.0.0.1:{silent.getsockname()[1]}")
-        run = asyncio.create_task(ask(QUESTION, settings=Settings().overridden(QUICK), endpoints=endpoints))
-        connection, _ = await asyncio.to_thread(silent.accept)
-        run.cancel()
-        report = await run
-        connection.close()
-
-    assert report.stop_reason == "cancelled"
-    assert not run.cancelled()
 
 
 APPROVED = f"""

@@ -49,22 +49,17 @@ def gallery_agent(label: str) -> dict[str, Any]:
 
 def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
     first, second = studio.export(tmp_path / "one"), studio.export(tmp_path / "deep" / "two")
-    assert [path.name for path in first] == [
-        "willowbark-team.json",
-        "willowbark-team-workbench.json",
-        "willowbark-gallery.json",
-    ]
+    assert [path.name for path in first] == ["willowbark-team.json", "willowbark-gallery.json"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     done = CliRunner().invoke(app, ["studio", "export", str(tmp_path / "out")])
-    assert (done.exit_code, len(done.stdout.split())) == (0, 3)
+    assert (done.exit_code, len(done.stdout.split())) == (0, 2)
 
 
-@pytest.mark.parametrize(("form", "other"), [("tools", "workbench"), ("workbench", "tools")])
-def test_both_forms_load_as_the_team_that_python_builds(form: studio.Form, other: str) -> None:
-    made = studio.team(form=form)
+def test_the_team_loads_as_the_one_that_python_builds() -> None:
+    made = studio.team()
     configs = [part["config"] for part in parts(made) if part.get("component_type") == "agent"]
-    assert [form in config for config in configs] == [True, True, True, False, False]
-    assert not any(config.get(other) for config in configs)
+    assert ["tools" in config for config in configs] == [True, True, True, False, False]
+    assert not any(config.get("workbench") for config in configs)
     tools = {part["config"]["name"] for part in parts(made) if part.get("component_type") == "tool"}
     models = {part["config"]["model"] for part in parts(made) if part.get("component_type") == "model"}
     assert {"search_pubmed", "search_clinicaltrials", "get_mechanisms"} <= tools, "Builder lists them by name"
@@ -119,7 +114,6 @@ def test_an_unknown_model_is_refused() -> None:
 
 ORDERS = {
     "the report first": ["report", "literature", "mechanism", "judge", "report"],
-    "the judge last": ["literature", "report", "trials", "judge", "report"],
     "no judge": ["literature", "trials", "report", "report"],
 }
 

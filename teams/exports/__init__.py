@@ -5,7 +5,7 @@ Libraries that a format needs come with the extra `report` and are imported on f
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,12 @@ from willowbark.tools.whole_file import write_file
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
+_EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
+
+
+def _schema(report: "ResearchReport") -> str:
+    schema = type(report).model_json_schema(mode="serialization")
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
 
 
 class Format(NamedTuple):
@@ -26,8 +31,8 @@ class Format(NamedTuple):
     name: str
     """Name for `--to`."""
     file_name: str
-    module: str
-    """Module of this package that defines `as_NAME`, from report to bytes; empty for this module."""
+    made_by: "str | Callable[[ResearchReport], str]"
+    """Module of this package that defines `as_NAME`, from report to bytes; or a function to text."""
 
 
 FORMATS = (
@@ -39,10 +44,10 @@ FORMATS = (
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
-    Format("md", "report.md", ""),
-    Format("appendix", "report-appendix.md", ""),
-    Format("json", "report.json", ""),
-    Format("schema", "report.schema.json", ""),
+    Format("md", "report.md", lambda report: report.to_markdown()),
+    Format("appendix", "report-appendix.md", lambda report: report.to_appendix()),
+    Format("json", "report.json", lambda report: f"{report.to_json()}\n"),
+    Format("schema", "report.schema.json", _schema),
 )
 """All formats, in display order."""
 
@@ -65,12 +70,13 @@ def render(report: "ResearchReport", name: str) -> bytes:
     Raises:
         UsageError: no such format, or its extra is not installed; says what to do.
     """
-    module = format_of(name).module
+    made_by = format_of(name).made_by
+    if not isinstance(made_by, str):
+        return made_by(report).encode()
     try:
-        home = import_module(f".{module}" if module else __name__, __name__)
-        content: bytes = getattr(home, f"as_{name}")(report)
+        content: bytes = getattr(import_module(f".{made_by}", __name__), f"as_{name}")(report)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA_MODULES:
+        if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
         raise MissingExtra(name, "report") from None
     return content
@@ -93,27 +99,3 @@ def line(text: str) -> str:
     """Reduce a text to one line of visible characters that every format can hold."""
     said = " ".join(visible(text).split())
     return "".join(c for c in said if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)
-
-
-def as_md(report: "ResearchReport") -> bytes:
-    """Export as Markdown, without the appendix."""
-    return report.to_markdown().encode()
-
-
-def as_appendix(report: "ResearchReport") -> bytes:
-    """Export the appendix as Markdown: further evidence, methods, searches as sent."""
-    return report.to_appendix().encode()
-
-
-def as_json(report: "ResearchReport") -> bytes:
-    """Export as JSON, ending with a line break."""
-    return f"{report.to_json()}\n".encode()
-
-
-def as_schema(report: "ResearchReport") -> bytes:
-    """Export the JSON Schema (draft 2020-12) of reports."""
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **type(report).model_json_schema(mode="serialization"),
-    }
-    return f"{json.dumps(schema, indent=2)}\n".encode()

@@ -1,16 +1,15 @@
-"""Export a report's references for reference managers: BibTeX, RIS, CSL-JSON.
+"""Export a report's references for reference managers: CSL-JSON, and BibTeX and RIS made from it.
 
-Fields come only from the record: journal, volume, pages and day are written where the record gives them, and nothing
-is made up.
-Formats: https://www.bibtex.com/g/bibtex-format/, https://en.wikipedia.org/wiki/RIS_(file_format),
-https://docs.citationstyles.org/en/stable/specification.html.
+Fields come only from the record: journal, volume, pages and day are written where the record gives them.
+Formats: https://docs.citationstyles.org/en/stable/specification.html, https://www.bibtex.com/g/bibtex-format/,
+https://en.wikipedia.org/wiki/RIS_(file_format).
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.evidence import checked_identifier, date_parts
@@ -19,31 +18,26 @@ from willowbark.tools.sources.card import ENTRIES
 
 from . import line
 
-Kind = Literal["article", "preprint", "trial", "entry", "page"]
+Item = dict[str, Any]
+"""A reference in CSL-JSON 1.0.2."""
 FIELDS = (
-    # of an entry           BibTeX          RIS    CSL-JSON
-    ("journal",             "journal",      "T2",  "container-title"),
-    ("journal_abbreviation", "",            "J2",  "container-title-short"),
-    ("volume",              "volume",       "VL",  "volume"),
-    ("issue",               "number",       "IS",  "issue"),
-    ("pages",               "pages",        "",    "page"),
-    ("genre",               "",             "M3",  "genre"),
-    ("doi",                 "doi",          "DO",  "DOI"),
-    ("pmid",                "pmid",         "",    "PMID"),
-    ("pmcid",               "pmcid",        "",    "PMCID"),
-    ("database",            "",             "DB",  "source"),
-    ("url",                 "url",          "UR",  "URL"),
-    ("flags",               "",             "N1",  "note"),
+    # of a reference        CSL-JSON                 BibTeX     RIS
+    ("journal",             "container-title",       "journal", "T2"),
+    ("journal_abbreviation", "container-title-short", "",       "J2"),
+    ("volume",              "volume",                "volume",  "VL"),
+    ("issue",               "issue",                 "number",  "IS"),
+    ("pages",               "page",                  "pages",   ""),
+    ("genre",               "genre",                 "",        "M3"),
+    ("doi",                 "DOI",                   "doi",     "DO"),
+    ("pmid",                "PMID",                  "pmid",    ""),
+    ("pmcid",               "PMCID",                 "pmcid",   ""),
+    ("nct_id",              "number",                "",        ""),
+    ("database",            "source",                "",        "DB"),
+    ("url",                 "URL",                   "url",     "UR"),
+    ("flags",               "note",                  "",        "N1"),
 )  # fmt: skip
 """Fields with the same text in all formats; an empty name means that the format lacks the field."""
-TYPES = {
-    "article": ("JOUR", "article-journal"),
-    "preprint": ("UNPB", "article"),
-    "trial": ("ELEC", "webpage"),
-    "entry": ("DATA", "dataset"),
-    "page": ("ELEC", "webpage"),
-}
-"""Names of each kind in RIS and CSL-JSON."""
+_RIS_TYPES = {"article-journal": "JOUR", "article": "UNPB", "webpage": "ELEC", "dataset": "DATA"}
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
@@ -53,76 +47,56 @@ _LATEX = str.maketrans(
 )
 
 
-class Author(NamedTuple):
-    """A person, or a named group."""
-
-    family: str
-    given: str = ""
-    """Initials with full stops; empty for groups."""
-    suffix: str = ""
+def items_of(report: ResearchReport) -> list[Item]:
+    """Convert the references to CSL-JSON, in the report's order; what is not reported is left out."""
+    items = map(_item, report.references)
+    return [{name: value for name, value in item.items() if value} for item in items]
 
 
-class Entry(NamedTuple):
-    """One reference, parsed once for all three formats."""
-
-    key: str
-    """Derived from the record's identifier: unique among the references, the same in every report."""
-    kind: Kind
-    title: str
-    authors: tuple[Author, ...]
-    date: tuple[int, ...]
-    """Year, month, day, as precise as the record; empty if it has no date."""
-    fields: Mapping[str, str]
-    """Values by the names of `FIELDS` and `nct_id`, where reported."""
-
-
-def entries(report: ResearchReport) -> list[Entry]:
-    """Parse the references, in the report's order."""
-    found = []
-    for reference in report.references:
-        source, name = str(reference.get("source") or ""), str(reference["key"])
-        prefix, _, value = name.partition(":")
-        fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
-        for identifier in ("doi", "pmid", "pmcid", "nct_id"):
-            given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
-            checked = checked_identifier(identifier, given) or ""
-            fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
-        flags = [str(flag) for flag in reference.get("flags") or []]
-        kind: Kind = "article"
-        if gives(source) == "trial" or (fields["nct_id"] and not source):
-            kind = "trial"
-        elif source == "preprint" or "preprint" in flags:
-            kind = "preprint"
-        elif gives(source) in ENTRIES:
-            kind = "entry"
-        elif gives(source) == "page":
-            kind = "page"
-        url = str(reference.get("url") or "")
-        is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
-        database = given_by(source)
-        fields |= {
-            "genre": {"preprint": "Preprint", "trial": "Clinical trial registration"}.get(kind, ""),
-            "database": cards()[database].title if database in cards() else "",
-            "url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "",
-            "flags": "; ".join(flags),
-        }
-        authors = []
-        for author in filter(None, (line(str(each)) for each in reference.get("authors") or [])):
-            person = None if kind in ("trial", "entry") else _INITIALS.fullmatch(author)
-            initials = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]) if person else ""
-            initials = initials.replace(" -", "-").strip()
-            authors.append(Author(person["family"], initials, person["suffix"] or "") if person else Author(author))
-        found.append(
-            Entry(
-                key=citation_key(name),
-                kind=kind,
-                title=line(str(reference["title"])),
-                authors=tuple(authors),
-                date=date_parts(str(reference.get("date") or "")),
-                fields={field: text for field, text in fields.items() if text},
-            )
-        )
-    return found
+def _item(reference: Mapping[str, Any]) -> Item:
+    source, name, url = (str(reference.get(field) or "") for field in ("source", "key", "url"))
+    prefix, _, value = name.partition(":")
+    fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
+    for identifier in ("doi", "pmid", "pmcid", "nct_id"):
+        given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
+        checked = checked_identifier(identifier, given) or ""
+        fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
+    flags = [str(flag) for flag in reference.get("flags") or []]
+    kind = gives(source)
+    is_registered = kind == "trial" or bool(fields["nct_id"] and not source)
+    is_preprint = source == "preprint" or "preprint" in flags
+    database = cards()[given_by(source)].title if given_by(source) in cards() else ""
+    is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
+    fields |= {"url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "", "flags": "; ".join(flags)}
+    fields["database"] = database
+    csl_type = "article-journal"
+    if is_registered:
+        csl_type, fields["genre"] = "webpage", "Clinical trial registration"
+    elif is_preprint:
+        csl_type, fields["genre"] = "article", "Preprint"
+    elif kind in (*ENTRIES, "page"):
+        csl_type = "webpage" if kind == "page" else "dataset"
+    is_entry = is_registered or csl_type == "dataset"
+    if is_entry:
+        fields["journal"] = fields["journal"] or database
+    fields["nct_id"] = fields["nct_id"] if is_registered else ""
+    people = []
+    for author in filter(None, (line(str(each)) for each in reference.get("authors") or [])):
+        if is_entry or (person := _INITIALS.fullmatch(author)) is None:
+            people.append({"literal": author})
+            continue
+        given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]).replace(" -", "-").strip()
+        parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
+        people.append({part: text for part, text in parts.items() if text})
+    date = date_parts(str(reference.get("date") or ""))
+    return {
+        "id": citation_key(name),
+        "type": csl_type,
+        "title": line(str(reference["title"])),
+        "author": people,
+        "issued": {"date-parts": [list(date)]} if date else None,
+        **{csl: fields.get(field) for field, csl, *_ in FIELDS},
+    }
 
 
 def citation_key(name: str) -> str:
@@ -148,70 +122,54 @@ def escape_latex(text: str) -> str:
     return text.translate(_LATEX)
 
 
+def as_csl(report: ResearchReport) -> bytes:
+    """Export as CSL-JSON 1.0.2."""
+    return f"{json.dumps(items_of(report), ensure_ascii=False, indent=2)}\n".encode(errors="replace")
+
+
 def as_bib(report: ResearchReport) -> bytes:
     """Export as BibTeX in UTF-8; `@article` only with a known journal."""
     written = []
-    for entry in entries(report):
+    for item in items_of(report):
         authors = []
-        for family, given, suffix in entry.authors:
-            person = ", ".join(escape_latex(part) for part in (family, suffix, given) if part)
-            authors.append(person if given else f"{{{escape_latex(family)}}}")
-        values = {"title": f"{{{escape_latex(entry.title)}}}"}  # inner braces keep capitals (drugs, abbreviations)
+        for person in item.get("author", []):
+            parts = [escape_latex(person[part]) for part in ("literal", "family", "suffix", "given") if part in person]
+            authors.append(f"{{{parts[0]}}}" if "literal" in person else ", ".join(parts))
+        values = {"title": f"{{{escape_latex(item.get('title', ''))}}}"}  # inner braces keep capitals
         values["author"] = " and ".join(authors)
-        for name, bibtex, *_ in FIELDS:
-            if bibtex and (value := entry.fields.get(name)):
-                values[bibtex] = value if name in ("doi", "pmid", "pmcid", "url") else escape_latex(value)
+        for _, csl, bibtex, _ in FIELDS:
+            if bibtex and csl in item:
+                values[bibtex] = item[csl] if csl.isupper() else escape_latex(item[csl])  # identifiers and addresses
         values["pages"] = _PAGES.sub(r"\1--\2", values.get("pages", ""))
-        if entry.kind in ("trial", "entry"):
-            values["howpublished"] = escape_latex(entry.fields.get("database", ""))
-        notes = (entry.fields.get(name) for name in ("genre", "nct_id", "flags"))
-        values["note"] = escape_latex("; ".join(filter(None, notes)))
+        if item["type"] in ("webpage", "dataset"):
+            values["howpublished"] = values.pop("journal", "")
+        values["note"] = escape_latex("; ".join(item[name] for name in ("genre", "number", "note") if name in item))
         fields = {name: f"{{{value}}}" for name, value in values.items() if value}
-        for name, number in zip(("year", "month", "day"), entry.date, strict=False):
+        date = item.get("issued", {"date-parts": [[]]})["date-parts"][0]
+        for name, number in zip(("year", "month", "day"), date, strict=False):
             fields[name] = _MONTHS[number - 1] if name == "month" and 1 <= number <= 12 else f"{{{number}}}"
-        kind = "article" if "journal" in entry.fields and entry.kind == "article" else "misc"
+        kind = "article" if item["type"] == "article-journal" and "journal" in fields else "misc"
         lines = [f"  {name} = {value}," for name, value in fields.items()]
-        written.append("\n".join([f"@{kind}{{{entry.key},", *lines, "}", ""]))
+        written.append("\n".join([f"@{kind}{{{item['id']},", *lines, "}", ""]))
     return "\n".join(written).encode(errors="replace")
 
 
 def as_ris(report: ResearchReport) -> bytes:
     """Export as RIS in UTF-8."""
     written = []
-    for entry in entries(report):
-        tags = [("TY", TYPES[entry.kind][0]), ("ID", entry.key), ("TI", entry.title)]
-        tags += [("AU", ", ".join(filter(None, author))) for author in entry.authors]
-        if entry.date:
-            year, month, day = (*(f"{part:02}" for part in entry.date), "", "")[:3]
+    for item in items_of(report):
+        tags = [("TY", _RIS_TYPES[item["type"]]), ("ID", item["id"]), ("TI", item.get("title", ""))]
+        for person in item.get("author", []):
+            parts = [person[part] for part in ("literal", "family", "given", "suffix") if part in person]
+            tags.append(("AU", ", ".join(parts)))
+        if "issued" in item:
+            year, month, day = (*(f"{part:02}" for part in item["issued"]["date-parts"][0]), "", "")[:3]
             tags += [("PY", year), ("DA", f"{year}/{month}/{day}/")]
-        if pages := entry.fields.get("pages"):
+        if pages := item.get("page"):
             first, last = ends[0] if (ends := _PAGES.findall(pages)) else (pages, "")
             tags += [("SP", first), ("EP", last)]
-        tags += [("AN", entry.fields[name]) for name in ("nct_id", "pmid", "pmcid") if name in entry.fields][:1]
-        tags += [(ris, entry.fields[name]) for name, _, ris, _ in FIELDS if ris and name in entry.fields]
+        tags += [("AN", item[name]) for name in ("number", "PMID", "PMCID") if name in item][:1]
+        tags += [(ris, item[csl]) for _, csl, _, ris in FIELDS if ris and csl in item]
         written += [f"{tag}  - {value}\r\n" for tag, value in tags if value]
         written.append("ER  - \r\n\r\n")
     return "".join(written).encode(errors="replace")
-
-
-def as_csl(report: ResearchReport) -> bytes:
-    """Export as CSL-JSON 1.0.2."""
-    listed = []
-    for entry in entries(report):
-        people = []
-        for author in entry.authors:
-            person = {name: part for name, part in author._asdict().items() if part}
-            people.append(person if author.given else {"literal": author.family})
-        found: dict[str, Any] = {
-            "id": entry.key,
-            "type": TYPES[entry.kind][1],
-            "title": entry.title,
-            "author": people,
-            "issued": {"date-parts": [list(entry.date)]} if entry.date else None,
-            "number": entry.fields.get("nct_id") if entry.kind == "trial" else None,
-            **{csl: entry.fields[name] for name, _, _, csl in FIELDS if name in entry.fields},
-        }
-        if entry.kind in ("trial", "entry"):
-            found.setdefault("container-title", entry.fields.get("database"))
-        listed.append({name: value for name, value in found.items() if value})
-    return f"{json.dumps(listed, ensure_ascii=False, indent=2)}\n".encode(errors="replace")

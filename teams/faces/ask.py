@@ -1,7 +1,6 @@
 """A run on the command line: check the input, follow the run, print its report and keep it in a folder."""
 
 import asyncio
-import gc
 import json
 import os
 import signal
@@ -51,12 +50,11 @@ class ExitCode(IntEnum):
 class Outcome:
     """Result of a run."""
 
-    events: list[AgentEvent] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    """Its events, one per line, and the traceback of an unexpected exception."""
     report: "ResearchReport | None" = None
     error: str | None = None
     """One line; None when nothing failed."""
-    trace: str | None = None
-    """Traceback of an unexpected exception."""
     cancelled: bool = False
     may_stand_in: bool = False
     """Whether the baseline analyst may write the report if the model fails."""
@@ -109,11 +107,10 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         from ..run.course import Course  # noqa: F401, PLC0415  the whole team: bad input is reported before
         from ..run.research import research_stream  # noqa: PLC0415
 
-        collect_rarely()
         return research_stream(begun)
 
     try:
-        outcome = _follow_on_terminal(start, settings, shown, folder, question, client)
+        outcome = _follow_on_terminal(start, settings, shown, folder.run_id, client)
         return _finish(outcome, folder, settings, shown)
     finally:
         folder.discard_if_empty()
@@ -140,7 +137,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
             show_report(report, as_json=shown.as_json, full=shown.full)
             complain(f"run {run_id} was already complete; its report is in {folder.path}")
             return ExitCode.REPORT
-        outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, folder)
+        outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, run_id)
     return _finish(outcome, folder, settings, shown)
 
 
@@ -159,7 +156,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
 
     with Ledger.existing() as ledger:
         stored, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
-        outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, shown)
+        outcome = _follow_on_terminal(lambda **_: replay_stream(run_id, ledger), settings, shown, run_id)
     if outcome.report is None:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
         return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
@@ -177,14 +174,12 @@ def _follow_on_terminal(
     start: Callable[..., _Events],
     settings: Settings,
     shown: Shown,
-    folder: RunFolder | None = None,
-    question: str | None = None,
+    run_id: str,
     client: "ChatCompletionClient | None" = None,
 ) -> Outcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
-    `start` gets the terminal's choices for recorder, token and approval. A question is shown before the run's modules
-    load. A folder keeps the events of a run that is aborted at once. The client is closed at the end.
+    `start` gets the terminal's choices for recorder, token and approval. The client is closed at the end.
     """
     verbosity = shown.verbosity or int(shown.log_json)
     with ExitStack() as stack:
@@ -199,8 +194,6 @@ def _follow_on_terminal(
             given["recorder"], traced = trace.SpanRecorder(), trace.traced
         stack.enter_context(logged(verbosity, as_json=shown.log_json))
         progress = stack.enter_context(Progress(quiet=shown.quiet or verbosity > 0))
-        if question is not None:
-            progress.begin(question)
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
@@ -214,12 +207,9 @@ def _follow_on_terminal(
 
             given["approve"] = approver_for(None, settings, "terminal", read_answer)
 
-        def end_at_once(outcome: Outcome) -> None:
+        def end_at_once() -> None:
             progress.__exit__()
-            if folder is not None:
-                keep(outcome, folder, settings)
-                place = f"the events so far are in {folder.path}; to resume: willowbark resume {folder.run_id}"
-                complain(f"stopped at once; {place}")
+            complain(f"stopped at once; to resume: willowbark resume {run_id}")
 
         token = CancellationToken()
         events = traced(start(cancellation_token=token, **given))
@@ -233,16 +223,16 @@ async def follow(
     show: Callable[[AgentEvent], None],
     token: "CancellationToken",
     client: "ChatCompletionClient | None" = None,
-    end_at_once: Callable[[Outcome], object] = lambda _: None,
+    end_at_once: Callable[[], object] = lambda: None,
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
-    Before that, `end_at_once` gets the outcome so far. The client is closed at the end.
+    `end_at_once` is called before the process ends. The client is closed at the end.
 
     Raises:
         UsageError: raised by the run.
     """
-    outcome, task, loop = Outcome(), asyncio.current_task(), asyncio.get_running_loop()
+    outcome, task, loop, began = Outcome(), asyncio.current_task(), asyncio.get_running_loop(), None
     assert task is not None
 
     def interrupt() -> None:
@@ -255,7 +245,7 @@ async def follow(
 
     def leave(*_: object) -> None:
         with suppress(Exception):  # whatever state the run is in
-            end_at_once(outcome)
+            end_at_once()
         os._exit(ExitCode.CANCELLED)  # doesn't wait for threads and agents; the ledger survives a kill at any moment
 
     signals = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
@@ -273,7 +263,9 @@ async def follow(
         await stack.enter_async_context(aclosing(events))
         try:
             async for event in events:
-                outcome.events.append(event)
+                began = began or event.timestamp
+                if event.type != "streaming":
+                    outcome.log.append(format_event(event, (event.timestamp - began).total_seconds()))
                 if event.type == "complete":
                     outcome.report = event.report
                 elif event.type == "error":
@@ -288,27 +280,21 @@ async def follow(
             task.uncancel()
         except Exception as error:  # noqa: BLE001  top level: any exception becomes one line and a traceback
             outcome.error = one_line(f"{type(error).__name__}: {error}")
-            outcome.trace = traceback.format_exc()
+            outcome.log.append(traceback.format_exc())
     if outcome.report is None and outcome.error is None and not outcome.cancelled:
         outcome.error = "the run ended without a report"
     return outcome
 
 
 def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
-    """Write a run's report (or its events, without a report) and its log into its folder.
+    """Write a run's report and its log into its folder.
 
     Raises:
         UsageError: the folder cannot be written to.
     """
     if outcome.report is not None:
         folder.write_report(outcome.report, settings.output.formats)
-    else:
-        folder.write("events.jsonl", "\n".join(event.model_dump_json() for event in outcome.events))
-    logged_events = [event for event in outcome.events if event.type != "streaming"]
-    lines = [format_event(e, (e.timestamp - logged_events[0].timestamp).total_seconds()) for e in logged_events]
-    folder.write("log.txt", "\n".join(lines))
-    if outcome.trace is not None:
-        folder.write("traceback.txt", outcome.trace)
+    folder.write("log.txt", "\n".join(outcome.log))
 
 
 def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
@@ -321,7 +307,7 @@ def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Show
     if outcome.report is not None:
         show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if outcome.cancelled:
-        stood = "the events so far"
+        stood = "the log"
         if report := outcome.report:
             read, found = report.total_papers_reviewed, report.total_papers_reviewed + report.unread
             stood = f"{read:,} of {found:,} records read; the report so far"
@@ -340,9 +326,3 @@ def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Show
         print(f"Run folder: {folder.path} ({files})", file=sys.stderr)
         print("Next: willowbark show last, or willowbark export last --to html", file=sys.stderr)
     return code
-
-
-def collect_rarely() -> None:
-    """Freeze imported objects so that the garbage collector scans only what the run allocates (a full scan: 0.1 s)."""
-    gc.freeze()
-    gc.set_threshold(10_000)

@@ -467,7 +467,7 @@ def main() -> None:
     import logging  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    gc.set_threshold(50_000)  # imports create many objects and no garbage; see `ask.collect_rarely`
+    gc.set_threshold(50_000)  # imports and runs create many objects and little garbage
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # warnings of model libraries are for developers, not for users
     logging.getLogger().addHandler(logging.NullHandler())  # otherwise logs of libraries would mix with the progress

@@ -1,7 +1,6 @@
 """Check the installation: packages, extras, keys (whether set, never their values), configuration, sources."""
 
 import asyncio
-import importlib.util
 import os
 import platform
 import queue
@@ -29,15 +28,7 @@ REACH_TIMEOUT_S = 3.0
 LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
 ASKED_LIVE = "propranolol"  # known to every source
 _INDENT = 12  # columns before the text of a line
-_PACKAGES = (
-    "autogen-agentchat",
-    "autogen-core",
-    "autogen-ext",
-    "pydantic",
-    "httpx",
-    "starlette",
-    "uvicorn",
-)
+_PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
 _MISSING = "not installed"
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
@@ -76,10 +67,8 @@ def examine(config: Path | None, *, live: bool) -> str | None:
         reached = {name for name, (answered, _) in answers.items() if answered}
     else:
         reached = reachable(addresses)
-        lines = [
-            f"Source      {name}: {'reachable' if name in reached else 'OUT OF REACH'} ({urlsplit(address).netloc})"
-            for name, address in addresses.items()
-        ]
+        states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
+        lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
         lines += describe_unused(addresses, endpoints)
     write_lines(lines, _INDENT)
     return None if reached else unreachable_advice(addresses)
@@ -109,22 +98,11 @@ def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Itera
 
 def extras() -> dict[str, bool]:
     """Check which extras are installed, with all their packages and the provider's library."""
-
-    def importable(module: str) -> bool:
-        try:
-            return importlib.util.find_spec(module) is not None
-        except ImportError:
-            return False
-
-    needed: dict[str, list[str]] = {}
+    needed = {name: [provider.library.replace(".", "-")] for name, provider in PROVIDERS.items()}
     for requirement in requires("willowbark") or []:
         if found := _EXTRA.match(requirement):
             needed.setdefault(found["extra"], []).append(found["package"])
-    return {
-        name: all(_version(package) != _MISSING for package in packages)
-        and (name not in PROVIDERS or importable(PROVIDERS[name].library))
-        for name, packages in needed.items()
-    }
+    return {name: all(_version(package) != _MISSING for package in packages) for name, packages in needed.items()}
 
 
 def _version(package: str) -> str:
@@ -156,13 +134,7 @@ def unreachable_advice(addresses: Mapping[str, str]) -> str:
 def reachable(
     addresses: Mapping[str, str], *, timeout_s: float = REACH_TIMEOUT_S, enough: int | None = None
 ) -> set[str]:
-    """Find the sources whose addresses (or proxies) accept a connection, trying all at once.
-
-    Args:
-        addresses: base URLs by source.
-        timeout_s: seconds to wait in all; slower name look-ups are abandoned.
-        enough: stop after this many; None waits for all.
-    """
+    """Find the sources whose base URLs (or proxies) accept a connection, trying all at once; stop after `enough`."""
     answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
 
     def connect(source: str, address: str) -> None:
@@ -196,11 +168,7 @@ def reachable(
 
 
 async def ask_sources(endpoints: Endpoints) -> dict[str, tuple[bool, str]]:
-    """Ask every source one small question, all at once, each once.
-
-    Returns:
-        By source: whether it answered, and its answer or the reason for none in one line.
-    """
+    """Ask every source one small question: by source whether it answered, and the answer or the reason for none."""
     from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
     from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415

@@ -1,9 +1,6 @@
-"""Willowbark as a Model Context Protocol server: the team's tools, an appraisal, whole runs, and their reports.
+"""Willowbark as a Model Context Protocol server: the specialists' tools, an appraisal, whole runs, and their reports.
 
-The tools are those of the team's specialists, with the same names, arguments and replies: records come in marked
-blocks that `replies_in` reads, and also as a structured list. Deep-research clients require `search` and `fetch`.
-A failing tool returns an error that says what to do. The server uses standard input and output, or HTTP on the
-loopback with a token. https://modelcontextprotocol.io/specification/2025-06-18
+Deep-research clients require `search` and `fetch`. https://modelcontextprotocol.io/specification/2025-06-18
 """
 
 import asyncio
@@ -57,8 +54,8 @@ from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
-from ..ledger import Ledger, LedgerError, Run
-from ..page.guard import Guarded, Tokened, listening_at, serve_bounded, tell_token, token_from
+from ..ledger import Ledger, LedgerError
+from ..page.guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
 from ..research_team import participants_of
 from ..run.options import RunOptions
 from ..run.research import research_stream
@@ -78,7 +75,6 @@ MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` lists all
 _SETTLE_S = 10.0  # for runs to save what they found; they can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
-_MARKDOWN, _JSON = "text/markdown", "application/json"
 _WAYS_OUT = {
     Status.UNAVAILABLE: "try again later, or search another source",
     Status.BAD_QUERY: "word the query anew: words, with AND, OR, NOT, quotes and parentheses",
@@ -178,7 +174,7 @@ class AnsweredBy(BaseModel):
 
 
 class Records(BaseModel):
-    """Records and answers of a tool call, as in the blocks of its text."""
+    """Records and answers, as in the blocks of a tool's text."""
 
     replies: list[AnsweredBy]
     records: list[Hit]
@@ -198,22 +194,12 @@ class ResearchAnswer(EvidenceDigest, frozen=True):
     report: str
 
 
-def without_keys(schema: Any, *left_out: str) -> Any:
-    """Leave texts such as titles, which repeat names, out of a schema: clients pay for each byte."""
-    if isinstance(schema, list):
-        return [without_keys(each, *left_out) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {name: each for name, each in schema.items() if name not in left_out or not isinstance(each, str)}
-    return {name: without_keys(each, *left_out) for name, each in kept.items()}
-
-
 class Server(FastMCP[Any]):
     """The MCP server, not yet listening; its runs' ledger is created with the first of them."""
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
-        self._active: dict[str, asyncio.Task[ResearchAnswer]] = {}
+        self._active: dict[str, asyncio.Task[ResearchReport]] = {}
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
         for member in participants_of(settings, BaselineChatCompletionClient()):
@@ -230,18 +216,19 @@ class Server(FastMCP[Any]):
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
 
-        @self.resource(_RUNS, name="runs", mime_type=_JSON)
+        @self.resource(_RUNS, name="runs", mime_type="application/json")
         def list_runs() -> str:
             """The runs of this workspace, the latest first."""
             shown = {"run_id", "question", "status", "stop_reason", "created_at", "rounds", "model", "cost_usd"}
-            return json.dumps([run.model_dump(mode="json", include=shown) for run in self._runs()], ensure_ascii=False)
+            runs = [run.model_dump(mode="json", include=shown) for run in runs_in_ledger(self._ledger)]
+            return json.dumps(runs, ensure_ascii=False)
 
-        @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type=_MARKDOWN)
+        @self.resource(f"{_RUNS}/{{run_id}}/report.md", name="report.md", mime_type="text/markdown")
         def read_markdown(run_id: str) -> str:
             """A run's report."""
             return self._report_of(run_id).to_markdown()
 
-        @self.resource(f"{_RUNS}/{{run_id}}/report.json", name="report.json", mime_type=_JSON)
+        @self.resource(f"{_RUNS}/{{run_id}}/report.json", name="report.json", mime_type="application/json")
         def read_json(run_id: str) -> str:
             """A run's report as data."""
             return self._report_of(run_id).to_json()
@@ -291,14 +278,12 @@ class Server(FastMCP[Any]):
 
     async def list_resources(self) -> list[ListedResource]:
         """List the resources: the list of runs, and the latest reports."""
-        listed, complete = await super().list_resources(), [r for r in self._runs() if r.status == "complete"]
+        listed = await super().list_resources()
+        complete = [run for run in runs_in_ledger(self._ledger) if run.status == "complete"]
         for run in complete[:MOST_LISTED]:
             place = AnyUrl(f"{_RUNS}/{run.run_id}/report.md")
-            listed.append(ListedResource(uri=place, name=run.run_id, title=run.question, mimeType=_MARKDOWN))
+            listed.append(ListedResource(uri=place, name=run.run_id, title=run.question, mimeType="text/markdown"))
         return listed
-
-    def _runs(self) -> list[Run]:
-        return runs_in_ledger(self._ledger)
 
     def _report_of(self, run_id: str) -> ResearchReport:
         if (report := stored_report(run_id, self._ledger)) is None:
@@ -314,12 +299,22 @@ class Server(FastMCP[Any]):
         most: int = MOST_BYTES,
     ) -> None:
         """Offer a function as a tool, with its name and docstring; it returns text, and all or part of it as data."""
+
+        def without(schema: Any, *names: str) -> Any:
+            """Leave texts such as titles, which repeat names, out of a schema: clients pay for each byte."""
+            if isinstance(schema, list):
+                return [without(each, *names) for each in schema]
+            if not isinstance(schema, dict):
+                return schema
+            kept = {name: each for name, each in schema.items() if name not in names or not isinstance(each, str)}
+            return {name: without(each, *names) for name, each in kept.items()}
+
         told = f"{answer.__doc__} Example: {json.dumps(example)}. At most {most // 1000} kB."
         listed = ListedTool(
             name=answer.__name__,
             description=told.replace("{sources}", ", ".join(self._sources)),
-            inputSchema=without_keys(args.model_json_schema(), "title"),
-            outputSchema=without_keys(gives.model_json_schema(), "title", "description"),
+            inputSchema=without(args.model_json_schema(), "title"),
+            outputSchema=without(gives.model_json_schema(), "title", "description"),
             annotations=ToolAnnotations(
                 readOnlyHint=args is not ResearchArgs, destructiveHint=False, openWorldHint=True
             ),
@@ -395,11 +390,7 @@ class Server(FastMCP[Any]):
         return fetched.model_dump_json(), fetched
 
     async def _record(self, name: str) -> SourceReply:
-        """Look up a record by its key, PMID or NCT number.
-
-        Raises:
-            ToolError: its source did not answer.
-        """
+        """Look up a record by its key, PMID or NCT number."""
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
             try:
@@ -446,23 +437,24 @@ class Server(FastMCP[Any]):
         token = CancellationToken()
         self._active[run_id] = run = asyncio.create_task(self._follow(args, run_id, token, context))
 
-        def end(run: "asyncio.Task[ResearchAnswer]") -> None:
+        def end(run: "asyncio.Task[ResearchReport]") -> None:
             del self._active[run_id]
             if not run.cancelled():
                 run.exception()  # retrieved here, as the client may have left
 
         run.add_done_callback(end)
         try:
-            answer = await asyncio.shield(run)
+            digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
         finally:
             token.cancel()  # if the client gave up, the run keeps its findings and can be resumed
+        answer = ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
         whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
         return f"{answer.as_text()}\n{whole}", answer
 
     async def _follow(
         self, args: ResearchArgs, run_id: str, token: CancellationToken, context: _Context
-    ) -> ResearchAnswer:
-        """Follow a run, reporting each event as progress while the client listens."""
+    ) -> ResearchReport:
+        """Follow a run to its report, telling each event as progress while the client listens."""
         problem, step = "it ended without a report", 0
         await context.info(f"run {run_id}")
         await context.report_progress(step, message=f"run {run_id}")
@@ -472,22 +464,22 @@ class Server(FastMCP[Any]):
                 new = RunOptions(settings=self._settings, **args.model_dump(exclude={"run_id"}))
                 stream = research_stream(new, ledger=ledger, run_id=run_id, **given)
             elif ledger.run(run_id).status == "complete":
-                return summarise(run_id, self._report_of(run_id))
+                return self._report_of(run_id)
             else:
                 stream = resume_stream(run_id, ledger, **given)
             async with aclosing(stream):
                 async for event in stream:
                     if event.report is not None:
-                        return summarise(run_id, event.report)
+                        return event.report
                     problem, step = event.message if event.type == "error" else problem, step + 1
                     if not token.is_cancelled():
                         await context.report_progress(step, message=one_line(event.message))
         raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
-    async def settle(self, seconds: float) -> None:
+    async def settle(self) -> None:
         """Wait for runs whose clients have left to save what they found."""
         if self._active:
-            await asyncio.wait(self._active.values(), timeout=seconds)
+            await asyncio.wait(self._active.values(), timeout=_SETTLE_S)
 
 
 def _raise_failed(replies: Sequence[SourceReply]) -> None:
@@ -520,12 +512,6 @@ def bounded(found: ToolReply) -> tuple[str, Records]:
     return text, Records(replies=answered, records=[_hit(record) for reply in replies for record in reply.records])
 
 
-def summarise(run_id: str, report: ResearchReport) -> ResearchAnswer:
-    """Summarise a run's findings, with its report's address, as text and data in `RESEARCH_BYTES` together."""
-    digest = report.to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
-    return ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
-
-
 async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:
     """Serve one client on standard input and output until it closes them, or over HTTP until the process ends.
 
@@ -547,5 +533,5 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
                 say(f"MCP at http://{HOST}:{listening.getsockname()[1]}/mcp (Ctrl-C ends it)")
                 token = tell_token(named, TOKEN_VARIABLE, say)
                 app = Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE)
-                await serve_bounded(Guarded(app), listening)
-            await server.settle(_SETTLE_S)
+                await serve_app(Guarded(app), listening)
+            await server.settle()

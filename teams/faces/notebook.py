@@ -39,13 +39,10 @@ _log = logging.getLogger(__name__)
 
 
 async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
-    """Answer a question, showing the run's progress in one display.
+    """Answer a question, with any of `RunOptions` as choices, showing the run's progress in one display.
 
-    Args:
-        question: 1 to 2,000 characters, or a run's options with the question in them.
-        choices: any of `RunOptions`, overriding those. The run is stored in the workspace's ledger, unless `ledger`
-            says otherwise, so that a dead kernel loses nothing (`willowbark resume`); `approve=True` asks in an input
-            box below the cell.
+    The run is stored in the workspace's ledger, unless `ledger` says otherwise, so that a dead kernel loses nothing
+    (`willowbark resume`). `approve=True` asks in an input box below the cell.
 
     Raises:
         UsageError: an invalid question, option, setting or model name, or IPython is not installed.
@@ -109,9 +106,6 @@ class LiveView:
     """A notebook display that follows a run; a failing front end never stops the run.
 
     Its number of lines never changes (one per source that may be searched), so that nothing below it moves.
-
-    Raises:
-        UsageError: IPython is not installed.
     """
 
     def __init__(self, question: str, sources: Sequence[str] = ()) -> None:

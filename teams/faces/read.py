@@ -1,8 +1,5 @@
 """`willowbark read FILE`: what each record of a file reports about each drug, one reading per line.
 
-Input: JSON lines, PubMed XML, MEDLINE (`.nbib`), RIS, CSV. An unreadable record is reported with its place and
-skipped.
-
 https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
 """
 
@@ -15,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, count, product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 from xml.etree.ElementTree import ParseError, tostring
@@ -46,7 +43,6 @@ COLUMNS = (
     "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
     "hedged", "design", "participants", "quote", "in_figures", "statistics", "reader", "version",
 )  # fmt: skip
-_LONGEST = 16_000_000  # bytes of one line
 _PROGRESS_EVERY_S = 5.0
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it is unreadable."""
@@ -56,7 +52,7 @@ _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
 _TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
 _TYPES = ("publication_types", "publication type", "publication types", "pt", "m3")
 _IDS = ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
-_Text = Annotated[str, Strict(), StringConstraints(max_length=_LONGEST)]  # a bound has half characters refused, too
+_Text = Annotated[str, Strict(), StringConstraints(max_length=16_000_000)]  # a bound has half characters refused, too
 _Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
@@ -121,31 +117,29 @@ def read_file(
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
-
-        def discard(failed: type[BaseException] | None, *_: object) -> None:
-            if failed and out is not None and not readings:  # the corrected command can then write it
-                target.close()
-                out.unlink()
-
-        stack.push(discard)
         progress = stack.enter_context(Progress(quiet=quiet))
         began = shown_at = time.monotonic()
-        target.write(_csv_line(COLUMNS) if to == "csv" else b"")
-        for order, record in enumerate(records_in(source, form), 1):
-            if isinstance(record, Unreadable):
-                unread += 1
-                complain(f"{name}, {record.place}: {record.why}; skipped")
-            else:
-                rows = list(_read(order, record, condition, reader, to))
-                silent += not rows
-                readings += len(rows)
-                target.write(b"".join(rows))
-                target.flush()
-            if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
-                shown_at = now
-                progress.print_line(f"{order:,} records, {readings:,} readings, {now - began:.0f} s")
-        if unread and unread == order:
-            raise UsageError(f"nothing in {name} can be read as {form}")
+        try:
+            target.write(_csv_line(COLUMNS) if to == "csv" else b"")
+            for order, record in enumerate(records_in(source, form), 1):
+                if isinstance(record, Unreadable):
+                    unread += 1
+                    complain(f"{name}, {record.place}: {record.why}; skipped")
+                else:
+                    rows = list(_read(order, record, condition, reader, to))
+                    silent += not rows
+                    readings += len(rows)
+                    target.write(b"".join(rows))
+                    target.flush()
+                if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
+                    shown_at = now
+                    progress.print_line(f"{order:,} records, {readings:,} readings, {now - began:.0f} s")
+            if unread and unread == order:
+                raise UsageError(f"nothing in {name} can be read as {form}")
+        except UsageError:
+            if out is not None and not readings:
+                out.unlink()  # so that the corrected command can write it
+            raise
         parts = [f"{order:,} records, {readings:,} readings"]
         parts += [f"{unread:,} unreadable records skipped"] if unread else []
         parts += [f"{silent:,} records name no known drug or condition"] if silent else []
@@ -176,42 +170,25 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
             yield Unreadable(place, "neither title nor text") if is_empty else record
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yield lines with their numbers; None for a line that is too long."""
-    for number in count(1):
-        if not (line := stream.readline(_LONGEST)):
-            return
-        whole = len(line) < _LONGEST
-        yield number, line.removeprefix(b"\xef\xbb\xbf" if number == 1 else b"") if whole else None
-        while not whole and line and not line.endswith(b"\n"):
-            line = stream.readline(_LONGEST)
-
-
 def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     """Decode lines: UTF-8, else Windows-1252, which spreadsheets and older reference managers write."""
-    for number, line in _lines(stream):
-        if line is None:
-            raise UsageError(f"line {number} is longer than 16 MB")
+    for number, line in enumerate(stream, 1):
         try:
-            yield number, line.decode()
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             yield number, line.decode("cp1252", errors="replace")
 
 
 def _json_rows(stream: BinaryIO) -> _Rows:
-    for number, line in _lines(stream):
-        place = f"line {number}"
-        if line is None:
-            yield place, "longer than 16 MB"
-        elif line.strip():
-            try:
-                row = json.loads(line.decode())
-            except UnicodeDecodeError:
-                yield place, "not UTF-8"
-            except (ValueError, RecursionError):
-                yield place, "not JSON"
-            else:
-                yield place, row if isinstance(row, dict) else "not an object"
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            yield f"line {number}", "not JSON in UTF-8"
+        else:
+            yield f"line {number}", row if isinstance(row, dict) else "not an object"
 
 
 def _csv_rows(stream: BinaryIO) -> _Rows:

@@ -15,8 +15,7 @@ from ..screening.engines import ClusterLimiter, engine_of
 from ..screening.tables import Table, has_parquet
 from .terminal import complain, write_lines
 
-LEFT_OUT = 4
-"""Exit code for a library that lacks files or is damaged, and for a screening whose model could read no record."""
+LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
 
 
 def build(folder: Path, source: Path | None, *, must_exist: bool = False, quiet: bool = False) -> int:
@@ -83,15 +82,8 @@ def screen_file(
 ) -> int:
     """Screen the conditions of a file; return the exit code: 4 if the model could read none of the records.
 
-    Args:
-        file: of conditions.
-        drugs: file of the only drugs to screen; None screens all.
-        library: None searches the public sources.
-        engine: `local`, `ray` or `ray://HOST:PORT`.
-        out: folder of the results.
-        most: records per condition and source.
-        options: model, settings and batch; without a model, the trained reader reads alone.
-        quiet: whether progress is hidden.
+    Without `drugs`, all are screened; without a library, the public sources are searched; without a model in the
+    options, the trained reader reads alone. `most` counts records per condition and source.
 
     Raises:
         UsageError: invalid file, library, engine, settings or model.

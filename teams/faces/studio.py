@@ -1,4 +1,4 @@
-"""Export the team to AutoGen Studio, as JSON in the two forms that its versions read and as a gallery.
+"""Export the team to AutoGen Studio, as JSON: the team, and a gallery of its parts.
 
 No file contains a key: model clients read keys from the environment of the Studio that loads them.
 https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/usage.html
@@ -6,7 +6,7 @@ https://microsoft.github.io/autogen/stable/user-guide/autogenstudio-user-guide/u
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from willowbark import __version__
 from willowbark.agents.approver import ApproverAgent
@@ -31,16 +31,9 @@ from ..model_clients import BASELINE, FORMS, PROVIDERS
 from ..research_team import ResearchTeam, participants_of
 from ..run.options import RunOptions
 
-Form = Literal["tools", "workbench"]
-"""Key of an agent's tools: Studio 0.4's Builder lists `tools`, AutoGen 0.7 itself writes `workbench`."""
 Json = dict[str, Any]
 _DEFAULTS = RunOptions()
-
-TEAM_FILES: tuple[tuple[str, Form], ...] = (
-    ("willowbark-team.json", "tools"),
-    ("willowbark-team-workbench.json", "workbench"),
-)
-GALLERY_FILE = "willowbark-gallery.json"
+TEAM_FILE, GALLERY_FILE = "willowbark-team.json", "willowbark-gallery.json"
 TEAM_LABEL = "Willowbark research team"
 ASKING_LABEL = "Willowbark research team that asks you about the candidates"
 MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
@@ -54,27 +47,25 @@ _STAND_INS = {  # required to create clients; keys are removed again, the addres
 
 
 def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
-    """Write the team's two files and the gallery into a folder, created if missing; equal settings give equal files.
+    """Write the team and the gallery into a folder, created if missing; equal settings give equal files.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
     """
-    contents: dict[str, Json] = {name: team(options, form) for name, form in TEAM_FILES}
-    contents[GALLERY_FILE] = gallery(options)
+    contents = {TEAM_FILE: team(options), GALLERY_FILE: gallery(options)}
     texts = {folder / name: f"{json.dumps(each, indent=2, ensure_ascii=False)}\n" for name, each in contents.items()}
     return [write_file(path, text.encode()) for path, text in texts.items()]
 
 
-def team(options: RunOptions = _DEFAULTS, form: Form = "tools", *, asking: bool = False) -> Json:
+def team(options: RunOptions = _DEFAULTS, *, asking: bool = False) -> Json:
     """Dump the research team as a component, with an approver if `asking`: Studio's input box then asks which
     candidates the report should cover.
 
     Raises:
         UsageError: no such model.
     """
-    members = _members(options, ApproverAgent() if asking else None)
-    made = ResearchTeam(members, BaselineChatCompletionClient())
-    return _component(made, ASKING_LABEL if asking else TEAM_LABEL, options, form)
+    made = ResearchTeam(_members(options, ApproverAgent() if asking else None), BaselineChatCompletionClient())
+    return _component(made, ASKING_LABEL if asking else TEAM_LABEL, options)
 
 
 def gallery(options: RunOptions = _DEFAULTS) -> Json:
@@ -156,8 +147,8 @@ def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list
     return participants_of(without_model.chosen(), BaselineChatCompletionClient(), approver)
 
 
-def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS, form: Form = "tools") -> Json:
-    """Dump a component, with its tools in one form and the model of the options; agents and tools label themselves."""
+def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS) -> Json:
+    """Dump a component with the model of the options; agents and tools label themselves."""
     model = None if options.model in (None, BASELINE) else model_component(options.model or "")
 
     def adapt(value: Any) -> Any:
@@ -176,7 +167,7 @@ def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS, form
             found |= {"label": tool.name, "description": tool.description, "config": config}
         elif provider.endswith(".BaselineChatCompletionClient"):
             found["config"] = {"model": BASELINE, **found["config"]}  # shown by Builder
-        if form == "tools" and isinstance(benches := found.get("workbench"), list) and benches:
+        if isinstance(benches := found.get("workbench"), list) and benches:  # Studio's Builder lists `tools`
             del found["workbench"]
             found["tools"] = [tool for bench in benches for tool in bench["config"]["tools"]]
         if model is not None:

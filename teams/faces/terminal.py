@@ -139,7 +139,6 @@ class Progress:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._counted_at = 0.0  # seconds from the start
         self._held: list[AgentEvent] | None = None
-        self._begun = False
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -166,15 +165,8 @@ class Progress:
             for event in held:
                 self.show(event)
 
-    def begin(self, question: str) -> None:
-        """Show that a run has begun before its modules are loaded; the run's own event for it is then skipped."""
-        self.show(AgentEvent(type="started", message=question))
-        self._begun = True
-
     def show(self, event: AgentEvent) -> None:
         """Show one event: in the live block (an error also as a separate line), or as a plain line."""
-        if event.type == "started" and self._begun:
-            return
         if self._held is not None:
             self._held.append(event)
             return

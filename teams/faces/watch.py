@@ -1,8 +1,7 @@
-"""`willowbark watch`: repeat questions, and report what changed since last time.
+"""`willowbark watch`: repeat questions, and report what changed since last time; cron or a timer calls `watch run`.
 
 Each question has a folder in `.willowbark/watch/`: the question (`watch.json`), the last report (`report.json`), the
-changes of each call (`changes.json`), and the same for people and feed readers (`changes.md`, `changes.atom`). No
-process stays running: cron or a timer calls `watch run`.
+changes of each call (`changes.json`), and the same for people and feed readers (`changes.md`, `changes.atom`).
 """
 
 import asyncio
@@ -25,10 +24,8 @@ from ..run.options import RunOptions
 from ..run.research import RunFailed, research
 from .runs import differences
 
-MOVED = 10
-"""Exit code of `watch run` if anything changed."""
-FAILED = 4
-"""Exit code if a question could not be repeated, and nothing else changed."""
+MOVED = 10  # exit code of `watch run` if anything changed
+FAILED = 4  # if a question could not be repeated, and nothing else changed
 _KEPT = ("library", "model", "settings", "depth", "offline")
 _UNANSWERED = ("unavailable", "partial", "bad_query")
 _CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")

@@ -1,8 +1,7 @@
-"""`willowbark serve`: pages in a browser, on loopback by default.
+"""`willowbark serve`: pages in a browser, on loopback by default; they load nothing from other sites.
 
 A run's events arrive as server-sent events, which browsers resume automatically:
-https://html.spec.whatwg.org/multipage/server-sent-events.html. Pages load nothing from other sites and contain no
-inline script: https://www.w3.org/TR/CSP3/.
+https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
@@ -13,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -34,7 +34,7 @@ from ..ledger import Ledger
 from ..run.options import RunOptions
 from ..run.workspace import RUN_ID
 from . import views
-from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_bounded, tell_token, token_from
+from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class Pages:
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            self._runs.make_ready()
             yield
             await self._runs.settle(_SETTLE_S)
 
@@ -208,7 +207,7 @@ async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], 
         if token or is_open:
             token = tell_token(token, TOKEN_VARIABLE, say)
             app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
-        await serve_bounded(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
+        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
 
 
 def _entry(token: str) -> list[Route]:
@@ -244,7 +243,7 @@ async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
             yield _event("asked", html=views.part("approval", run.run_id, run.request).strip())
         for event in run.events[sent:]:
             sent += 1
-            yield _event("line", f"{run.life}-{sent}", html=views.log_line(event))
+            yield _event("line", f"{run.life}-{sent}", html=views.part("log_line", event))
         if sent == len(run.events):
             if run.outcome is not None:
                 yield _event("end")
@@ -259,12 +258,12 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
 
 
 async def static(request: Request) -> Response:
-    """Serve a style sheet or the script; browsers may cache it, as its address changes with the content."""
+    """Serve a style sheet or the script."""
     name = request.path_params["name"]
     if name not in views.STATIC:
         raise HTTPException(404)
-    kept = {"Cache-Control": "max-age=31536000, immutable"}
-    return Response(views.static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
+    content = resources.files(views.STATIC[name]).joinpath(name).read_bytes()
+    return Response(content, media_type=mimetypes.guess_type(name)[0])
 
 
 def choices(given: QueryParams) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.registry import title_of
 
 from ..config import Settings
@@ -165,7 +164,6 @@ class LiveRun:
         self._notify()
 
     def _end(self, outcome: Outcome) -> None:
-        outcome.events.clear()  # they contain every record; the page shows `self.events`
         self.outcome, self._ended_at = outcome, time.monotonic()
         self._notify()
 
@@ -178,7 +176,7 @@ class LiveRuns:
     """The runs of one server, in the current folder's workspace, with the same options but for the question.
 
     Raises:
-        UsageError: invalid settings or keys.
+        UsageError: invalid settings, keys or library.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -187,19 +185,7 @@ class LiveRuns:
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
         self._open = ExitStack()
-        self._endpoints: asyncio.Task[Endpoints] | None = None
-        if options.endpoints is None and self.settings.library.path is None:
-            Endpoints.public().require(self.settings.tools.sources)
-
-    def make_ready(self) -> None:
-        """Load the team and open the sources in the background."""
-
-        def load() -> Endpoints:
-            from ..run import research, resume  # noqa: F401, PLC0415  takes seconds, and pages don't need it
-
-            return self._open.enter_context(self._options.sources_at(self.settings))
-
-        self._endpoints = asyncio.create_task(asyncio.to_thread(load))
+        self._endpoints = self._open.enter_context(options.sources_at(self.settings))
 
     @property
     def root(self) -> Path:
@@ -219,16 +205,15 @@ class LiveRuns:
         """
         options = RunOptions.of(self._options, choices)
         settings = options.chosen()
-        question, endpoints = options.checked_question(settings), await self._room_and_sources()
-        folder = RunFolder.create(settings.output.directory, question)
+        question = options.checked_question(settings)
 
-        def start(**given: Any) -> _Events:
-            from ..run.research import research_stream  # noqa: PLC0415
+        def start(run_id: str, **given: Any) -> _Events:
+            from ..run.research import research_stream  # noqa: PLC0415  the team
 
-            given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": folder.run_id}
+            given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": run_id}
             return research_stream(options.model_copy(update=given))
 
-        return await self._begin(folder, question, settings, endpoints, start)
+        return await self._begin(None, question, settings, start)
 
     async def resume(self, run_id: str) -> LiveRun:
         """Resume a run, or return it if it is in progress.
@@ -240,18 +225,16 @@ class LiveRuns:
             return run
         with Ledger.existing() as ledger:
             kept = ledger.run(run_id)
-        settings, endpoints = Settings.restored(kept.settings), await self._room_and_sources()
-        folder = RunFolder.at(settings.output.directory, run_id)
 
-        async def start(**given: Any) -> _Events:
-            from ..run.resume import resume_stream  # noqa: PLC0415
+        async def start(run_id: str, **given: Any) -> _Events:
+            from ..run.resume import resume_stream  # noqa: PLC0415  the team
 
             with Ledger.existing() as ledger:
                 async with aclosing(resume_stream(run_id, ledger, **given)) as events:
                     async for event in events:
                         yield event
 
-        return await self._begin(folder, kept.question, settings, endpoints, start)
+        return await self._begin(run_id, kept.question, Settings.restored(kept.settings), start)
 
     async def settle(self, seconds: float) -> None:
         """Stop the runs in progress, and wait for them to save what they found; they can be resumed."""
@@ -263,23 +246,21 @@ class LiveRuns:
                     await under_way[0].changed(seconds)
         self._open.close()
 
-    async def _room_and_sources(self) -> Endpoints:
-        if len(self.under_way) >= MOST_AT_ONCE:
-            raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
-        assert self._endpoints is not None
-        return await asyncio.shield(self._endpoints)
-
     async def _begin(
-        self, folder: RunFolder, question: str, settings: Settings, endpoints: Endpoints, start: Callable[..., _Events]
+        self, run_id: str | None, question: str, settings: Settings, start: Callable[..., _Events]
     ) -> LiveRun:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
+        if len(self.under_way) >= MOST_AT_ONCE:
+            raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
+        root = settings.output.directory
+        folder = RunFolder.create(root, question) if run_id is None else RunFolder.at(root, run_id)
         run = LiveRun(folder, question, offline=settings.library.path is not None)
 
         def stream() -> _Events:
             from ..run.research import approver_for  # noqa: PLC0415  the team
 
             approve = approver_for(run.ask_person, settings, "page")
-            return start(endpoints=endpoints, approve=approve, cancellation_token=run.token)
+            return start(run.run_id, endpoints=self._endpoints, approve=approve, cancellation_token=run.token)
 
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
@@ -290,6 +271,6 @@ class LiveRuns:
             del self.known[run.run_id]
             raise UsageError(run.outcome.error or "the run did not begin")
         ended = [each.run_id for each in self.known.values() if each.outcome is not None]
-        for run_id in ended[:-_MOST_KEPT]:
-            del self.known[run_id]
+        for ended_id in ended[:-_MOST_KEPT]:
+            del self.known[ended_id]
         return run

@@ -1,12 +1,10 @@
 """Content of the pages, from jinja2 templates (`*.html` beside this file) that escape every text."""
 
-import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import resources
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -22,14 +20,11 @@ from willowbark.tools.registry import searchable, title_of
 from ..config import DEPTHS, Settings
 from ..exports import FORMATS
 from ..faces.runs import UNFINISHED, RunRow
-from ..faces.terminal import source_of
 from .live_runs import LiveRun
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
     from willowbark.tools.evidence import Evidence
-
-    from ..events import AgentEvent
 
 STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
 """Files that pages load, and the packages that contain them."""
@@ -40,19 +35,6 @@ EXAMPLES = (
     "Which drugs should be avoided in migraine?",
 )
 """Example questions, which the bundled library can answer too."""
-_WORDS = {"search_complete": "found", "judge_complete": "judged", "looping": "next round"}
-
-
-@cache
-def static_file(name: str) -> bytes:
-    """Read a style sheet or the script."""
-    return resources.files(STATIC[name]).joinpath(name).read_bytes()
-
-
-@cache
-def static_address(name: str) -> str:
-    """Return a static file's address, which changes with the content so that browsers may cache the file."""
-    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
 
 
 _TEMPLATES = Environment(
@@ -71,21 +53,13 @@ def page(template: str, **content: Any) -> str:
     return _TEMPLATES.get_template(template).render({**common, **content})
 
 
-def part(name: str, *content: Any) -> Markup:
+def part(name: str, *content: Any) -> str:
     """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
-    macro = getattr(_TEMPLATES.get_template("parts.html").module, name)
-    return Markup(macro(*content))  # noqa: S704  rendered by a template, which escapes
+    return str(getattr(_TEMPLATES.get_template("parts.html").module, name)(*content))
 
 
 def ask_page(settings: Settings, given: QueryParams, live: Sequence[LiveRun], wrong: str | None = None) -> str:
-    """Render the form for a question.
-
-    Args:
-        settings: the defaults.
-        given: form entries by field; `kind` selects a pattern in place of a free question.
-        live: runs in progress.
-        wrong: error to show; None shows none.
-    """
+    """Render the form for a question, with the entries given and an error; `kind` selects a pattern of a question."""
     pattern = next((text for name, text in QUESTIONS.items() if name == given.get("kind")), None)
     places = [place for _, place, _, _ in Formatter().parse(pattern or "") if place]
     return page(
@@ -116,20 +90,6 @@ def _format_start(row: RunRow) -> str:
         return row.name
 
 
-def log_line(event: "AgentEvent") -> Markup:
-    """Render an event as a line of the log."""
-    word, text = _WORDS.get(event.type, event.type.replace("_", " ")), event.message.replace("**", "").replace("`", "")
-    if event.call is not None and event.agent is not None:
-        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
-        try:
-            values = json.loads(arguments).values()
-            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
-        except (ValueError, AttributeError):
-            pass  # shown as the model wrote them
-        text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
-    return part("log_line", event, word, text)
-
-
 def ended_page(
     run_id: str,
     question: str,
@@ -148,8 +108,7 @@ def ended_page(
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
 
-_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of}
-_TEMPLATES.filters |= {"when": _format_start, "log_line": log_line}
+_TEMPLATES.filters |= {"one_line": one_line, "source_title": title_of, "when": _format_start}
 
 
 @lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
@@ -163,14 +122,7 @@ def _render_report(run_id: str, content: str) -> tuple[str, str]:
 
 
 def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evidence | None") -> str | None:
-    """Render a record's text with the cited passages marked, beside the report's data on it.
-
-    Args:
-        run_id: the run's id.
-        report: its report.
-        number: the record's number among the references; if there is none, no page is returned.
-        record: as the run found it; None if it is not stored.
-    """
+    """Render the text of a reference's record with the cited passages marked; None if no reference has that number."""
     from willowbark.agents.report.forms.links import record_name, url_of  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
 
