@@ -188,8 +188,6 @@ def row_fits(row: Row, name: str, wanted: str) -> bool:
         return wanted.lower() in json.dumps([row.get("pref_name"), row.get("molecule_synonyms")]).lower()
     given = row.get(field)
     held = [str(each.get("molecule_synonym")) for each in given] if isinstance(given, list) else [str(given or "")]
-    if test == "icontains":
-        return any(wanted.lower() in each.lower() for each in held)
     due = wanted.lower().split(",") if test == "in" else [wanted.lower()]
     return not {each.lower() for each in held}.isdisjoint(due)
 

@@ -44,16 +44,6 @@ async def test_a_drug_has_one_label_with_what_it_is_for_and_warned_of(openfda: O
     assert safe_url(record.citation.url) == record.citation.url
 
 
-async def test_a_condition_gives_the_labels_that_name_it(openfda: OpenFDA) -> None:
-    found = await openfda.find('(migraine OR "migraine disorders")')
-
-    assert {record.metadata["drug"] for record in found.records} == {"propranolol", "topiramate", "valproic acid"}
-    seen = list[httpx.Request]()
-    for number in (1, 3):
-        await answering(OpenFDA, page(), seen).find("migraine", 5, {"page": number})
-    assert [request.url.params.get("skip") for request in seen] == [None, "10"]
-
-
 @pytest.mark.parametrize(
     "answer",
     [

@@ -47,7 +47,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     documentation: str
     per_second: float = Field(gt=0)
     """Requests per second: the published limit, or a modest one if there is none."""
-    typical_s: float = Field(default=1.0, gt=0)
+    typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
     per_second_with_key: float | None = Field(default=None, gt=0)
     per_second_with_email: float | None = Field(default=None, gt=0)
@@ -63,14 +63,12 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """What still works without the key, for the doctor."""
     off: str | None = None
     """Why a source that needs no key is not searched by default, for the doctor."""
-    fresh_days: float = Field(ge=0)
+    fresh_days: float = Field(default=1, ge=0)
     """Days for which a cached reply may be reused by other runs."""
     hosts: tuple[str, ...] = ()
     """Hosts of its public pages, to which reports may link."""
     gives: Kind
     """Kind of its records, unless they state another."""
-    entries: str = "Abstract"
-    """Label for the text of its records."""
     dialect: Dialect
     use: Use
     by_condition: bool = True
@@ -93,6 +91,12 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
         if (self.key is None) is not (self.without_key is None):
             raise ValueError(f"{self.name}: a key comes with what goes on without it")
         return self
+
+    @property
+    def entries(self) -> str:
+        """Label for the text of its records."""
+        named = {"trial": "Registry entry", "label": "Drug label"}
+        return named.get(self.gives, "Database entry" if self.gives in ENTRIES else "Abstract")
 
     @property
     def needs_key(self) -> bool:

@@ -5,7 +5,6 @@ of their own, so all queries use the parent molecule.
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,12 +12,9 @@ from typing import Any
 from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, entries, read_each, reported, without_repeats
-from ...lexicon import canonical_drug, condition_synonyms
-from ...lexicon.conditions import name_essence
-from ...questions import Question
+from ...lexicon import canonical_drug
 from ...records import Drug
 from ...records.parts import Mechanism
-from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
@@ -27,8 +23,7 @@ CARD = SourceCard(
     name="chembl",
     place=50,
     title="ChEMBL",
-    purpose="Drugs of ChEMBL by name or by condition: mechanisms of action, targets, indications with the highest"
-    " phase.",
+    purpose="Drugs of ChEMBL by name: mechanisms of action, targets, indications with the highest phase.",
     address="https://www.ebi.ac.uk/chembl/api/data",
     documentation="https://chembl.gitbook.io/chembl-interface-documentation/web-services",
     per_second=5,  # none published
@@ -36,19 +31,15 @@ CARD = SourceCard(
     fresh_days=30,  # released a few times a year
     hosts=("www.ebi.ac.uk",),
     gives="drug",
-    entries="Database entry",
     dialect="names",
     use="searched",
-    by_condition=False,  # Open Targets lists the same drugs in two requests, not ten
+    by_condition=False,  # Open Targets lists its drugs of a condition
     specialist="mechanism",
 )
 
 _IDS = ("molecule_chembl_id", "parent_molecule_chembl_id", "target_chembl_id", "molecule_type", "target_components")
 _LIMIT = 1000  # rows per page; the API's own limit
-_MAX_PAGES = 20  # per list: "cancer" alone has tens of thousands of indications; a cut is reported
-_MAX_TERMS = 4  # spellings of a condition to query, two requests each
-_SHORTEST_TERM = 5  # letters; abbreviations occur inside other words
-_ENDING = re.compile(r"(?<=\w{6})(?:ies|s|y)$")
+_MAX_PAGES = 20  # per list; a cut is reported
 _MAX_INDICATIONS = 60  # per drug in a record; some have hundreds
 
 Row = Mapping[str, Any]
@@ -56,33 +47,14 @@ Row = Mapping[str, Any]
 
 
 class ChEMBL(LookUps):
-    """Drugs with their mechanisms of action, and the conditions they were developed for."""
+    """Drugs with their mechanisms of action and the conditions they were developed for, by name."""
 
     card = CARD
     path = "molecule.json"
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
-        """Return the drugs in the highest phase for the condition that a query names; raises as `find`."""
-        conditions = asked.conditions or (asked.words,)
-        rows, cut = await self._find_containing(term for name in conditions for term in indication_terms(name))
-        if not rows:
-            rows, cut = await self._find_containing(filter(None, map(inverted, conditions)))
-        order = by_phase(rows, conditions)
-        about = frozenset(name for row in rows if (name := indication_name(row)))
-        records, failed = await self._records(order[(page - 1) * size : page * size], about)
-        return self.reply(
-            asked.words,
-            records,
-            words=asked.words,
-            total=len(order),
-            problems=failed,
-            notes=["too many indications match; not all were read"] if cut else [],
-            url=self.url,
-        )
-
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         parents, refused = await self._find_parents(drugs)
-        records, failures = await self._records(list(dict.fromkeys(parents.values())), frozenset())
+        records, failures = await self._records(list(dict.fromkeys(parents.values())))
         by_id = {record.metadata.get("chembl_id"): record for record in records}
         known = {drug: by_id[parent] for drug, parent in parents.items() if parent in by_id}
         return items(drugs, known, [*refused, *failures], "no molecule is named {!r}")
@@ -115,7 +87,7 @@ class ChEMBL(LookUps):
             parents |= {drug: found} if found else {}
         return parents, [f"some names could not be asked: {each.reason}" for each in failed]
 
-    async def _records(self, parents: Sequence[str], about: frozenset[str]) -> tuple[list[Evidence], list[str]]:
+    async def _records(self, parents: Sequence[str]) -> tuple[list[Evidence], list[str]]:
         """Fetch whole drugs in the order of `parents`; returns the records and notes on failed parts."""
         if not parents:
             return [], []
@@ -135,21 +107,11 @@ class ChEMBL(LookUps):
 
         def drug(parent: str) -> Evidence:
             mine = ([row for row in rows if parent_id(row) == parent] for rows in (mechanisms, indications, warnings))
-            return parse_drug(by_id[parent], *mine, targets=targets, about=about)
+            return parse_drug(by_id[parent], *mine, targets=targets)
 
         records, unread = read_each([parent for parent in parents if parent in by_id], drug)
         missing = [parent for parent in parents if parent not in by_id]
         return records, [*lacking, *unread, *([f"{', '.join(missing[:5])} could not be had"] if missing else [])]
-
-    async def _find_containing(self, terms: Iterable[str]) -> tuple[list[Row], bool]:
-        pages = await asyncio.gather(
-            *(
-                self._pages("drug_indication", **{f"{field}__icontains": term})
-                for term in dict.fromkeys(terms)
-                for field in ("mesh_heading", "efo_term")
-            )
-        )
-        return [row for rows, _ in pages for row in rows], any(cut for _, cut in pages)
 
     async def _list_or_warn(self, warnings: list[str], table: str, **params: object) -> list[Row]:
         told = f"{table.replace('_', ' ')}s"
@@ -180,34 +142,6 @@ def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
     return rows, bool(at(data, "page_meta", "next"))
 
 
-def indication_terms(condition: str) -> list[str]:
-    """Return spellings that find a condition's indications: its names without suffixes, none contained in another.
-
-    >>> indication_terms("diabetic nephropathy")[0]
-    'diabetic nephropath'
-    """
-    names = [name for name in condition_synonyms(condition) if len(name) >= _SHORTEST_TERM] or [condition]
-    terms = list(dict.fromkeys(_ENDING.sub("", name).casefold() for name in names))
-    return [term for term in terms if not any(other in term for other in terms if other != term)][:_MAX_TERMS]
-
-
-def inverted(condition: str) -> str | None:
-    words = condition.split()
-    return f"{words[1]}, {words[0]}" if len(words) == 2 else None
-
-
-def by_phase(rows: Iterable[Row], conditions: Iterable[str]) -> list[str]:
-    """Sort the parent molecules of indications: those for the exact condition first, then by highest phase."""
-    meant = {name_essence(name) for condition in conditions for name in (condition, *condition_synonyms(condition))}
-    best: dict[str, tuple[bool, float, str]] = {}
-    for row in rows:
-        if parent := parent_id(row):
-            exact = any(name_essence(str(row.get(field) or "")) in meant for field in ("mesh_heading", "efo_term"))
-            standing = (not exact, -(parse_phase(row.get("max_phase_for_ind")) or 0), parent)
-            best[parent] = min(standing, best.get(parent, standing))
-    return sorted(best, key=best.__getitem__)
-
-
 def _names(drug: str) -> list[str]:
     names = dict.fromkeys(name.strip() for name in (drug, canonical_drug(drug)) if name)
     return [name for name in names if "," not in name and not checked_identifier("chembl_id", name.upper())]
@@ -234,7 +168,6 @@ def parse_drug(
     warnings: Iterable[Row] = (),
     *,
     targets: Iterable[Row] = (),
-    about: frozenset[str] = frozenset(),
 ) -> Evidence:
     """Convert one drug to evidence.
 
@@ -244,12 +177,11 @@ def parse_drug(
         indications: with the highest phase of each.
         warnings: withdrawals and boxed warnings.
         targets: of the mechanisms; others are ignored.
-        about: indications to list first.
     """
     chembl_id, chebi = str(molecule["molecule_chembl_id"]), str(molecule.get("chebi_par_id") or "")
     developed = (
         {
-            "name": indication_name(row),
+            "name": row.get("mesh_heading") or row.get("efo_term"),
             "id": row.get("mesh_id") or str(row.get("efo_id") or "").replace(":", "_"),  # Open Targets' spelling
             "max_phase": parse_phase(row.get("max_phase_for_ind")),
         }
@@ -263,7 +195,7 @@ def parse_drug(
         max_phase=parse_phase(molecule.get("max_phase")),
         first_approval=count(molecule.get("first_approval")) or None,
         mechanisms=parse_mechanisms(mechanisms, targets),
-        indications=keep_furthest(developed, about)[:_MAX_INDICATIONS],
+        indications=keep_furthest(developed)[:_MAX_INDICATIONS],
         warnings=parse_warnings(warnings),
         routes=[each for each in ("oral", "parenteral", "topical") if molecule.get(each) in (True, 1)],
     )
@@ -295,12 +227,6 @@ def parent_id(row: Row) -> str | None:
     hierarchy = at(row, "molecule_hierarchy", "parent_chembl_id")
     found = hierarchy or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
     return str(found) if found else None
-
-
-def indication_name(row: Row) -> str | None:
-    """Return the name of an indication, MeSH's before EFO's; None if there is neither."""
-    name = row.get("mesh_heading") or row.get("efo_term")
-    return str(name) if name else None
 
 
 def molecule_names(molecule: Row) -> list[str]:

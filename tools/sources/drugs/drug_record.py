@@ -67,14 +67,14 @@ def parse_phase(value: Any) -> float | None:
     return int(phase) if phase.is_integer() else phase
 
 
-def keep_furthest(found: Iterable[Mapping[str, Any]], about: frozenset[str] = frozenset()) -> list[Development]:
-    """Return each name once, with its highest phase; those in `about` first, then by phase, then by name."""
+def keep_furthest(found: Iterable[Mapping[str, Any]]) -> list[Development]:
+    """Return each name once, with its highest phase, by phase, then by name."""
     best: dict[str, Any] = {}
     for each in map(reported, found):
         name = each.get("name")
         if name and (name not in best or each.get("max_phase", -1) > best[name].get("max_phase", -1)):
             best[name] = each
-    return sorted(best.values(), key=lambda each: (each["name"] not in about, -each.get("max_phase", -1), each["name"]))
+    return sorted(best.values(), key=lambda each: (-each.get("max_phase", -1), each["name"]))
 
 
 def parse_warnings(rows: Iterable[Mapping[str, Any]]) -> list[DrugWarning]:

@@ -31,7 +31,6 @@ CARD = SourceCard(
     fresh_days=30,
     hosts=("mychem.info",),
     gives="drug",
-    entries="Database entry",
     dialect="names",
     use="named",
     by_condition=False,

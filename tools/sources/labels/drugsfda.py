@@ -13,10 +13,8 @@ from typing import Any
 from ...evidence import Evidence
 from ...http.reply import dicts, read_each, reported
 from ...lexicon import canonical_drug, common_drug_names, same_drug
-from ...questions import Question
 from ...records import Approval
 from ...records.parts import Application
-from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from .openfda import MAX_NAMES, any_of, day, parse_page
@@ -31,14 +29,12 @@ CARD = SourceCard(
     per_second=4,  # 240 a minute
     per_day=1000,
     per_day_with_key=120_000,
-    typical_s=0.5,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels and approvals a day, not 120,000",
     fresh_days=7,
     hosts=("www.accessdata.fda.gov",),
     gives="approval",
-    entries="Database entry",
     dialect="names",
     use="on_demand",
     tool="get_approvals",
@@ -55,16 +51,12 @@ class DrugsFDA(LookUps):
     card = CARD
     path = "drug/drugsfda.json"
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
-        """Return nothing for a condition, which approvals do not state; an unknown name is assumed to be a drug's."""
-        return self.reply(asked.words, []) if asked.conditions else None
-
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         names = dict.fromkeys(name for drug in drugs for name in (drug, *common_drug_names(drug)[:MAX_NAMES]))
         search = f'products.active_ingredients.name:{any_of(names, len(names))} AND products.reference_drug:"Yes"'
         read = partial(parse_page, ("application_number", "products"))
         params = {"search": search, "limit": _LIMIT}
-        _, given, _ = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
+        given = await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
         return {drug: parse_approval(drug, given) for drug in drugs}
 
 

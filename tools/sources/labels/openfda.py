@@ -13,13 +13,11 @@ from uuid import UUID
 from ...errors import UnreadableReply
 from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
-from ...lexicon import canonical_drug, common_drug_names, condition_synonyms, find_drugs, same_drug
-from ...questions import Question
+from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
 from ...questions.query import bare_name
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records.parts import NamedDrug
-from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences
@@ -35,14 +33,12 @@ CARD = SourceCard(
     per_second=4,  # 240 a minute
     per_day=1000,
     per_day_with_key=120_000,
-    typical_s=0.5,
     key="OPENFDA_API_KEY",
     key_in="parameter",
     without_key="openFDA gives 1,000 drug labels and approvals a day, not 120,000",
     fresh_days=7,  # updated every week
     hosts=("dailymed.nlm.nih.gov",),
     gives="label",
-    entries="Drug label",
     dialect="names",
     use="on_demand",
     tool="get_label",
@@ -74,43 +70,26 @@ class OpenFDA(LookUps):
     card = CARD
     path = "drug/label.json"
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
-        """Return labels of drugs for the condition that a query names; an unknown name is assumed to be a drug's."""
-        if not asked.conditions:
-            return None
-        either = any_of(dict.fromkeys((asked.conditions[0], *condition_synonyms(asked.conditions[0]))))
-        total, found, url = await self._ask(f"indications_and_usage:{either}", size, (page - 1) * size or None)
-        records, unread = read_each(found, parse_label)
-        return self.reply(asked.words, records, words=asked.words, total=total, problems=unread, url=url)
-
     async def fetch(self, drugs: Sequence[str]) -> dict[str, Item]:
         """Look up the label of each drug; a name missing from the lexicon is used unchanged.
 
         Drugs are queried one at a time: among the newest labels of many drugs, some drugs would have none.
         """
-        pages = await asyncio.gather(*(self._ask(_of_drug(drug), _CHOICE) for drug in drugs))
+        pages = await asyncio.gather(*map(self._ask, drugs))
         found = dict[str, Item]()
-        for drug, (_, labels, _) in zip(drugs, pages, strict=True):
+        for drug, labels in zip(drugs, pages, strict=True):
             label = chosen_label(labels, drug)
             records, unread = read_each([label] if label else [], parse_label)
             note = "" if label and _is_of(label, drug) else f"no label is of {drug!r}{' alone' if label else ''}"
             found[drug] = Item(next(iter(records), None), unread, note)
         return found
 
-    async def _ask(self, search: str, limit: int, skip: int | None = None) -> tuple[int, Sequence[Label], str]:
-        params = {"search": search, "limit": limit, "skip": skip, "sort": "effective_time:desc"}
-        return await self.transport.get(
-            self.name,
-            self.path,
-            params=params,
-            also=(404,),
-            read=partial(parse_page, ("set_id", "id", "openfda")),
-        )
-
-
-def _of_drug(drug: str) -> str:
-    either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
-    return f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
+    async def _ask(self, drug: str) -> Sequence[Label]:
+        either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
+        search = f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
+        params = {"search": search, "limit": _CHOICE, "sort": "effective_time:desc"}
+        read = partial(parse_page, ("set_id", "id", "openfda"))
+        return await self.transport.get(self.name, self.path, params=params, also=(404,), read=read)
 
 
 def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
@@ -124,21 +103,18 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     return f"({' OR '.join(phrases)})"
 
 
-def parse_page(keys: Sequence[str], reply: Reply) -> tuple[int, Sequence[Label], str]:
-    """Parse a reply into the total number, the entries (each has one of the `keys`), and the URL.
+def parse_page(keys: Sequence[str], reply: Reply) -> Sequence[Label]:
+    """Parse the entries of a reply, each with one of the `keys`.
 
     Raises:
-        UnreadableReply: not a list of labels, or a 404 that does not say that nothing matches.
+        UnreadableReply: no list of entries, or a 404 that does not say that nothing matches.
     """
     data = reply.json()
-    if reply.status == 404:
-        if at(data, "error") == NO_MATCH:
-            return 0, [], reply.url
-        raise UnreadableReply(reply.source, "answered 404 without saying that nothing matches")
-    total = count(at(data, "meta", "results", "total"))
-    if total is None:
-        raise UnreadableReply(reply.source, "answered without a count")
-    return total, entries(reply.source, data, "results", what="a list of results", keys=keys), reply.url
+    if reply.status == 404 and at(data, "error") == NO_MATCH:
+        return []
+    if reply.status == 404 or count(at(data, "meta", "results", "total")) is None:
+        raise UnreadableReply(reply.source, "answered neither a count nor that nothing matches")
+    return entries(reply.source, data, "results", what="a list of results", keys=keys)
 
 
 def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:

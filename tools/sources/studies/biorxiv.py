@@ -17,7 +17,6 @@ CARD = SourceCard(
     address="https://api.biorxiv.org",
     documentation="https://api.biorxiv.org/pubs/help",
     per_second=1,  # none published
-    fresh_days=1,
     gives="publication",
     dialect="identifiers",
     use="looked_up",

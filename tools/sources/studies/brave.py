@@ -23,7 +23,6 @@ CARD = SourceCard(
     key_in="header",
     key_header="x-subscription-token",
     without_key="the web is not searched by Brave",
-    fresh_days=1,
     gives="publication",
     dialect="boolean",
     use="named",

@@ -25,7 +25,6 @@ CARD = SourceCard(
     documentation="https://doi.org/10.64000/wadve-3tj60",
     per_second=1,  # lists of works
     per_second_with_email=3,
-    fresh_days=1,  # a retraction should show on the next day
     gives="publication",
     dialect="identifiers",
     use="looked_up",

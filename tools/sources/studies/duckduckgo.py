@@ -23,7 +23,6 @@ CARD = SourceCard(
     documentation="https://duckduckgo.com/duckduckgo-help-pages/",
     per_second=0.25,  # none published; after a few quick requests it asks for proof of being human
     off="its page is made for people, and it may refuse programs; what it finds are leads of uneven worth",
-    fresh_days=1,
     gives="publication",
     dialect="boolean",
     use="named",

@@ -22,7 +22,6 @@ CARD = SourceCard(
     address="https://api.openalex.org",
     documentation="https://developers.openalex.org/guides/authentication",
     per_second=8,
-    fresh_days=1,
     gives="publication",
     dialect="identifiers",
     use="looked_up",
