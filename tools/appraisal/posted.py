@@ -7,8 +7,7 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
   another drug too, stated as such;
 * significant in the other group's favour: contradicts against nothing; against another drug inconclusive, since the
   other may simply be better;
-* not significant: contradicts against nothing, as a paper's "no difference" does; how much that weighs follows from
-  its participants; against another drug inconclusive;
+* not significant: contradicts against nothing, as a paper's "no difference" does; against another drug inconclusive;
 * several doses: one must hold after Bonferroni's correction; several primary outcomes: all must agree, else
   inconclusive;
 * a test of non-inferiority is inconclusive unless its interval shows superiority;
@@ -18,15 +17,14 @@ on selective reporting). The rule, for randomised trials of treatment or prevent
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
 from ..evidence import Evidence
 from ..reading.design import StudyDesign
 from ..reading.document import Document
-from ..reading.reading import Comparator, Effect, OutcomeKind, Passage, Reading, Role
+from ..reading.reading import Comparator, Effect, Passage, Reading, Role
 from ..reading.registry_entries import (
     Comparison,
     beside_efficacy,
@@ -42,9 +40,8 @@ from .trials_once import Direction
 _OTHER_PURPOSES = frozenset(
     {"BASIC_SCIENCE", "DIAGNOSTIC", "SCREENING", "HEALTH_SERVICES_RESEARCH", "DEVICE_FEASIBILITY", "ECT"}
 )
-
-ALPHA = 0.05  # two-sided, as in ICH E9 (https://www.ich.org/page/efficacy-guidelines); half of it one-sided
-FULL_LEVEL = 95.0  # percent; interval level equivalent to two-sided p of 0.05
+_ALPHA = 0.05  # two-sided, as in ICH E9 (https://www.ich.org/page/efficacy-guidelines); half of it one-sided
+_FULL_LEVEL = 95.0  # percent; interval level equivalent to two-sided p of 0.05
 _COUNTED = frozenset(
     "participant participants patient patients subject subjects people persons individuals event events attack "
     "attacks".split()
@@ -54,8 +51,7 @@ _P = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadAnalysis:
+class _Analysis(NamedTuple):
     """Result of one analysis for the drug."""
 
     verdict: Literal["better", "worse", "no difference", "not inferior"]
@@ -65,7 +61,6 @@ class ReadAnalysis:
     """Significance threshold for p."""
     sentence: str
     outcome: str
-    """Title of the outcome."""
     against: str
     reason: str
 
@@ -94,39 +89,25 @@ class PostedFinding(BaseModel, frozen=True, extra="forbid"):
     serious_events: list[SeriousEvents] = []
 
 
-Decided = tuple[Direction, str, ReadAnalysis | None]
-
-
 def posted_finding(record: Evidence, drug: str, synonyms: Sequence[str] = ()) -> PostedFinding | None:
-    """Read a trial's posted results for a drug; None if none are posted.
-
-    Args:
-        record: a ClinicalTrials.gov record from `clinicaltrials.parse_study`.
-        drug: the drug asked about.
-        synonyms: its other names.
-    """
-    data = record.trial
-    if data is None or data.results is None:
+    """Read a trial's posted results for a drug, under any of its names; None if none are posted."""
+    if record.trial is None or record.trial.results is None:
         return None
-    results, outcomes = data.results, data.results.get("primary_outcomes", [])
-    direction, reason, reading = _decide(data, outcomes, (drug, *synonyms))
-    return PostedFinding(
-        direction=direction,
-        reason=reason,
-        sentence=reading.sentence if reading else "",
-        outcome=reading.outcome if reading else None,
-        against_nothing=reading.against == "nothing" if reading else None,
-        serious_events=read_events(results.get("serious_adverse_events", ())),
-    )
+    results = record.trial.results
+    found = _decide(record.trial, results.get("primary_outcomes", []), (drug, *synonyms))
+    return found.model_copy(update={"serious_events": read_events(results.get("serious_adverse_events", ()))})
 
 
 def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
     """Parse posted adverse events by group; groups without a readable number are left out."""
-    counts = ((each.get("group"), each.get("affected"), each.get("at_risk")) for each in groups)
     return [
-        SeriousEvents(group=str(name or "group not named"), affected=affected, at_risk=size)
-        for name, affected, size in ((name, n, size if type(size) is int else None) for name, n, size in counts)
-        if type(affected) is int
+        SeriousEvents(
+            group=str(each.get("group") or "group not named"),
+            affected=each["affected"],
+            at_risk=each["at_risk"] if type(each.get("at_risk")) is int else None,
+        )
+        for each in groups
+        if type(each.get("affected")) is int
     ]
 
 
@@ -160,8 +141,18 @@ def role_in_arms(trial: Trial, drug: str) -> tuple[Role, bool]:
     return "tested", alone
 
 
-def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
+def _finding(direction: Direction, reason: str, on: _Analysis | None = None) -> PostedFinding:
+    if on is None:
+        return PostedFinding(direction=direction, reason=reason)
+    is_nothing = on.against == "nothing"
+    return PostedFinding(
+        direction=direction, reason=reason, sentence=on.sentence, outcome=on.outcome, against_nothing=is_nothing
+    )
+
+
+def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[str]) -> PostedFinding:
     """Combine all primary outcomes: their shared direction, else inconclusive; or why they cannot be assessed."""
+    efficacy = [outcome for outcome in outcomes if not beside_efficacy(outcome)]
     obstacle = ""
     if not outcomes:
         obstacle = "no result of a primary outcome is posted"
@@ -169,125 +160,112 @@ def _decide(data: Trial, outcomes: Sequence[Mapping[str, Any]], names: Sequence[
         obstacle = "the trial was not randomised" if data.allocation else "whether it was randomised is not reported"
     elif data.primary_purpose in _OTHER_PURPOSES:
         obstacle = "its purpose was neither treatment nor prevention"
-    efficacy = [outcome for outcome in outcomes if not beside_efficacy(outcome)]
-    if not efficacy and not obstacle:
+    elif not efficacy:
         kinds = ", ".join(sorted({str(beside_efficacy(outcome)) for outcome in outcomes}))
         obstacle = f"its primary outcome is on {kinds}, not on efficacy"
     if obstacle:
-        return Direction.not_assessed, obstacle, None
-    read = [_read_outcome(outcome, data.arms, names) for outcome in efficacy]
-    told = [each for each in read if each[0] is not Direction.not_assessed]
+        return _finding(Direction.not_assessed, obstacle)
+    found = [_read_outcome(outcome, data.arms, names) for outcome in efficacy]
+    told = [each for each in found if each.direction is not Direction.not_assessed]
     if not told:
-        return read[0]
-    directions = {direction for direction, _, _ in told}
-    _, reason, reading = told[0]
-    share = f" ({len(told)} of {len(efficacy)} primary outcomes could be read)" if len(told) < len(efficacy) else ""
-    if len(directions) == 1:
-        return directions.pop(), reason + share, reading
-    for_it = sum(direction is Direction.supports for direction, _, _ in told)
-    return Direction.inconclusive, f"primary outcomes disagree: {for_it} of {len(told)} in its favour{share}", reading
+        return found[0]
+    direction, reason = told[0].direction, told[0].reason
+    if any(each.direction is not direction for each in told):
+        for_it = sum(each.direction is Direction.supports for each in told)
+        direction, reason = Direction.inconclusive, f"primary outcomes disagree: {for_it} of {len(told)} in its favour"
+    share = f" ({len(told)} of {len(found)} primary outcomes could be read)" if len(told) < len(found) else ""
+    return told[0].model_copy(update={"direction": direction, "reason": reason + share})
 
 
-def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Decided:
-    readings: dict[Comparison, list[ReadAnalysis]] = {}
+def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]) -> PostedFinding:
+    found: dict[Comparison, list[_Analysis]] = {}
     problems = []
     for analysis in outcome.get("analyses", ()):
         pair = comparison(analysis.get("groups", ()), outcome, arms, names)
-        reading = pair if isinstance(pair, str) else read_analysis(analysis, outcome, pair)
-        if isinstance(pair, str) or isinstance(reading, str):
-            problems.append(str(reading))
+        read = pair if isinstance(pair, str) else _read_analysis(analysis, outcome, pair)
+        if isinstance(pair, str) or isinstance(read, str):
+            problems.append(str(read))
         else:
-            readings.setdefault(pair, []).append(reading)
-    placebo = {pair: found for pair, found in readings.items() if pair.against == "nothing"}
-    if found := placebo or readings:
-        return _over_doses(list(found.values()))
+            found.setdefault(pair, []).append(read)
+    placebo = {pair: analyses for pair, analyses in found.items() if pair.against == "nothing"}
+    if pairs := placebo or found:
+        return _over_doses(list(pairs.values()))
     why = problems[0] if problems else "no statistical analysis of the primary outcome is posted"
-    return Direction.not_assessed, why, None
+    return _finding(Direction.not_assessed, why)
 
 
-def _over_doses(pairs: Sequence[Sequence[ReadAnalysis]]) -> Decided:
+def _over_doses(pairs: Sequence[Sequence[_Analysis]]) -> PostedFinding:
     """Combine the comparisons of an outcome; the first analysis of each counts, usually the main one."""
-    readings = [analyses[0] for analyses in pairs]
-    tests, first = len(readings), readings[0]
-    if any(len({each.verdict for each in analyses}) > 1 for analyses in pairs):
-        return Direction.inconclusive, "analyses of the same two groups disagree", first
-    better = [r for r in readings if r.verdict == "better"]
-    worse = [r for r in readings if r.verdict == "worse"]
+    tests, first = len(pairs), pairs[0][0]
+    better, worse = ([each[0] for each in pairs if each[0].verdict == verdict] for verdict in ("better", "worse"))
     other = "placebo or no treatment" if first.against == "nothing" else "another treatment"
+    if any(len({each.verdict for each in analyses}) > 1 for analyses in pairs):
+        return _finding(Direction.inconclusive, "analyses of the same two groups disagree", first)
     if better and worse:
-        return Direction.inconclusive, "one group did better on the drug and another worse", first
+        return _finding(Direction.inconclusive, "one group did better on the drug and another worse", first)
     if worse and first.against == "active":
         why = "another treatment did better; that says nothing of the drug against no treatment"
-        return Direction.inconclusive, why, worse[0]
-    for found, direction in ((better, Direction.supports), (worse, Direction.contradicts)):
-        if found:
-            word, count = found[0].verdict, f" ({len(found)} of {tests} groups)" if tests > 1 else ""
-            # as one of several tests: Bonferroni; Cochrane Handbook 15.6 on multiplicity
-            if strict := [r for r in found if r.p is None or r.p <= r.alpha / tests]:
-                return direction, f"significantly {word} than {other} on the primary outcome{count}", strict[-1]
-            why = f"{word} than {other}{count}, but not after correction for {tests} tests"
-            return Direction.inconclusive, why, found[0]
-    is_open = first.against == "active" or any(r.verdict == "not inferior" for r in readings)
+        return _finding(Direction.inconclusive, why, worse[0])
+    if found := better or worse:
+        word, count = found[0].verdict, f" ({len(found)} of {tests} groups)" if tests > 1 else ""
+        # as one of several tests: Bonferroni; Cochrane Handbook 15.6 on multiplicity
+        if strict := [each for each in found if each.p is None or each.p <= each.alpha / tests]:
+            why = f"significantly {word} than {other} on the primary outcome{count}"
+            return _finding(Direction.supports if better else Direction.contradicts, why, strict[-1])
+        why = f"{word} than {other}{count}, but not after correction for {tests} tests"
+        return _finding(Direction.inconclusive, why, found[0])
+    is_open = first.against == "active" or any(each[0].verdict == "not inferior" for each in pairs)
     direction = Direction.inconclusive if is_open else Direction.contradicts
-    return direction, f"no difference from {other} shown: {first.reason}", first
+    return _finding(direction, f"no difference from {other} shown: {first.reason}", first)
 
 
-def read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> ReadAnalysis | str:
-    """Read an analysis of a drug against its comparator.
-
-    Args:
-        analysis: as returned by `clinicaltrials.parse_results`.
-        outcome: the posted outcome it belongs to.
-        pair: which of its groups had the drug.
-
-    Returns:
-        The reading, or the reason why it cannot be read.
-    """
-    p, alpha = _p_value(analysis), _alpha(analysis)
+def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison) -> _Analysis | str:
+    """Read an analysis of a drug against its comparator; or say why it cannot be read."""
+    alpha = _alpha(analysis)
+    significant, p = _p_value(analysis, alpha)
     low, high, level = (posted_number(analysis.get(name)) for name in ("ci_lower", "ci_upper", "ci_percent"))
-    interval = (min(low, high), max(low, high)) if low is not None and high is not None else None
     measured = str(analysis.get("effect") or "")
     null = 1.0 if says("ratio", measured) else 0.0 if says("difference", measured) else None  # the value of no effect
     outside = None  # whether the interval excludes it; None also if one below 95 % does
-    if interval and null is not None:
-        within = interval[0] <= null <= interval[1]
-        outside = False if within else True if level is not None and level >= FULL_LEVEL else None
+    if low is not None and high is not None and null is not None:
+        within = min(low, high) <= null <= max(low, high)
+        outside = False if within else True if level is not None and level >= _FULL_LEVEL else None
+
+    def found(verdict: Any, reason: str) -> _Analysis:
+        said, title = str(analysis.get("sentence") or ""), str(outcome.get("title"))
+        return _Analysis(verdict, p, alpha, said, title, pair.against, reason)
+
     kind = str(analysis.get("non_inferiority") or "")
-    significant = p[0] if p else outside
-    told = str(analysis.get("sentence") or "")
-
-    def found(verdict: Any, reason: str) -> ReadAnalysis:
-        return ReadAnalysis(verdict, p[1] if p else None, alpha, told, str(outcome.get("title")), pair.against, reason)
-
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         significant, p = outside, None  # its p value tests another hypothesis
         if not outside:
             return found("not inferior", "a test of non-inferiority or equivalence")
+    if p is None:
+        significant = outside
     if significant is None:
-        return "neither a p value that can be read nor an interval is posted" if p is None else "p leaves it open"
-    is_full = level is not None and math.isclose(level, FULL_LEVEL) and alpha == ALPHA  # as p is
-    if p and outside is not None and p[0] != outside and is_full:
+        return "p leaves it open" if p is not None else "neither a p value that can be read nor an interval is posted"
+    is_full = level is not None and math.isclose(level, _FULL_LEVEL) and alpha == _ALPHA  # as p is
+    if p is not None and outside is not None and significant != outside and is_full:
         return "p value and confidence interval disagree"
     if not significant:
         return found("no difference", "not significant")
-    if isinstance(favours := _favours(analysis, outcome, pair, null), str):
+    favours = _favours(analysis, outcome, pair, is_ratio=null == 1.0)
+    if isinstance(favours, str):
         return favours
     return found("better" if favours else "worse", f"significant, in favour of {pair.drug if favours else pair.other}")
 
 
-def _p_value(analysis: Mapping[str, Any]) -> tuple[bool | None, float] | None:
+def _p_value(analysis: Mapping[str, Any], alpha: float) -> tuple[bool | None, float | None]:
     """Return whether p is significant (None: undecided) and its value or bound; None if unreadable."""
     match = _P.match(str(analysis.get("p_value") or "").replace(" ", ""))
-    if not match:
-        return None
-    value, sign, alpha = float(match["value"]), match["sign"], _alpha(analysis)
-    if value > 1:
-        return None
+    if not match or float(match["value"]) > 1:
+        return None, None
+    value, sign = float(match["value"]), match["sign"]
     if sign.startswith(("<", "≤")):
         return (True if value <= alpha else None), value
     if sign.startswith((">", "≥")):
         return (False if value >= alpha else None), value
-    return value < alpha or (value == alpha < ALPHA), value
+    return value < alpha or (value == alpha < _ALPHA), value
 
 
 def _alpha(analysis: Mapping[str, Any]) -> float:
@@ -295,51 +273,49 @@ def _alpha(analysis: Mapping[str, Any]) -> float:
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
     one_sided = bool(says("one-sided", told)) or bool(analysis.get("one_sided"))
     named = (each for each in named_thresholds(str(analysis.get("p_comment") or "")) if each >= 0.0001)
-    return min([ALPHA / 2 if one_sided else ALPHA, *named])
+    return min([_ALPHA / 2 if one_sided else _ALPHA, *named])
 
 
 def _favours(
-    analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison, null: float | None
+    analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: Comparison, *, is_ratio: bool
 ) -> bool | str:
     """Whether a difference favours the drug, by the groups' values or a ratio of events; else why it is unclear."""
-    better = more_is_better(outcome)
+    better, larger = more_is_better(outcome), _has_larger(outcome, pair)
+    told = set() if better is None or larger is None else {larger == better}
     effect, value = str(analysis.get("effect") or ""), posted_number(analysis.get("effect_value"))
-    by_values = _larger(outcome, pair)
     drug_first = next(iter(analysis.get("groups", ())), None) == pair.drug
-    by_ratio = None
-    if null == 1.0 and says("ratio of events", effect) and value is not None and value != 1 and drug_first:
+    if is_ratio and says("ratio of events", effect) and value not in (None, 1) and drug_first:
         good = more_is_better(outcome, effect)
-        by_ratio = None if good is None else (value > 1) == good
-    by_value = None if by_values is None or better is None else by_values == better
-    told = {each for each in (by_value, by_ratio) if each is not None}
+        told |= set() if good is None else {(value > 1) == good}
     if len(told) == 2:
         return "the groups' values and the ratio point different ways"
     if told:
         return told.pop()
-    if better is None and by_values is not None:
+    if better is None and larger is not None:
         return "which way the outcome is good is not said"
     return "the posted values do not say which group did better"
 
 
-def _larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
+def _has_larger(outcome: Mapping[str, Any], pair: Comparison) -> bool | None:
     """Whether the drug's group has the larger value in every category posted; None if unclear."""
-    ours, theirs = (_comparable(outcome, group) for group in (pair.drug, pair.other))
+    ours, theirs = (_values(outcome, group) for group in (pair.drug, pair.other))
     signs = {ours[key] > theirs[key] for key in ours if key in theirs and ours[key] != theirs[key]}
     return signs.pop() if len(signs) == 1 and ours.keys() == theirs.keys() else None
 
 
-def _comparable(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
+def _values(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     """Return a group's values by category, counts as proportions, without baseline values."""
-    sizes = (posted_number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group)
-    size, counted = next(sizes, None), str(outcome.get("unit") or "").strip(" ()").lower() in _COUNTED
+    told = ((str(each.get("category") or ""), each) for each in outcome.get("values", ()) if each.get("group") == group)
     found = {
-        str(each.get("category") or ""): value
-        for each in outcome.get("values", ())
-        if each.get("group") == group
-        and (value := posted_number(each.get("value"))) is not None
-        and not says("baseline", str(each.get("category") or ""))
+        category: value
+        for category, each in told
+        if (value := posted_number(each.get("value"))) is not None and not says("baseline", category)
     }
-    return {key: value / size for key, value in found.items()} if counted and size else {} if counted else found
+    if str(outcome.get("unit") or "").strip(" ()").lower() not in _COUNTED:
+        return found
+    sizes = (posted_number(each.get("n")) for each in outcome.get("groups", ()) if each.get("name") == group)
+    size = next(sizes, None)
+    return {category: value / size for category, value in found.items()} if size else {}
 
 
 _EFFECTS: Mapping[Direction, Effect] = {
@@ -355,22 +331,10 @@ _COMPARATORS: Mapping[bool | None, Comparator] = {True: "none", False: "active",
 def registered_reading(
     record: Evidence, drug: str, condition: str, synonyms: Sequence[str] = ()
 ) -> tuple[Reading, PostedFinding | None]:
-    """Make the reading of a registered trial.
-
-    Args:
-        record: a ClinicalTrials.gov record.
-        drug: the drug asked about.
-        condition: the condition asked about.
-        synonyms: the drug's other names.
-
-    Returns:
-        The reading, and the posted results it is based on; None if none are posted.
-    """
+    """Make the reading of a registered trial, with the posted results it is based on; None if none are posted."""
     posted = posted_finding(record, drug, synonyms)
     told = posted is not None and posted.direction is not Direction.not_assessed
     role, alone = role_in_arms(record.trial, drug) if record.trial and not told else ("tested", True)
-    kind: OutcomeKind = "efficacy" if told else "none"
-    comparator = _COMPARATORS[posted.against_nothing if posted else None]
     passages: tuple[Passage, ...] = ()
     if posted and posted.sentence:
         start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
@@ -382,8 +346,8 @@ def registered_reading(
         condition=condition,
         role=role,
         alone=alone,
-        kind=kind,
-        comparator=comparator,
+        kind="efficacy" if told else "none",
+        comparator=_COMPARATORS[posted.against_nothing if posted else None],
         effect=_EFFECTS[posted.direction] if posted else "not_reported",
         design="rct" if told else "protocol",
         participants=record.trial.enrollment if record.trial else None,
