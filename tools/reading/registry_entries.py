@@ -1,11 +1,7 @@
 """Interpret free text in trial registries: outcomes, groups, reasons for stopping.
 
-Whether more of an outcome is good for the patient follows from its title, unit and description. Scales with a direction
-fixed by their authors are listed in `cues.tsv`; for others the record's description decides. Results are posted by
-groups with titles and descriptions; each group's treatment is found in the arms of the protocol
-(https://clinicaltrials.gov/data-api/about-api/study-data-structure). The reason for stopping is the sponsor's free text
-(https://clinicaltrials.gov/policy/protocol-definitions#WhyStudyStopped). Stopping for benefit is no evidence by itself,
-since such trials overstate effects (https://doi.org/10.1001/jama.2010.310); posted results are used instead.
+Stopping for benefit is no evidence by itself, since such trials overstate effects
+(https://doi.org/10.1001/jama.2010.310); posted results are used instead.
 """
 
 import math
@@ -50,8 +46,8 @@ def beside_efficacy(outcome: Mapping[str, Any]) -> Beside | None:
 def more_is_better(outcome: Mapping[str, Any], ratio: str = "") -> bool | None:
     """Whether larger posted values are good for the patient; None if the record does not say.
 
-    The description of the scale decides first, then the unit, then the name of the outcome. A hazard ratio for survival
-    counts deaths.
+    Its time or events decide first, then the description of the scale, then the name of the outcome. A hazard ratio for
+    survival counts deaths.
 
     Args:
         outcome: `title`, `unit`, `description` and `values` from `clinicaltrials.parse_results`.
@@ -77,17 +73,13 @@ def more_is_better(outcome: Mapping[str, Any], ratio: str = "") -> bool | None:
         return said.pop()
     if said:
         return None
-    if says("shrinking", title) or says("growing", title):
-        # "reduction in pain": more is better if posted as a positive number, less if as a change below 0
+    if says("shrinking", title):  # "reduction in pain": more is better if posted as a positive number, less if below 0
         posted = (posted_number(each.get("value")) for each in outcome.get("values", ()))
         values = [number for number in posted if number is not None]
         if not values or (min(values) < 0 < max(values)):
             return None
-        if says("growing", title):
-            return True if min(values) >= 0 else None
         better = higher_is_better(re.sub(r"^.*?\b(?:in|of)\b", "", title, count=1))
-        is_change = values[0] < 0 or (max(values) <= 0 and any(values))
-        return better if better is None or is_change else not better
+        return better if better is None or min(values) < 0 else not better
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
     return higher_is_better(cue_form("{change}", __package__).sub("", title) or title)
@@ -100,9 +92,7 @@ def _good_event(text: str) -> bool | None:
     if good and bad:
         survives = good.start() < bad.start() and "surviv" in good.group().lower()
         return True if " free " in plainly or survives else None
-    if good or bad:
-        return bool(good)
-    return None
+    return bool(good) if good or bad else None
 
 
 def posted_number(text: Any) -> float | None:
@@ -120,8 +110,6 @@ def higher_is_better(outcome: str) -> bool | None:
     >>> [higher_is_better(o) for o in ("pain", "reduction in pain", "survival", "loss of function", "serum zinc")]
     [False, True, True, False, None]
     """
-    if says("unwanted growth", outcome):
-        return False
     bad, good = says("bad", outcome), says("good", outcome)
     reversing, loss = says("reversing", outcome), says("loss", outcome)
     if reversing and bad and (reversing.start() < bad.start() or reversing.group().lower() == "free"):
@@ -131,13 +119,12 @@ def higher_is_better(outcome: str) -> bool | None:
     if bad and good:
         first = not {"of", "from", "in", "to"}.isdisjoint(phrase_key(outcome).split())
         return good.start() < bad.start() if first else good.start() > bad.start()
-    if good:
-        return True
-    return False if bad else None
+    return bool(good) if good or bad else None
 
 
 Against = Literal["nothing", "active"]
 
+_WITHOUT = frozenset({"PLACEBO_COMPARATOR", "SHAM_COMPARATOR", "NO_INTERVENTION"})
 _INERT = r"(?:placebos?|sham|dummy|vehicle)"
 _IN_PLACEBO = rf"\b{_INERT}\b(?:(?!\b(?:and|plus|with|then|followed|in addition)\b(?! placebo))[^,;.+&/]){{0,40}}?"
 _FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\b)?|[^a-z0-9.]+", re.IGNORECASE)
@@ -156,34 +143,27 @@ class Comparison:
 
 
 class _Treatment(NamedTuple):
-    """What a group was given."""
+    """What a group was given: the drug or something inert, other drugs, the type of its arm if one matches."""
 
     has_drug: bool
     inert: bool
     others: frozenset[str]
-    """Drugs other than the one asked about."""
     kind: str
-    """The arm's type; empty if no arm matches the group's title."""
 
 
 def comparison(
     groups: Sequence[str], outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> Comparison | str:
-    """Find which of two compared groups had the drug and which the comparator.
+    """Find which of two compared groups had the drug and which the comparator; or say why there is no comparison.
 
     Args:
         groups: titles of the groups that the analysis compares.
         outcome: the posted outcome, with `groups`.
         arms: the protocol's arms: `label`, `type`, `interventions`.
         names: the drug's names.
-
-    Returns:
-        The comparison, or the reason why there is none.
     """
     if len(groups) != 2:
-        return (
-            "the analysis names one group alone" if len(groups) == 1 else "the analysis covers several groups at once"
-        )
+        return f"the analysis {'names one group alone' if len(groups) == 1 else 'covers several groups at once'}"
     described = {str(g.get("name")): str(g.get("description") or "") for g in outcome.get("groups", ())}
     first, second = (_find_treatment(title, described.get(title, ""), arms, names) for title in groups)
     if first.has_drug and second.has_drug:
@@ -198,9 +178,7 @@ def comparison(
         return f"given together with {', '.join(extra)}, which the other group had not"
     if theirs.others - ours.others:
         return Comparison(drug, other, "active")
-    if theirs.inert or theirs.kind in ("PLACEBO_COMPARATOR", "SHAM_COMPARATOR", "NO_INTERVENTION"):
-        return Comparison(drug, other, "nothing")
-    if theirs.others:  # same background treatment without the drug
+    if theirs.inert or theirs.others or theirs.kind in _WITHOUT:  # the same background treatment without the drug
         return Comparison(drug, other, "nothing")
     if theirs.kind == "ACTIVE_COMPARATOR":
         return Comparison(drug, other, "active")
@@ -233,32 +211,22 @@ def _without_placebo(text: str, names: Sequence[str]) -> str:
     """Remove drugs that only name their placebo: "placebo matching X", "X placebo"."""
     named = {*names, *(mention.text for mention in find_drugs(text))}
     for name in sorted(named, key=lambda each: (-len(each), each)):
-        text = re.sub(rf"{_IN_PLACEBO}\b{re.escape(name)}\b", " placebo ", text, flags=re.IGNORECASE)
-        text = re.sub(
-            rf"(?<![\w-]){re.escape(name)}[\s(),-]*(?:\d+ ?m?g\)? )?(?:match(?:ed|ing)[\s-]+)?{_INERT}\b",
-            " placebo ",
-            text,
-            flags=re.IGNORECASE,
-        )
+        after = rf"(?<![\w-]){re.escape(name)}[\s(),-]*(?:\d+ ?m?g\)? )?(?:match(?:ed|ing)[\s-]+)?{_INERT}\b"
+        for placebo in (rf"{_IN_PLACEBO}\b{re.escape(name)}\b", after):
+            text = re.sub(placebo, " placebo ", text, flags=re.IGNORECASE)
     return text
 
 
 StoppingKind = Literal["safety", "futility", "benefit", "administrative"]
-
-
 # Words for harm or effect that are not the reason: safety boards, denials.
 _OTHERS = r"{said of others}|{said of the plan}[^.;]*"
 _DENIALS = r"{said not}[^.;]{0,60}?{safety or effect}(?:\s*(?:/|and|or|,|nor)\s*\w+){0,3}"
 
 
 def why_stopped_kind(text: str | None) -> StoppingKind | None:
-    """Classify the reason why a trial stopped.
+    """Classify the sponsor's reason for stopping a trial; None if none is reported.
 
-    Args:
-        text: the sponsor's words; None or empty if not given.
-
-    Returns:
-        None if no reason is reported; `administrative` for every reason other than harm or effect.
+    `administrative` is every reason other than harm or effect.
 
     >>> why_stopped_kind("Slow enrolment; the decision was not related to any safety or efficacy concern")
     'administrative'
