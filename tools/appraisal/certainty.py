@@ -1,10 +1,9 @@
 """Rate the certainty of evidence that a drug helps a condition: GRADE's domains, by rules a reader can reproduce.
 
-GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html). GRADE rates confidence in an estimate;
-here it is confidence in one claim, "the drug helps", so contradicting studies can only lower it. Randomised trials with
-reviews of them, observational studies and other evidence are rated separately, and the best rating applies. Each trial
-counts once, on the drug alone, if not retracted. "Enough" means two supporting studies, or studies with most of the
-participants in supporting studies.
+GRADE handbook, chapter 5 (https://gdt.gradepro.org/app/handbook/handbook.html). One claim is rated, "the drug helps",
+so contradicting studies can only lower it. Randomised trials with reviews of them, observational studies and other
+evidence are rated separately, and the best rating applies. Each trial counts once, on the drug alone, if not retracted.
+"Enough" means two supporting studies, or studies with most of the participants in supporting studies.
 
 | domain | rule |
 |---|---|
@@ -19,18 +18,16 @@ participants in supporting studies.
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
 A study of unreported size counts as 100 participants.
-
-Rules beyond GRADE's domains were measured by `benchmarks/conditions.py` on conditions outside the library, 19 of which
-the reader was not trained on: of the leading drugs there, 13 of 13 rated high are really used, 9 of 9 rated moderate,
-and 12 of 14 rated low. With a second condition allowed in titles, drugs for complications were rated high or moderate.
+`benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, cast
 
 from pydantic import BaseModel
 
+from ..wording import counted
 from .trials_once import UNREPORTED_SIZE, AppraisedItem, Direction, Tier, one_per_trial
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -48,7 +45,7 @@ class CertaintyLevel(StrEnum):
     @property
     def said(self) -> Level:
         """The level in words."""
-        return _SAID[self]
+        return cast(Level, self.value.replace("_", " "))
 
 
 LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, CertaintyLevel.high)
@@ -56,14 +53,13 @@ LEVELS = (CertaintyLevel.very_low, CertaintyLevel.low, CertaintyLevel.moderate, 
 OPTIMAL_SIZE = 400  # participants; GRADE handbook 5.2.4.2, rule of thumb for continuous outcomes
 LARGE = 1000  # participants; a trial this large needs no replication
 FAR_TOO_FEW = 100  # participants; a quarter of it
-_SAID: dict[CertaintyLevel, Level] = dict(zip(LEVELS, get_args(Level)[::-1], strict=True))
 _QUALITIES: dict[CertaintyLevel, Quality] = dict(zip(LEVELS, ("weak", "weak", "moderate", "strong"), strict=True))
 _STARTS: dict[Tier, int] = {"randomised": 3, "observational": 1, "other": 0}
 _STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
 
 
 class Certainty(BaseModel, frozen=True, extra="forbid"):
-    """A level of certainty with each step that led to it."""
+    """A level of certainty with the steps that led to it."""
 
     level: CertaintyLevel
     steps: list[str] = []
@@ -94,8 +90,8 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
     """Appraise all evidence on a candidate; the order of the items does not matter."""
     kept = sorted((i for i in items if not i.retracted), key=lambda item: item.key)
     retracted = sorted(i.key for i in items if i.retracted)
-    counted, folded, same = one_per_trial(kept)
-    certainty = rate_certainty(counted)
+    studies, folded, same = one_per_trial(kept)
+    certainty = rate_certainty(studies)
     notes = [*same, *(f"Left out: {key} is retracted." for key in retracted)]
     notes += [
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
@@ -108,11 +104,11 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         notes.append(f"{unchecked} of {len(kept)} records could not be checked for retraction.")
 
     def keys(direction: Direction) -> list[str]:
-        return [i.key for i in counted if i.direction is direction]
+        return [i.key for i in studies if i.direction is direction]
 
     return CandidateAppraisal(
         certainty=certainty,
-        quality="refuted" if is_refuted(counted) else _QUALITIES[certainty.level],
+        quality="refuted" if is_refuted(studies) else _QUALITIES[certainty.level],
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         inconclusive=keys(Direction.inconclusive),
@@ -130,13 +126,10 @@ def count_participants(items: Sequence[AppraisedItem]) -> int:
 
 
 def is_refuted(items: Sequence[AppraisedItem]) -> bool:
-    """Whether trials show that the drug does not help, by the rule in the table above.
+    """Whether trials, each once, show that the drug does not help.
 
     A trial against another drug shows which is better, not that the loser has no effect; one stopped for futility or
     harm counts whatever its comparator.
-
-    Args:
-        items: each trial once, none retracted.
     """
     randomised = [i for i in items if i.tier == "randomised"]
     for_it = [i for i in randomised if i.direction is Direction.supports]
@@ -155,11 +148,7 @@ def is_refuted(items: Sequence[AppraisedItem]) -> bool:
 
 
 def rate_certainty(items: Sequence[AppraisedItem]) -> Certainty:
-    """Rate the certainty that the drug helps; without a supporting study it is very low.
-
-    Args:
-        items: each trial once, none retracted.
-    """
+    """Rate the certainty that the drug helps from studies, each trial once; without support it is very low."""
     rated = [rated for tier in _STARTS if (rated := _rate(items, tier))]
     if not rated:
         return Certainty(level=CertaintyLevel.very_low, steps=["Starts at very low: no study supports it."])
@@ -200,14 +189,10 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         steps.append((1, f"Indirectness: {told}"))
     direct = [i for i in supporting if i.is_direct]
     if tier != "other" and not _are_enough(direct, supporting):
-        on_it = any(i.is_on_condition for i in supporting)
-        told = (
-            "the condition itself and name it in the title"
-            if on_it
-            else "the outcome, condition and people asked about"
-        )
-        told = f"{len(direct)} of {len(supporting)} studies are on {told}"
-        steps.append((1 if on_it else 2, f"Indirectness: {told}"))
+        told, down = "the condition itself and name it in the title", 1
+        if not any(i.is_on_condition for i in supporting):
+            told, down = "the outcome, condition and people asked about", 2
+        steps.append((down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
         silent = sum(i.sample_size is None for i in supporting)
         unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
@@ -218,12 +203,10 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         steps.append((1, f"Publication bias: {what}"))
 
     lines = [f"{text}{f' (-{down})' if down else ''}." for down, text in steps]
-    names = {"randomised": ("trial", "trials"), "observational": ("observational study", "observational studies")}
-    one, many = names.get(tier, ("other record", "other records"))
-    parts = [f"{len(trials)} {one if len(trials) == 1 else many}"] if trials else []
-    if tier == "other" and trials:
-        parts[0] += f" ({', '.join(sorted({i.design.label for i in trials}))})"
-    parts += [f"{len(reviews)} systematic review{'s' if len(reviews) > 1 else ''}"] if reviews else []
+    named = {"randomised": "trial", "observational": "observational study"}.get(tier, "other record")
+    of = f" ({', '.join(sorted({i.design.label for i in trials}))})" if tier == "other" else ""
+    parts = [f"{counted(len(trials), named)}{of}"] if trials else []
+    parts += [counted(len(reviews), "systematic review")] if reviews else []
     level = LEVELS[max(0, start - sum(down for down, _ in steps))]
     return Certainty(
         level=level,

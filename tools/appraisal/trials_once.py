@@ -1,10 +1,8 @@
-"""The appraised item of one study, and de-duplication so that each trial counts once.
+"""The appraised item of one study, and de-duplication so that each trial counts once (Cochrane Handbook, chapter 4).
 
-The unit of evidence is the study, not its reports (Cochrane Handbook, chapter 4,
-https://www.cochrane.org/authors/handbooks-and-manuals/handbook/current/chapter-04). Records of one trial share its NCT
-number or acronym, or its number of participants if it names neither; one of them represents the trial. If they
-disagree, a stop for harm or futility decides, else the results posted for the registered primary outcome;
-if only papers disagree, the trial is inconclusive.
+Records of one trial share its NCT number or acronym, or its number of participants if it names neither; one of them
+represents the trial. If they disagree, a stop for harm or futility decides, else the results posted for the registered
+primary outcome; if only papers disagree, the trial is inconclusive.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,12 +34,7 @@ class Direction(StrEnum):
 
 def direction_of(verdict: Verdict) -> Direction:
     """Convert a reader's verdict to a direction."""
-    return {
-        "supports": Direction.supports,
-        "contradicts": Direction.contradicts,
-        "neutral": Direction.inconclusive,
-        "none": Direction.not_assessed,
-    }[verdict]
+    return Direction({"neutral": "inconclusive", "none": "not assessed"}.get(verdict, verdict))
 
 
 Tier = Literal["randomised", "observational", "other"]
@@ -136,24 +129,19 @@ class AppraisedItem:
 
 
 class OnePerTrial(NamedTuple):
-    """Items without duplicates of a trial."""
+    """Items without duplicates of a trial, the keys of those represented by another one, and notes on both."""
 
     counted: list[AppraisedItem]
     folded: list[str]
-    """Keys of the records represented by another one."""
     notes: list[str]
-    """Notes on which records were merged, and on trials whose records disagree."""
 
 
 def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
-    """Keep one item per trial; the order of the items does not matter.
+    """Keep one item per trial, of items on one drug that are not retracted; their order does not matter.
 
     A randomised trial without a name and with the same number of participants as another, at least `_SAME_SIZE`, is
     taken to be that trial: of 23 such sets of labelled records that test one drug, 22 are of one trial. A pooled
     analysis counts only if none of its trials counts, and of several that share a trial only the largest counts.
-
-    Args:
-        items: items on one drug and condition, none retracted.
     """
     by_size: dict[int, list[AppraisedItem]] = {}
     for item in items:
