@@ -1,14 +1,13 @@
-"""Appraise one record for one drug: its readings in order of precedence, and the item derived from them.
+"""Appraise one record for one drug: its readings, the one that counts first, and the item derived from that.
 
-Posted registry results take precedence over a language model's reading, and that over the learned reader's. The first
-reading gives the verdict; a second reader's is shown beside it and does not change it.
+Posted registry results count before a language model's reading, and that before the learned reader's.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from pydantic import BaseModel
 
@@ -24,7 +23,7 @@ from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures
-from ..reading.reading import Reading
+from ..reading.reading import Indication, Reading
 from ..reading.registry_entries import why_stopped_kind
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
@@ -55,9 +54,7 @@ class DocumentReader(Protocol):
 
 
 class Readings:
-    """Readings of one run, cached: each text is read once per drug and condition.
-
-    Thread-safe.
+    """Readings of one run: each text is read once per drug and condition. Thread-safe.
 
     Args:
         reader: reads what no model has read; None uses the bundled one, loaded when first needed.
@@ -111,14 +108,11 @@ class Readings:
         self, record: Evidence, asked: Question, appraise: Callable[[], Mapping[str, "AppraisedRecord"]]
     ) -> Mapping[str, "AppraisedRecord"]:
         """Return a record's appraisals by drug, redone only if the record or the question changed."""
-        key = record.key
-        if key in self._appraised:
-            former, question, said = self._appraised[key]
-            if question == asked and record.says_as(former):
-                return said
-        said = appraise()
-        self.note_read(record)
-        self._appraised[key] = record, asked, said
+        former, question, said = self._appraised.get(record.key, (None, None, {}))
+        if former is None or question != asked or not record.says_as(former):
+            said = appraise()
+            self.note_read(record)
+            self._appraised[record.key] = record, asked, said
         return said
 
     def take(self, given: Iterable[Reading]) -> None:
@@ -134,30 +128,21 @@ class Readings:
         return {drug: said for name in names_of(record) for drug, said in self._given.get(name, {}).items()}
 
     def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
-        """Return all readings of a record for a drug, the one that counts first.
-
-        Args:
-            record: as a source gave it.
-            drug: generic name.
-            condition: the one asked about.
-            document: a text to read instead of the record's own; a model's reading counts only if its quotes are in it.
-        """
+        """Return all readings of a record, or of a document in its place, for a drug, the one that counts first."""
         own = self.read(record, drug, condition, document)
-        return self.beside(own, record, document or Document.of(record), [record.key] if document else names_of(record))
+        return self.beside(own, record, document or Document.of(record))
 
-    def beside(
-        self, own: Reading, record: Evidence, text: Document, names: Sequence[str] | None = None
-    ) -> tuple[Reading, ...]:
-        """Return the model's reading, if its quotes are in the text, before another reader's own; else that alone.
+    def beside(self, own: Reading, record: Evidence, text: Document) -> tuple[Reading, ...]:
+        """Return the model's reading before another reader's own, if its quotes are in the text, else that alone.
 
-        Those from the full text must be in the record's, which may come without it later.
+        Quotes of a full text must be in the record's, which may come without it later.
         """
         whole = f"{text.title}\n{text.text}"
 
         def holds(quote: str, section: str) -> bool:
             return quote in whole or (is_full_text(section) and section_of(record, quote) is not None)
 
-        found = (self._given.get(name, {}).get(own.drug) for name in names or names_of(record))
+        found = (self._given.get(name, {}).get(own.drug) for name in names_of(record))
         given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
         if given is None:
             return (own,)
@@ -235,16 +220,8 @@ def condition_of(asked: Question) -> str:
 
 
 def appraise_record(record: Evidence, drug: str, asked: Question, readings: Readings) -> AppraisedRecord:
-    """Appraise one record for one drug.
-
-    Args:
-        record: as a source returned it.
-        drug: generic name in lower case.
-        asked: the question.
-        readings: the readings of this run.
-    """
+    """Appraise one record, as a source returned it, for one drug by its generic name in lower case."""
     condition, document = condition_of(asked), Document.of(record)
-    found: tuple[Reading, ...]
     posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
@@ -300,13 +277,10 @@ def _item(
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in _TOLD):
         direction = Direction.contradicts
     size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
-    if design is StudyDesign.systematic_review and {
-        name for name, start, _ in document.drugs if start < document.offset
-    } != {reading.drug}:
+    titled = {name for name, start, _ in document.drugs if start < document.offset}
+    if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
-    indication = reading.indication
-    if indication == "condition" and reading.match in ("complication", "other"):
-        indication = reading.match
+    is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     reports = trials_of(record, design, reading.participants)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
@@ -319,7 +293,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        indication=indication,
+        indication=cast(Indication, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,
@@ -334,12 +308,7 @@ def _item(
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title names a condition and no other one: with a second one it may only say whom the drug was given.
-
-    Args:
-        record: a publication, or a trial, whose listed conditions count as its title.
-        names: the names of the condition.
-    """
+    """Whether a title, or what a trial lists, names a condition and no other, which may only say who was treated."""
     document, listed = Document.of(record), record.trial.conditions if record.trial else ()
     wanted = [frozenset(stems(name)) for name in names]
     words = frozenset(stems(" ; ".join((document.title, *listed))))
