@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from ..errors import UnreadableReply
 from ..reading.text import says
-from ..sources.publications import read_xml, running_text
+from ..sources.publications import in_whole_sentences, read_xml, running_text
 from .sections import Kind
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
@@ -122,9 +122,7 @@ def _cap_sections(sections: Iterable[Section]) -> Iterator[Section]:
             most = room[section.kind]
             room[section.kind] = max(0, most - len(text))
             if len(text) > most:
-                text = text[:most]  # noqa: PLW2901
-                ends = [at for at in range(1, most + 1) if text[at - 1] in ".!?" and not text[at : at + 1].strip()]
-                text = text[: ends[-1]] if ends else ""  # noqa: PLW2901
+                text = in_whole_sentences(text, most)  # noqa: PLW2901
             kept += [text] if text else []
         if kept:
             yield Section(section.kind, section.title, tuple(kept))

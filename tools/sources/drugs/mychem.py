@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import Reply, entries, reported, text, without_repeats
+from ...http.reply import entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Drug
@@ -59,11 +59,14 @@ class MyChem(LookUps):
     async def _ask(self, drug: str) -> Sequence[Hit]:
         name = bare_name(drug, "-")
         params = {"q": f'"{name}"', "fields": _FIELDS, "size": _SIZE}
-        return await self.transport.get(self.name, "query", params=params, read=parse_hits)
-
-
-def parse_hits(reply: Reply) -> Sequence[Hit]:
-    return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
+        return await self.transport.get(
+            self.name,
+            "query",
+            params=params,
+            read=lambda reply: entries(
+                reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score")
+            ),
+        )
 
 
 def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:
@@ -107,11 +110,7 @@ def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:
 
 
 def many(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a part that is a bare object if there is only one, else a list.
-
-    >>> many({"a": 1}), many([{"a": 1}, None]), many("x")
-    ([{'a': 1}], [{'a': 1}], [])
-    """
+    """Return the objects of a part, which is a bare object if there is only one, else a list."""
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 
 

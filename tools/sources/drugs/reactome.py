@@ -74,23 +74,21 @@ class Reactome(LookUps):
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
     async def fetch(self, numbers: Sequence[str]) -> dict[str, Item]:
-        objects = await self.transport.post(self.name, "data/query/ids", body=",".join(numbers), read=parse_objects)
+        objects = await self.transport.post(
+            self.name,
+            self.path,
+            body=",".join(numbers),
+            read=lambda reply: entries(
+                reply.source, reply.json(), what="a list of objects", keys=("stId", "displayName")
+            ),
+        )
         records, unread = read_each(objects, parse_pathway)
         by_id = {str(record.metadata.get("process_id")): record for record in records}
         return items(numbers, by_id, unread, "{} could not be had")
 
 
-def parse_objects(reply: Reply) -> Sequence[Mapping[str, Any]]:
-    data = reply.json()
-    return entries(reply.source, data, what="a list of objects", keys=("stId", "displayName"))
-
-
 def parse_hits(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Parse the results of a search, and its URL.
-
-    Raises:
-        UnreadableReply: neither results nor a message that there are none.
-    """
+    """Parse the results of a search, and its URL; a 404 that does not say that nothing matches is unreadable."""
     data = reply.json()
     if reply.status == 404:
         if isinstance(at(data, "messages"), list):

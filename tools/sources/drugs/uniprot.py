@@ -70,7 +70,19 @@ class UniProt(LookUps):
         return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-        return await targets_of(names, self.transport)
+        """Return accessions of drugs' human targets (gene symbols if no accession is known), and notes."""
+        told, notes = await mechanisms_of(names, self.transport)
+        found: list[str] = []
+        known: set[str] = set()
+        for _, entry in told:
+            if organism := entry.get("organism"):
+                notes.append(f"{entry.get('target_name') or 'a target'} is of {organism}, not human")
+                continue
+            genes, accessions = entry.get("gene_symbols") or [], entry.get("uniprot_ids") or []
+            found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
+            known |= set(genes) if accessions else set()
+        safe = (name for name in found if is_code(name, 2, 20, "-"))
+        return list(dict.fromkeys(safe)), list(dict.fromkeys(notes))
 
     async def fetch(self, names: Sequence[str]) -> dict[str, Item]:
         batches = [names[start : start + MAX_PROTEINS] for start in range(0, len(names), MAX_PROTEINS)]
@@ -83,51 +95,23 @@ class UniProt(LookUps):
 
     async def _ask(self, query: str) -> tuple[Sequence[Mapping[str, Any]], str]:
         params = {"query": query, "fields": _FIELDS, "size": _PAGE, "format": "json"}
-        return await self.transport.get(self.name, "uniprotkb/search", params=params, read=parse_page)
+        return await self.transport.get(self.name, self.path, params=params, read=parse_page)
 
 
 def _any_of(names: Iterable[str]) -> str:
-    """Build a query for reviewed human proteins by accession or gene symbol.
-
-    >>> _any_of(["P08588", "ADRB2"])
-    '(accession:P08588 OR gene_exact:ADRB2) AND organism_id:9606 AND reviewed:true'
-    """
+    """Build a query for reviewed human proteins by accession or gene symbol."""
     terms = (f"{'accession' if _ACCESSION.fullmatch(name) else 'gene_exact'}:{name}" for name in names)
     return f"({' OR '.join(terms)}) AND {_HUMAN_ALONE}"
 
 
 async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[list[tuple[str, Mechanism]], list[str]]:
-    """Return mechanisms of action from ChEMBL and Open Targets, with the drug; and notes on a database that failed.
-
-    Raises:
-        SearchError: neither database answered.
-    """
+    """Return mechanisms of action from ChEMBL and Open Targets, with the drug; and notes if one of them failed."""
     replies, failures = await gather_answers(source(transport).look_up(*drugs) for source in (ChEMBL, OpenTargets))
     if not replies:
         raise failures[0]
     given = [record.record for each in replies for record in each.records]
     told = [(said.drug or "", entry) for said in given if isinstance(said, Drug) for entry in said.mechanisms]
     return told, [f"targets by one database alone: {failure}" for failure in failures]
-
-
-async def targets_of(drugs: Sequence[str], transport: Transport) -> tuple[list[str], list[str]]:
-    """Return accessions of drugs' human targets (gene symbols if no accession is known), and notes.
-
-    Raises:
-        SearchError: no database of mechanisms answered.
-    """
-    told, notes = await mechanisms_of(drugs, transport)
-    found: list[str] = []
-    known: set[str] = set()
-    for _, entry in told:
-        if organism := entry.get("organism"):
-            notes.append(f"{entry.get('target_name') or 'a target'} is of {organism}, not human")
-            continue
-        genes, accessions = entry.get("gene_symbols") or [], entry.get("uniprot_ids") or []
-        found += accessions[:MAX_TARGETS] or [gene for gene in genes[:MAX_TARGETS] if gene not in known]
-        known |= set(genes) if accessions else set()
-    safe = (name for name in found if is_code(name, 2, 20, "-"))
-    return list(dict.fromkeys(safe)), list(dict.fromkeys(notes))
 
 
 def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:

@@ -108,13 +108,12 @@ def for_the_web(query: str) -> str:
     words = f" {without_tags(query)}"
     for sign, own in _SIGNS:
         words = words.replace(sign, own)
-    for most in range(_ALTERNATIVES, 0, -1):
-        short = _GROUP.sub(lambda group, most=most: _first(group[1], most), words)  # type: ignore[misc]
-        if len(short) <= MOST_CHARACTERS and len(short.split()) <= MOST_WORDS:
-            return short.strip()
+    short = _GROUP.sub(_shorten, words).strip()
+    if len(short) <= MOST_CHARACTERS and len(short.split()) <= MOST_WORDS:
+        return short
     return " ".join(plain_words(query).split()[:MOST_WORDS])[:MOST_CHARACTERS]
 
 
-def _first(group: str, most: int) -> str:
-    kept = group.split(" OR ")[:most]
+def _shorten(group: re.Match[str]) -> str:
+    kept = group[1].split(" OR ")[:_ALTERNATIVES]
     return f"({' OR '.join(kept)})" if len(kept) > 1 else kept[0]
