@@ -1,9 +1,11 @@
 """Context of a specialist's model: the question, its own searches and the others' latest messages.
 
-Only the reader gets whole records; the context has counts, keys and the first titles, so that a prompt grows by a few
-lines a round.
+Only the reader gets whole records; the context has counts and the first titles, each once, so that a prompt grows by a
+few lines a round.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Self
 
 from pydantic import BaseModel
@@ -16,7 +18,7 @@ from willowbark.agents.autogen import (
     LLMMessage,
     UserMessage,
 )
-from willowbark.tools.enclosure import condense
+from willowbark.tools.enclosure import blocks, condense
 
 
 class CondensedContextConfig(BaseModel):
@@ -24,7 +26,7 @@ class CondensedContextConfig(BaseModel):
 
 
 class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
-    """A model context that keeps what tools returned as counts, keys and titles, and of other agents what is new."""
+    """A model context that keeps what tools returned as counts and titles, and of other agents what is new."""
 
     component_config_schema = CondensedContextConfig
     component_provider_override = "willowbark.agents.memory.CondensedContext"
@@ -32,7 +34,8 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     async def add_message(self, message: LLMMessage) -> None:
         """Add a message; tool results are shortened by `condense`."""
         if isinstance(message, FunctionExecutionResultMessage):
-            kept = [each.model_copy(update={"content": condense(each.content)}) for each in message.content]
+            shown = {key for each in self._messages for key in _titled(each)}
+            kept = [each.model_copy(update={"content": condense(each.content, shown)}) for each in message.content]
             message = message.model_copy(update={"content": kept})
         await super().add_message(message)
 
@@ -49,6 +52,14 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
     @classmethod
     def _from_config(cls, config: CondensedContextConfig) -> Self:
         return cls()
+
+
+def _titled(message: LLMMessage) -> Iterator[str]:
+    """Yield the keys of the records whose titles a message shows."""
+    for result in message.content if isinstance(message, FunctionExecutionResultMessage) else ():
+        for block in blocks(result.content):
+            with suppress(ValueError):
+                yield from block.read()[0].get("titles", ())
 
 
 def _by_others(message: LLMMessage) -> bool:

@@ -153,7 +153,7 @@ def quoting_report(messages: Sequence[LLMMessage]) -> dict[str, Any]:
     claims = [
         {"evidence_key": line["key"], "quote": line["passage"], "drug": line["drug"]}
         | {"stance": line["says"] if line["says"] in ("supports", "contradicts") else "neutral"}
-        for line in told[:6]
+        for line in told[:12]
     ]
     return {"claims": claims}
 

@@ -51,6 +51,8 @@ from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
 
+MENDS = "mended: "
+"""Begins what a prompt is about that returns refused readings."""
 FOLDER = Path(__file__).parent / "recorded"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 SHORTEST = 40
@@ -81,6 +83,11 @@ class Answered:
     """Hash of the tools or the schema that it offers."""
     answer: Any
     """A draft, searches by tool, or what a specialist says of them."""
+
+    @property
+    def mends(self) -> bool:
+        """Whether it asks for readings that were refused."""
+        return self.about.startswith(MENDS)
 
 
 class RecordedClient(ReplayChatCompletionClient):
@@ -120,7 +127,7 @@ class RecordedClient(ReplayChatCompletionClient):
         """
         asked = self._asked(messages, tools, json_output, extra_create_args)
         self.texts[asked.prompt] = _text(messages, tools, json_output)
-        known = self.answered.get(asked.prompt) or self._alike(asked)
+        known = self.answered.get(asked.prompt) or self._alike(asked, _said(messages[-1]))
         if known is None:
             self.unknown.append(asked)
             raise LookupError(f"not answered before: {asked.kind} about {asked.about}")
@@ -138,9 +145,9 @@ class RecordedClient(ReplayChatCompletionClient):
         ]
         return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
 
-    def _alike(self, asked: Answered) -> Answered | None:
+    def _alike(self, asked: Answered, text: str) -> Answered | None:
         """What was answered on the same; None where something was not asked about before."""
-        former = [each for each in self.answered.values() if each.kind == asked.kind]
+        former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
         if not former:
             return None
         field = {"ReadingsDraft": "readings", "ReportDraft": "claims"}.get(asked.kind)
@@ -148,13 +155,16 @@ class RecordedClient(ReplayChatCompletionClient):
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
         else:
-            keys = [each.split(" ")[0] for each in asked.about.split(", ")]
+            keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
             said = {(each["evidence_key"], each["drug"]): each for one in former for each in one.answer[field]}
             drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
             mine = [
-                each for (key, drug), each in said.items() if key in keys and (field == "readings" or drug in drugs)
+                each
+                for (key, drug), each in said.items()
+                if f'{{"key": "{key}"' in text and (field == "readings" or drug in drugs)
             ]
-            is_known = {each["evidence_key"] for each in mine} >= set(keys) or (mine and field == "claims")
+            is_known = asked.mends or (field == "claims" and bool(mine))
+            is_known = is_known or {each["evidence_key"] for each in mine} >= set(keys)
             answer = {field: mine} if is_known else None
         if answer is None:
             return None
@@ -181,6 +191,8 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
+        if kind == "ReadingsDraft" and '"evidence_key":' in _said(messages[-1]):
+            about = f"{MENDS}{about}"
         return Answered(
             kind=kind,
             about=about,

@@ -13,6 +13,7 @@ from builders import asked, findings, record, reply, verdict
 
 from willowbark.agents.asking import ATTEMPTS
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.agents.report import writing
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 
@@ -30,6 +31,13 @@ POOL = [
     for which, drug in enumerate(DRUGS, 1)
     for number in range(BEHIND)
 ]
+
+
+@pytest.fixture(autouse=True)
+def two_drugs_fill_a_draft(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "PART", 2 * BEHIND)
+
+
 Answers = Callable[[list[str], dict[str, Any]], str | CreateResult]
 
 
@@ -48,8 +56,8 @@ class Writer(ReplayChatCompletionClient):
         self.told = set[str]()
 
     async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        (line,) = (each for each in str(messages[1].content).split("\n") if each.startswith("Write on: "))
-        drugs = line.removeprefix("Write on: ").rstrip(".").split(", ")
+        lines = str(messages[1].content).split("\n")
+        drugs = [line.removeprefix("- ").partition(":")[0] for line in lines if line.startswith("- ")]
         self.drafted.append(drugs)
         said = self.says(drugs, quoting_report(messages[:2]))
         if isinstance(said, str) and said.startswith("{"):

@@ -191,8 +191,11 @@ async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> Non
 
 async def test_a_reading_that_does_not_stand_is_sent_back_once_with_the_reason() -> None:
     client = scripted(answered(drafted(quote="Propranolol cured all of them.")), answered(drafted()))
-    found = await of(client, TRIAL)
-    assert "quotes a passage that is not in its record" in client.create_calls[1]["messages"][-1].content
+    found = await of(client, TRIAL, record("22222222", "Timolol in migraine", RESULT))
+    asked_again = client.create_calls[1]["messages"][-1].content
+    assert "quotes a passage that is not in its record" in asked_again
+    assert RESULT in asked_again
+    assert "pmid:22222222" not in asked_again, "records whose readings stand are not sent again"
     assert [reading.verdict for reading in found.readings] == ["supports"]
     assert (found.refused, found.usage.completion_tokens > 0) == ({}, True)
 
@@ -479,10 +482,11 @@ def test_a_reading_whose_sentence_is_no_longer_in_the_record_does_not_count() ->
     assert [each.reader for each in candidate.records[0].readings] == ["learned"]
 
 
-async def test_a_models_memory_holds_counts_and_keys_and_what_others_said_last() -> None:
+async def test_a_models_memory_holds_counts_and_titles_and_what_others_said_last() -> None:
     block = enclose([TRIAL], new_marker(), head={"source": "pubmed", "status": "ok", "total": 7})
-    assert RESULT not in condense(block)
-    assert condense(condense(block)) == condense(block)
+    condensed = condense(block, set())
+    assert RESULT not in condensed
+    assert condense(condensed, set()) == condensed
     context = CondensedContext()
     result = FunctionExecutionResult(content=block, name="search_pubmed", call_id="1", is_error=False)
     for message in (verdict(iteration=1, gaps=["early"]), verdict(iteration=2, gaps=["late"])):
@@ -492,8 +496,8 @@ async def test_a_models_memory_holds_counts_and_keys_and_what_others_said_last()
     said = str(await context.get_messages())
     assert "late" in said
     assert "early" not in said
-    assert '"read": 1' in said
-    assert "pmid:11111111" in said
+    assert said.count('"read": 1') == 2
+    assert said.count("pmid:11111111") == 1, "a title that was shown is not shown again"
     assert RESULT not in str(await context.save_state())
 
 
@@ -512,13 +516,13 @@ def hash_of(text: str) -> str:
 
 
 PROMPTS = (
-    "2026.11.29",
+    "2026.11.30",
     {
         "judge": "6947c3d3",
-        "literature": "bd550813",
-        "mechanism": "3f1b3877",
-        "reader": "dba7f9a0",
+        "literature": "b5b8fcfe",
+        "mechanism": "46de6d43",
+        "reader": "f10451c4",
         "report": "30fdc86f",
-        "trials": "f254a1e0",
+        "trials": "e5de1d71",
     },
 )

@@ -112,18 +112,23 @@ def enclose_lines(lines: Sequence[Mapping[str, Any]], marker: str, *, head: Mapp
     return _block([_clean(line) for line in (head or {}, *lines)], marker)
 
 
-def condense(text: str) -> str:
-    """Reduce a tool result's records to number, keys and first titles, for models that choose searches."""
+def condense(text: str, shown: set[str]) -> str:
+    """Reduce a tool result's records to their number and first titles, for models that choose searches.
+
+    Args:
+        text: the result.
+        shown: keys of records whose titles the model has; those of this result are added.
+    """
     found = []
     for block in blocks(text):
         with contextlib.suppress(ValueError, KeyError):
             head, records = block.read()
             if "read" not in head and isinstance(head.get("source"), str):
                 said = {name: head[name] for name in _REMEMBERED if head.get(name)}
-                head = {**said, "read": len(records), "keys": " ".join(each["key"] for each in records)}
-                head["titles"] = [
-                    one_line(str((each.get("citation") or {}).get("title", "")), _TITLE) for each in records[:_TITLES]
-                ]
+                new = {each["key"]: str((each.get("citation") or {}).get("title", "")) for each in records}
+                first = [key for key in new if key not in shown][:_TITLES]
+                shown.update(first)
+                head = {**said, "read": len(records), "titles": {key: one_line(new[key], _TITLE) for key in first}}
                 records = []
             found.append(_block([head, *records], block.marker))
     return "\n".join(found) or text[:MAX_WITHOUT_BLOCKS]

@@ -46,7 +46,7 @@ MAX_ANSWER = 400_000  # characters; more than any draft within its bounds, so a 
 MAX_SHOWN_BACK = 20_000  # characters of an answer returned to its model for correction
 REQUEST = "request"
 """Key of a request as data in a client's `extra_create_args`."""
-PROMPTS_VERSION = "2026.11.29"
+PROMPTS_VERSION = "2026.11.30"
 """Version of the agents' prompts; raise it when a change to one alters the request."""
 _MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's error message in a report
@@ -219,11 +219,11 @@ async def ask(  # noqa: PLR0915
     return answer
 
 
-def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]], agent: str) -> UserMessage:
-    """Build the message that returns refused parts of an answer, each with the reason."""
+def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]]) -> str:
+    """Word the request that returns refused parts of an answer, each with the reason."""
     lines = [f"- {reason}: {each.model_dump_json()}" for reason, each in refused]
     asked = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
-    return UserMessage(content="\n".join([asked, *lines]), source=agent)
+    return "\n".join([asked, *lines])
 
 
 def _schema_of(client: ChatCompletionClient, answer_type: type[BaseModel]) -> dict[str, Any] | None:

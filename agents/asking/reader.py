@@ -41,12 +41,12 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import excerpted, places, section_of
 
-from . import PROMPTS_VERSION, add_usage, analyst_name, ask, ask_to_mend, prompt
+from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
 from .claims import Claim, Stance, drugs_named, locate, objection, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
-BATCH = 12  # most records of a prompt: limits the loss if an answer is cut; the instructions are sent once for all
+BATCH = 15  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
 AT_ONCE = 4  # concurrent prompts; providers limit rates
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
@@ -185,17 +185,70 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
     return found
 
 
-def prompts_for(records: int) -> int:
-    """Return the number of prompts for these records: full waves of `AT_ONCE` if one wave is not enough.
+@dataclass(frozen=True)
+class _Stage:
+    """Reading of one turn's records: what its prompts share."""
 
-    A half-empty wave takes as long as a full one, whose answers are shorter; all prompts share their beginning,
-    which is cheap if the provider caches it.
+    client: ChatCompletionClient
+    question: str
+    marker: str
+    token: CancellationToken
+    gathered: Gathered | None
+    """Collects the prompts for the provider's batch API; None to ask directly."""
+    found: Read = field(default_factory=Read)
+    free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
-    >>> [prompts_for(records) for records in (1, 30, 60)]
-    [1, 3, 8]
-    """
-    number = -(-records // BATCH)
-    return number if number <= AT_ONCE else -(-number // AT_ONCE) * AT_ONCE
+    async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
+        """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
+        found = self.found
+        if self.gathered is not None and is_first:
+            with self.gathered.place() as place:
+                answer = await self._ask(batch)
+            add_usage(found.batched, place.usage)
+        else:
+            async with self.free:
+                answer = await self._ask(batch)
+        if answer.given is not None:
+            await self._mend(batch, found.take(answer.given.readings, batch, self._version))
+        elif answer.was_too_long and len(batch) > 1:
+            halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
+            await asyncio.gather(*(self.read(half, is_first=False) for half in halves))
+        else:
+            found.failures[answer.failures[-1]] += len(batch)
+
+    async def _mend(self, batch: Sequence[ToRead], refused: Sequence[tuple[ReadingDraft, str]]) -> None:
+        """Return refused readings and values with the reasons and their records; note what does not stand then."""
+        if not refused:
+            return
+        named = {draft.evidence_key for draft, _ in refused}
+        shown = [each for each in batch if each.record.key in named]
+        if len(shown) < len(named):  # a key that no record has may stand for any of them
+            shown = list(batch)
+        further = ask_to_mend("readings or values", ((reason, draft) for draft, reason in refused))
+        async with self.free:
+            answer = await self._ask(shown, further)
+        if answer.given is not None:
+            self.found.take(answer.given.readings[: len(refused)], batch, self._version, is_mended=True)
+        for draft, reason in refused:
+            if (held := self.found.held(draft)) is None:
+                self.found.note(REPLACED, reason, draft)
+            elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
+                self.found.note(LEFT_OUT, reason, draft)
+
+    async def _ask(self, batch: Sequence[ToRead], further: str = "") -> Answer[ReadingsDraft]:
+        head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
+        shown = enclose_lines([each.line for each in batch], self.marker)
+        messages: list[LLMMessage] = [
+            SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
+            UserMessage(content="\n".join(filter(None, [head + shown, further])), source="reader"),
+        ]
+        answer = await ask([self.client], messages, ReadingsDraft, self.token)
+        add_usage(self.found.usage, answer.usage)
+        return answer
+
+    @property
+    def _version(self) -> str:
+        return f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
 
 
 async def read(
@@ -219,49 +272,11 @@ async def read(
         timeout_s: seconds for all of them; unread records are counted. None for no limit.
         in_batch: whether to use the provider's batch API, however long that takes.
     """
-    found, free = Read(), asyncio.Semaphore(AT_ONCE)
     size = sum(len(each.page.whole) for each in records)
-    number = max(prompts_for(len(records)), min(len(records), -(-size // BATCH_CHARACTERS)))
-    batches = [records[at::number] for at in range(number)]  # no batch has just a record or two
-
-    gathered = Gathered(len(batches)) if in_batch else None
-
-    async def read_batch(batch: Sequence[ToRead], gathered: Gathered | None = None) -> None:
-        head = f"Question: {' '.join(question.split())}\nCondition: {batch[0].condition}\n"
-        asked: list[LLMMessage] = [
-            SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
-            UserMessage(content=head + enclose_lines([each.line for each in batch], marker), source="reader"),
-        ]
-        if gathered is None:
-            async with free:
-                answer = await ask([client], asked, ReadingsDraft, cancellation_token)
-        else:
-            with gathered.place() as place:
-                answer = await ask([client], asked, ReadingsDraft, cancellation_token)
-            add_usage(found.batched, place.usage)
-        add_usage(found.usage, answer.usage)
-        if answer.was_too_long and len(batch) > 1:
-            await asyncio.gather(read_batch(batch[: len(batch) // 2]), read_batch(batch[len(batch) // 2 :]))
-        elif answer.given is None:
-            found.failures[answer.failures[-1]] += len(batch)
-        else:
-            version = f"{analyst_name(client)}, prompts {PROMPTS_VERSION}"
-            refused = found.take(answer.given.readings, batch, version)
-            if not refused:
-                return
-            further = ask_to_mend("readings or values", ((reason, draft) for draft, reason in refused), "reader")
-            async with free:
-                again = await ask([client], [*asked, further], ReadingsDraft, cancellation_token)
-            add_usage(found.usage, again.usage)
-            if again.given is not None:
-                found.take(again.given.readings[: len(refused)], batch, version, is_mended=True)
-            for draft, reason in refused:
-                if (held := found.held(draft)) is None:
-                    found.note(REPLACED, reason, draft)
-                elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
-                    found.note(LEFT_OUT, reason, draft)
-
-    tasks = [asyncio.ensure_future(read_batch(batch, gathered)) for batch in batches]
+    number = max(-(-len(records) // BATCH), min(len(records), -(-size // BATCH_CHARACTERS)))
+    gathered = Gathered(number) if in_batch else None
+    stage = _Stage(client, question, marker, cancellation_token, gathered)
+    tasks = [asyncio.ensure_future(stage.read(records[at::number])) for at in range(number)]  # of even sizes
     for task in tasks:
         cancellation_token.link_future(task)
     try:
@@ -271,6 +286,7 @@ async def read(
             task.cancel()
     for task in ended:
         task.result()
+    found = stage.found
     found.batch_notes = gathered.notes if gathered else []
     if late:
         unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()

@@ -15,7 +15,7 @@ from willowbark.agents.autogen import (
     SystemMessage,
     UserMessage,
 )
-from willowbark.tools.appraisal.candidates import Candidate, select_shown, share_places
+from willowbark.tools.appraisal.candidates import Candidate, select_shown
 from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
@@ -29,7 +29,7 @@ from ..asking.claims import Verdicts, heard_from, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
-PART = 11  # most readings of a draft on several candidates
+PART = 20  # most readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed: the report shows no more
 AT_ONCE = 4  # concurrent drafts; providers limit rates
 SHOWN_ENTRY = 400  # characters of a drug database's entry
@@ -42,8 +42,6 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
     question: str
     candidates: list[Candidate]
     """Candidates to write on, best supported first."""
-    appraised: list[str] = []
-    """Lines on all of the report's candidates, best first, if it is drafted in parts; else empty."""
     set_aside: list[str]
     """Drugs excluded from claims by decision."""
     pool: int
@@ -55,12 +53,9 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def text(self) -> str:
-        """The request as text: readings with their supporting sentences, without abstracts.
-
-        The part that concurrent drafts share comes first, so that a provider can cache it.
-        """
-        lines = self.appraised or [candidate.line for candidate in self.candidates]
-        appraised = [f"- {line[:SHOWN_LINE]}" for line in lines[:SHOWN_CANDIDATES]]
+        """The request as text: readings with their supporting sentences, without abstracts."""
+        shown = self.candidates[:SHOWN_CANDIDATES]
+        appraised = [f"- {candidate.line[:SHOWN_LINE]}" for candidate in shown]
         aside = f"Set aside by decision, make no claim on: {', '.join(self.set_aside)}"
         return "\n".join(
             [
@@ -68,8 +63,7 @@ class DraftRequest(BaseModel, frozen=True, extra="forbid"):
                 "Appraisal by rule (drug: records for and against, certainty):",
                 *(appraised or ["- no drug with evidence on the condition"]),
                 *([aside] if self.set_aside else []),
-                f"Write on: {', '.join(candidate.drug for candidate in self.candidates[:SHOWN_CANDIDATES])}.",
-                "What was read of it, and what databases say:",
+                "What was read of them, and what databases say:",
                 enclose_lines(list(self._lines()), self.marker, head={"pool": self.pool}),
             ]
         )
@@ -167,7 +161,7 @@ class Writing:
     def _groups(self) -> list[DraftRequest]:
         """Group the candidates that the report shows into requests to be drafted concurrently.
 
-        Candidates with few readings share a request, as the common part is paid for in each.
+        Candidates with few readings share a request, as its instructions are paid for in each.
         """
         groups, room = list[list[Candidate]](), 0
         for candidate in select_shown(self._request.candidates, MAX_DRAFTED):
@@ -182,8 +176,7 @@ class Writing:
     def _about(self, group: list[Candidate]) -> DraftRequest:
         own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
         records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
-        lines = [each.line for each in share_places(self._request.candidates, SHOWN_CANDIDATES)]
-        return self._request.model_copy(update={"candidates": group, "records": records, "appraised": lines})
+        return self._request.model_copy(update={"candidates": group, "records": records})
 
     async def _draft_on(
         self, request: DraftRequest, clients: Sequence[ChatCompletionClient], token: CancellationToken
@@ -210,8 +203,9 @@ class Writing:
             return part
         part.verdicts = self._verify(answer.given.claims)
         if dropped := part.verdicts.dropped:
-            further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped), self.name)
-            mended = await ask([answer.by], [*messages, further], ReportDraft, token, request=request)
+            further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped))
+            asked = [*messages, UserMessage(content=further, source=self.name)]
+            mended = await ask([answer.by], asked, ReportDraft, token, request=request)
             add_usage(self.usage, mended.usage)
             self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
             again = self._verify(mended.given.claims[: len(dropped)]) if mended.given else Verdicts()

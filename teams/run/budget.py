@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from willowbark.agents.asking import add_usage
-from willowbark.agents.asking.reader import prompts_for
+from willowbark.agents.asking.reader import BATCH
 from willowbark.agents.autogen import RequestUsage
 from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
@@ -23,8 +23,8 @@ BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers ch
 PUBLICATIONS, NEWS = 60, 6  # found and read in the first round, and added by each later round
 BATCH_TOKENS = 1_500  # of instructions and schema, sent once for each batch of publications
 RECORD_TOKENS = 860  # of a publication, and of what is extracted from it
-CHOICE_TOKENS, JUDGE_TOKENS = 9_000, 5_600  # of a round: its searches with their summaries, and its verdict
-REPORT_TOKENS = 13_000
+CHOICE_TOKENS, JUDGE_TOKENS = 8_000, 5_600  # of a round: its searches with their summaries, and its verdict
+REPORT_TOKENS = 9_000
 
 
 PRICES: Mapping[str, Price] = {
@@ -210,13 +210,13 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
     """Estimate in one line the cost of a run on a common disease that uses all its rounds; a rare one needs less.
 
     >>> estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 60)
-    'up to about 106,000 tokens, $0.07'
+    'up to about 94,000 tokens, $0.06'
     >>> estimate("openai/something-new", 2, LLMSettings(), 60)
-    'up to about 106,000 tokens, at a price that is not known'
+    'up to about 94,000 tokens, at a price that is not known'
     """
     publications = min(PUBLICATIONS + NEWS * (max_iterations - 1), most_records)
     tokens = {
-        BATCHED if llm.batch else READING: BATCH_TOKENS * prompts_for(publications) + RECORD_TOKENS * publications,
+        BATCHED if llm.batch else READING: BATCH_TOKENS * -(-publications // BATCH) + RECORD_TOKENS * publications,
         "judge": JUDGE_TOKENS * max_iterations,
         "report": REPORT_TOKENS,
         "literature": CHOICE_TOKENS * max_iterations,
