@@ -83,6 +83,10 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
 logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # stopping a run is no error
 
 
+class NoSettings(BaseModel):
+    """Configuration of a component without settings."""
+
+
 class ShortText(TextMessage):
     """A text message with a shorter text for consoles; saved and loaded as AutoGen's `TextMessage`."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Self
 
-from pydantic import BaseModel
-
 from willowbark.agents.autogen import (
     AssistantMessage,
     ChatCompletionContext,
@@ -20,15 +18,13 @@ from willowbark.agents.autogen import (
 )
 from willowbark.tools.enclosure import blocks, condense
 
-
-class CondensedContextConfig(BaseModel):
-    """Empty: there are no settings."""
+from .autogen import NoSettings
 
 
-class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
+class CondensedContext(ChatCompletionContext, Component[NoSettings]):
     """A model context that keeps what tools returned as counts and titles, and of other agents what is new."""
 
-    component_config_schema = CondensedContextConfig
+    component_config_schema = NoSettings
     component_provider_override = "willowbark.agents.memory.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
@@ -46,11 +42,11 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
         last = max(spoke, default=-1)
         return [each for at, each in enumerate(self._messages) if at > last or not _by_others(each)]
 
-    def _to_config(self) -> CondensedContextConfig:
-        return CondensedContextConfig()
+    def _to_config(self) -> NoSettings:
+        return NoSettings()
 
     @classmethod
-    def _from_config(cls, config: CondensedContextConfig) -> Self:
+    def _from_config(cls, config: NoSettings) -> Self:
         return cls()
 
 

@@ -1,10 +1,8 @@
 """Progress of reading, and the rule for stopping it.
 
-Sources rank by relevance, so records that change a verdict come early and become rarer. Reading continues page by page
-until the requested depth is reached, everything is read, or the last `SETTLED_AFTER` records changed no verdict: the
-stopping rule for screening ranked records after a run without a relevant one (Callaghan and Müller-Hansen 2020,
-https://doi.org/10.1186/s13643-020-01521-4, who show what such runs can miss). It guarantees no recall; the report gives
-the numbers of records read and of hits.
+Reading continues page by page until the requested depth is reached, everything is read, or the last `SETTLED_AFTER`
+records changed no verdict: the rule for ranked records of Callaghan and Müller-Hansen 2020 (who show what it can miss),
+https://doi.org/10.1186/s13643-020-01521-4. It guarantees no recall; the report gives the numbers read and of hits.
 """
 
 from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from willowbark.agents.autogen import (
     BaseAgentEvent,
@@ -32,7 +32,7 @@ from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
-from .autogen import ShortText
+from .autogen import NoSettings, ShortText
 from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
@@ -46,10 +46,6 @@ class ReportAgentConfig(AnalystConfig):
     """Configuration of a report agent."""
 
     name: str = "report"
-
-
-class ReportWrittenConfig(BaseModel):
-    """Empty: there are no settings."""
 
 
 class ReportMemory(Memory):
@@ -83,10 +79,10 @@ class _Drafted:
     writing: Writing
 
 
-class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
+class ReportWritten(TerminationCondition, Component[NoSettings]):
     """Ends a team's run with the report: a report agent that asks for a verdict ends nothing."""
 
-    component_config_schema = ReportWrittenConfig
+    component_config_schema = NoSettings
 
     def __init__(self) -> None:
         self._is_written = False
@@ -112,11 +108,11 @@ class ReportWritten(TerminationCondition, Component[ReportWrittenConfig]):
         """Reset, to wait for another report."""
         self._is_written = False
 
-    def _to_config(self) -> ReportWrittenConfig:
-        return ReportWrittenConfig()
+    def _to_config(self) -> NoSettings:
+        return NoSettings()
 
     @classmethod
-    def _from_config(cls, config: ReportWrittenConfig) -> Self:
+    def _from_config(cls, config: NoSettings) -> Self:
         return cls()
 
 
