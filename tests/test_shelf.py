@@ -31,12 +31,6 @@ async def test_each_name_is_asked_for_once_whoever_wants_it() -> None:
     assert ask.asked == [["a", "b"], ["c", "nothing"]]
 
 
-async def test_things_of_one_name_and_two_kinds_are_two() -> None:
-    shelf, ask = Shelf(), Asked()
-    await asyncio.gather(shelf.take("x", ["a"], ask), shelf.take("y", ["a"], ask))
-    assert ask.asked == [["a"], ["a"]]
-
-
 async def test_what_failed_is_asked_for_anew() -> None:
     shelf, ask = Shelf(), Asked(failures=1)
     with pytest.raises(SourceUnavailable):
@@ -65,14 +59,6 @@ async def test_those_who_queue_go_on_in_the_order_in_which_they_came() -> None:
 
     await asyncio.gather(search("slow", 5), search("quick", 0), search("middling", 2))
     assert went == ["slow", "quick", "middling"]
-
-
-async def test_a_place_is_left_by_a_failure_too() -> None:
-    shelf = Shelf()
-    with pytest.raises(SourceUnavailable), shelf.queue("pubmed"):
-        raise SourceUnavailable("pubmed", "is down")
-    with shelf.queue("pubmed") as reached:
-        await asyncio.wait_for(reached(), 5)
 
 
 async def test_clearing_ends_what_is_under_way() -> None:

@@ -109,14 +109,6 @@ async def test_what_a_language_model_read_in_the_run_counts_for_the_runs_conditi
     assert (other.condition, other.contradicting) == ("glaucoma", [])
 
 
-async def test_a_condition_that_is_not_named_is_the_runs(ledger: Ledger) -> None:
-    named_it = (await ask_within(ASKED, "first", ledger)).drugs
-    left_out = (await ask_within("Does topiramate work?", "first", ledger)).drugs
-
-    assert left_out[0].condition == "migraine"
-    assert left_out[0].quality == named_it[0].quality
-
-
 async def test_a_drug_that_no_record_speaks_of_is_said_to_be_one(ledger: Ledger) -> None:
     [read] = (await ask_within("Does imatinib prevent migraine?", "first", ledger)).drugs
 
@@ -143,26 +135,12 @@ async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_n
     assert "“Weight gain may be sudden.”" in said.to_markdown()
 
 
-async def test_the_condition_of_a_run_is_no_harm_of_the_drug_asked_about(ledger: Ledger) -> None:
-    kept(ledger, "effects", record("8", "Migraine", "Migraine is a headache that propranolol prevents."))
-
-    said = await ask_within("side effects of propranolol?", "effects", ledger)
-    assert said.harms == []
-
-
 async def test_within_a_run_a_withdrawal_is_told_as_it_is_in_a_report(ledger: Ledger) -> None:
     kept(ledger, "gone", record("8", "Rofecoxib in migraine", "Rofecoxib was given in migraine."))
 
     said = await ask_within("Is rofecoxib safe?", "gone", ledger)
     assert (said.harms[0].says, said.harms[0].key) == ("Withdrawn", "")
     assert "- Rofecoxib, withdrawn: worldwide, 2004: heart attack and stroke" in said.to_markdown()
-
-
-async def test_a_question_without_a_drug_has_passages_alone(ledger: Ledger) -> None:
-    said = await ask_within("adverse events in children", "first", ledger)
-
-    assert said.drugs == []
-    assert said.passages
 
 
 async def test_what_the_run_found_retracted_speaks_for_nothing(ledger: Ledger) -> None:
@@ -205,22 +183,6 @@ def test_the_command_line_prints_it_and_json_of_it() -> None:
     assert "**Topiramate in migraine: " in shown.stdout
     assert (told["run_id"], len(told["passages"]), told["truncated"]) == ("first", 2, True)
     assert told["drugs"][0]["drug"] == "topiramate"
-
-
-@pytest.mark.usefixtures("_there")
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--in", "nobody", ASKED], "there is no run 'nobody'"),
-        (["--in", "first", ASKED, "--model", "openai/x", "--fresh"], "--fresh, --model: not with --in"),
-    ],
-)
-def test_on_the_command_line_too(arguments: list[str], problem: str) -> None:
-    done = invoke("ask", *arguments)
-
-    assert done.exit_code == 2
-    assert problem in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
 
 
 async def test_a_run_that_is_worked_on_is_read_beside_it(ledger: Ledger) -> None:
