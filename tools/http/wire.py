@@ -51,21 +51,22 @@ class Request:
 
 
 def open_client(network: "httpx.AsyncBaseTransport | None" = None) -> "httpx.AsyncClient":
-    """Open a client; `network` carries its requests, None uses the network.
-
-    Its TLS greeting is that of `requests`, since ClinicalTrials.gov's firewall is reported to refuse httpx's.
-    """
+    """Open a client; `network` carries its requests, None uses the network."""
     import httpx  # noqa: PLC0415  takes a while to load, and is not needed offline
 
-    context = httpx.create_ssl_context(verify=network is None)
-    context.options |= ssl.OP_NO_TICKET
-    context.post_handshake_auth = True
     return httpx.AsyncClient(
         transport=network,
         headers=HEADERS,
         timeout=None,  # noqa: S113  each exchange has its own
-        verify=context,
+        verify=greet_as_requests(httpx.create_ssl_context(verify=network is None)),
     )
+
+
+def greet_as_requests(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Send the TLS greeting of `requests`, since ClinicalTrials.gov's firewall is reported to refuse httpx's."""
+    context.options |= ssl.OP_NO_TICKET
+    context.post_handshake_auth = True
+    return context
 
 
 async def send(client: "httpx.AsyncClient", request: Request, timeout_s: float) -> Reply:
