@@ -1,5 +1,6 @@
 """The state of a run, read from its journal: what has been found, judged and spent so far."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, Field
@@ -8,7 +9,7 @@ from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
 from willowbark.tools.evidence import Evidence, merge
 
-from .ledger import Ledger
+from .ledger import Ledger, Turn
 
 
 class ResearchState(BaseModel, frozen=True, extra="forbid"):
@@ -33,28 +34,26 @@ class ResearchState(BaseModel, frozen=True, extra="forbid"):
     updated_at: AwareDatetime
 
 
-def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
-    """Read a run's state from the ledger.
+def findings_of(turns: Iterable[Turn]) -> list[Findings]:
+    """Return what the specialists handed over in these turns."""
+    return [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
 
-    Args:
-        ledger: contains the run.
-        run_id: its id in the ledger.
-        iteration: return the state at the end of this round; None includes all rounds.
+
+def state_of(ledger: Ledger, run_id: str) -> ResearchState:
+    """Read a run's state from the ledger.
 
     Raises:
         LedgerError: no such run, or damaged content.
     """
     run, turns = ledger.run(run_id), ledger.turns(run_id)
-    chosen = [turn for turn in turns if iteration is None or turn.iteration <= iteration]
-    found = [Findings.model_validate(turn.message["content"]) for turn in chosen if turn.type == "FindingsMessage"]
-    verdicts = [turn for turn in chosen if turn.type == "AssessmentMessage"]
+    found, verdicts = findings_of(turns), [turn for turn in turns if turn.type == "AssessmentMessage"]
     return ResearchState(
         query_id=run_id,
         question=run.question,
         iteration=max((one.iteration for one in found), default=0),
         evidence=merge(record for one in found for record in one.records),
         assessments=[JudgeAssessment.model_validate(turn.message["content"]) for turn in verdicts],
-        tokens_used=sum(turn.prompt_tokens + turn.completion_tokens for turn in chosen),
+        tokens_used=sum(turn.prompt_tokens + turn.completion_tokens for turn in turns),
         search_history=[
             {
                 "iteration": one.iteration,

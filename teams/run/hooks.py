@@ -4,11 +4,8 @@ Hooks change nothing; a failing or hanging hook is reported as an event and does
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-
-from willowbark.tools.search import SourceReply, Status
+from dataclasses import dataclass
 
 from ..events import AgentEvent
 
@@ -43,41 +40,3 @@ async def call_hooks(hooks: Sequence[Hooks], event: AgentEvent) -> list[str]:
             except Exception as error:  # noqa: BLE001  hooks are the caller's code
                 problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
     return problems
-
-
-@dataclass
-class TokenCounter:
-    """Counts tokens by agent and round, and their cost."""
-
-    by_agent: Counter[str] = field(default_factory=Counter)
-    by_round: Counter[int] = field(default_factory=Counter)
-    cost_usd: float | None = 0.0
-    """US dollars of all turns; None once a turn's price was unknown."""
-
-    @property
-    def hooks(self) -> Hooks:
-        """Hooks to pass to a run."""
-        return Hooks(on_turn=self._count)
-
-    async def _count(self, turn: AgentEvent) -> None:
-        self.by_agent[turn.agent or ""] += turn.tokens or 0
-        self.by_round[turn.iteration] += turn.tokens or 0
-        known = self.cost_usd is not None and turn.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (turn.cost_usd or 0.0) if known else None
-
-
-@dataclass
-class ErrorTracker:
-    """Records the failures of sources."""
-
-    errors: list[str] = field(default_factory=list)
-
-    @property
-    def hooks(self) -> Hooks:
-        """Hooks to pass to a run."""
-        return Hooks(after_tool=self._track)
-
-    async def _track(self, event: AgentEvent) -> None:
-        reply = event.data
-        if isinstance(reply, SourceReply) and reply.status in (Status.UNAVAILABLE, Status.BAD_QUERY, Status.PARTIAL):
-            self.errors += [f"{reply.source}: {warning}" for warning in reply.warnings or ["no reason given"]]

@@ -2,11 +2,12 @@
 
 import asyncio
 from itertools import islice
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.findings import Dossier, Findings
+from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_on_harm
 from willowbark.agents.report.forms.links import record_name, url_of
 from willowbark.agents.report.material import Material
@@ -20,6 +21,7 @@ from willowbark.tools.questions import parse_question, stand_alone, validate_que
 from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger
+from ..state import findings_of
 
 PASSAGES = 8  # per answer
 MAX_DRUGS = 10  # per answer, with verdicts
@@ -60,19 +62,14 @@ class DrugRead(BaseModel, frozen=True, extra="forbid"):
     @property
     def said(self) -> str:
         """The answer in a sentence."""
-        told = f"{capital(self.drug)} in {self.condition}"
-        if self.quality is None:
-            found = len(self.undecided)
-            return (
-                f"{told}: {counted(found, 'record')} of this run, none supporting or contradicting."
-                if found
-                else (f"{told}: no record of this run mentions it.")
-            )
-        counts = (
-            f"{counted(len(self.supporting), 'supporting record')}, {len(self.contradicting)} contradicting, "
-            f"{len(self.undecided)} inconclusive"
-        )
-        return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
+        told, undecided = f"{capital(self.drug)} in {self.condition}", len(self.undecided)
+        if self.quality is not None:
+            supporting = counted(len(self.supporting), "supporting record")
+            counts = f"{supporting}, {len(self.contradicting)} contradicting, {undecided} inconclusive"
+            return f"{told}: {counts}; {self.quality}, {self.certainty} certainty."
+        if undecided:
+            return f"{told}: {counted(undecided, 'record')} of this run, none supporting or contradicting."
+        return f"{told}: no record of this run mentions it."
 
 
 class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
@@ -134,7 +131,7 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     """
     asked = validate_question(question)
     run, turns = ledger.run(run_id), ledger.turns(run_id)
-    found = [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
+    found = findings_of(turns)
     pool = merge(record for one in found for record in one.records)
     if not pool:
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
@@ -149,30 +146,29 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     is_own = meant.conditions == parse_question(run.question).conditions
     readings = Readings(given=(reading for one in found for reading in one.readings if is_own))
 
-    drugs, harmful, answer = list[DrugRead](), list[Quoted](), list[str]()
+    told: dict[str, Any] = {}
     if meant.kind in _OF_HARM:
         dossier = Dossier(question=meant.text)
         material = Material(dossier, [], pool, candidates=[], verdicts=Verdicts(), readings=readings)
-        answer = answer_on_harm(material).sentences
+        told["answer"] = answer_on_harm(material).sentences
         known = [*cautions(pool, meant), *warnings(pool, meant)]
         labels = (Quoted(key=e.key, drug=e.drug, says=e.heading, sentence=e.sentence) for e in known)
         said = sorted(harms(pool, meant, readings), key=lambda each: each.stance == "undecided")
         records = (Quoted(key=e.key, drug=e.drug, says=e.stance, sentence=e.sentence) for e in said if e.sentence)
-        harmful = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
+        told["harms"] = [*islice(labels, MAX_HARMS), *islice(records, MAX_HARMS)]
     elif meant.drugs and meant.conditions:
         candidates = {each.drug: each for each in appraise_candidates(meant, pool, readings)}
-        drugs = [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in meant.drugs[:MAX_DRUGS]]
+        named = meant.drugs[:MAX_DRUGS]
+        told["drugs"] = [_drug(drug, candidates.get(drug), condition_of(meant)) for drug in named]
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,
         run_question=" ".join(run.question.split()),
         records=len(pool),
-        drugs=drugs,
-        answer=answer,
-        harms=harmful,
         passages=best.passages,
         matching=best.matching,
         truncated=best.truncated,
+        **told,
     )
 
 

@@ -3,7 +3,6 @@
 Files are written atomically: to a temporary file beside the target, then moved.
 """
 
-import os
 import re
 import secrets
 import unicodedata
@@ -50,27 +49,15 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, question: str) -> Self:
-        """Create a new folder, with missing parents.
-
-        Raises:
-            UsageError: the folder cannot be created or written to.
-        """
+        """Create a new folder, with missing parents; UsageError if that cannot be done."""
         return cls.at(root, new_run_id(question))
 
     @classmethod
     def open(cls, root: Path, run_id: str) -> Self:
-        """Find the folder of an earlier run.
-
-        Raises:
-            UsageError: not an id (such as a path), no such run, or an unreadable folder.
-        """
+        """Find the folder of an earlier run; UsageError if there is none, or `run_id` is not an id."""
         path = root / _check_id(run_id)
         if path.is_symlink() or not path.is_dir():
             raise UsageError(f"{root}: there is no run {run_id!r}; see the names in that folder")
-        try:
-            os.listdir(path)
-        except OSError as error:
-            raise _unusable(path, error, "read") from None
         return cls(path)
 
     @classmethod
@@ -78,13 +65,14 @@ class RunFolder:
         """Open the folder of a run, creating it if missing.
 
         Raises:
-            UsageError: not an id, or the folder cannot be created or written to.
+            UsageError: not an id, or the folder cannot be created.
         """
         path = root / _check_id(run_id)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
-            raise _unusable(path, error, "written to") from None
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path}: cannot be written to ({reason}); name another folder with --out") from None
         return cls(path)
 
     def write_report(self, report: "ResearchReport", formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
@@ -105,20 +93,9 @@ class RunFolder:
         return [self.write(name, text) for name, text in texts.items()]
 
     def write(self, name: str, text: str) -> Path:
-        """Write one file of the folder, atomically.
-
-        Args:
-            name: a plain file name.
-            text: its content; a missing final line break is added.
-
-        Raises:
-            UsageError: the name is a path, or the folder cannot be written to.
-        """
-        if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
-            raise UsageError(f"{name!r} is not the name of a file in a run folder")
-        target = self.path / name
+        """Write one file of the folder, atomically, with a final line break; UsageError if that cannot be done."""
         content = text if text.endswith("\n") else f"{text}\n"
-        return write_file(target, content.encode("utf-8", "replace"), "; name another folder with --out")
+        return write_file(self.path / name, content.encode("utf-8", "replace"), "; name another folder with --out")
 
     def discard_if_empty(self) -> bool:
         """Remove the folder if nothing was written; return whether it was removed."""
@@ -133,8 +110,3 @@ def _check_id(run_id: str) -> str:
     if not RUN_ID.fullmatch(run_id):
         raise UsageError(f"{run_id!r} is not a run id: use up to 64 of a-z, 0-9, - and _")
     return run_id
-
-
-def _unusable(path: Path, error: Exception, verb: str) -> UsageError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return UsageError(f"{path}: cannot be {verb} ({reason}); name another folder with --out")
