@@ -24,7 +24,6 @@ T = TypeVar("T")
 VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
 """Variable with more allowed providers, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
 MAX_CHARACTERS = 2_000_000  # Willowbark's team takes about 20,000
-MAX_DEPTH = 60  # Willowbark's team takes about 12
 
 _HARMLESS = re.compile(
     r"""willowbark(\.\w+)+
@@ -94,31 +93,26 @@ def load_component(
             raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
     try:
         return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
-    except (TypeError, ValueError, AttributeError, NotImplementedError) as error:
+    except (TypeError, ValueError, AttributeError, NotImplementedError, RecursionError) as error:
         raise UsageError(
             f"the component cannot be made: {type(error).__name__}: {one_line(str(error), 200)}"
         ) from error
 
 
-def _mappings(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    waiting: list[tuple[Any, int]] = [(content, 0)]
+def _mappings(content: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in a parsed JSON text."""
+    waiting = [content]
     while waiting:
-        value, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise UsageError(f"the component is nested deeper than {MAX_DEPTH} levels")
+        value = waiting.pop()
         if isinstance(value, dict):
             yield value
-            waiting += [(item, depth + 1) for item in value.values()]
+            waiting += value.values()
         elif isinstance(value, list):
-            waiting += [(item, depth + 1) for item in value]
+            waiting += value
 
 
 def _check_provider(provider: Any, named: Collection[str]) -> str:
-    """Return a provider's full name.
-
-    Raises:
-        UsageError: it is neither known to be harmless nor named by the user.
-    """
+    """Return a provider's full name; UsageError if it is neither known to be harmless nor named by the user."""
     name = WELL_KNOWN_PROVIDERS.get(str(provider), str(provider))
     if not _is_named(name, named) and not _HARMLESS.fullmatch(name):
         raise UsageError(

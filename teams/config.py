@@ -35,14 +35,8 @@ DEPTHS: Mapping[Depth, int] = {"quick": 60, "standard": 300, "exhaustive": 2000}
 """Publications and trials after which a run requests no further page."""
 
 
-def _no_bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("should be a number")
-    return value
-
-
 def _none_word(value: Any) -> Any:
-    return None if isinstance(value, str) and value.strip().lower() == "none" else _no_bool(value)
+    return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
 def _plain_address(value: str) -> str:
@@ -52,12 +46,6 @@ def _plain_address(value: str) -> str:
     if "@" in parts.netloc or parts.query:
         raise ValueError("holds a password or parameters; give the address alone, and keys in the environment")
     return value.rstrip("/")
-
-
-def _email(value: str) -> str:
-    if "@" not in value.strip("@") or any(character.isspace() for character in value):
-        raise ValueError("should be an e-mail address")
-    return value
 
 
 def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,8 +59,7 @@ def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-Count = Annotated[int, BeforeValidator(_no_bool)]
-Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -83,9 +70,9 @@ class _Section(BaseModel):
 class OrchestratorConfig(_Section):
     """Rounds, page size and timeout of searches."""
 
-    max_iterations: Count = Field(default=10, ge=1, le=20)
+    max_iterations: int = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
-    max_results_per_tool: Count = Field(default=50, ge=1, le=50)
+    max_results_per_tool: int = Field(default=50, ge=1, le=50)
     """Records per page of a search; at most 30 in a quick run, four times as many in an exhaustive one."""
     search_timeout: Number = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
@@ -129,8 +116,8 @@ class ResearchSettings(OrchestratorConfig):
 class PubMedSettings(_Section):
     """`[tools.pubmed]`."""
 
-    email: Annotated[str, AfterValidator(_email)] | None = None
-    """Contact address for NCBI; None sends none."""
+    email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
+    """E-mail address for NCBI; None sends none."""
 
 
 class ToolSettings(_Section):
@@ -179,15 +166,15 @@ class LLMSettings(_Section):
     """Other models for some roles; `--model` overrides them."""
     temperature: Number | None = Field(default=None, ge=0, le=2)
     """None leaves it to the model; some refuse any value."""
-    max_tokens: Count | None = Field(default=None, ge=256)
+    max_tokens: int | None = Field(default=None, ge=256)
     """Tokens of one answer; None uses the provider's default."""
     timeout_s: Number = Field(default=120.0, gt=0, le=3600)
     """Seconds for one answer."""
     turn_timeout_s: Number = Field(default=180.0, gt=0, le=7200)
     """Seconds for a specialist's turn: all its searches, answers and its reflection."""
-    num_ctx: Count | None = Field(default=None, ge=2048)
+    num_ctx: int | None = Field(default=None, ge=2048)
     """Tokens of context requested from Ollama; None requests 32,768, as its default truncates prompts silently."""
-    context_tokens: Count | None = Field(default=None, ge=2048)
+    context_tokens: int | None = Field(default=None, ge=2048)
     """Tokens of a prompt and its answer together; longer prompts are split. None relies on the server to refuse them;
     for Ollama, which truncates prompts instead, set `num_ctx`."""
     batch: bool = False
@@ -281,11 +268,7 @@ class Settings(_Sections, BaseSettings):
 
     @classmethod
     def restored(cls, content: Mapping[str, Any], where: str = "the run's settings") -> Self:
-        """Restore dumped settings, ignoring the current file and environment.
-
-        Raises:
-            UsageError: an invalid value; the message names `where` it is.
-        """
+        """Restore dumped settings without file and environment; UsageError for an invalid value, naming `where`."""
         try:
             return cls.model_construct(**dict(_Sections.model_validate(content)))
         except ValidationError as error:
@@ -333,13 +316,9 @@ def wording_of(problem: Mapping[str, Any]) -> str:
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_bytes().decode())
-    except FileNotFoundError:
-        raise UsageError(f"{file}: there is no such file; name another with --config, or leave that out") from None
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror}); name another file with --config") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file}: is not UTF-8 text; save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no UTF-8, or no TOML
         raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; correct that line") from None
 
 

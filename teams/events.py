@@ -14,22 +14,9 @@ if TYPE_CHECKING:
     from willowbark.tools.search import SourceReply
 
 EventType = Literal[
-    "started",
-    "thinking",
-    "searching",
-    "search_complete",
-    "judging",
-    "judge_complete",
-    "looping",
-    "synthesizing",
-    "complete",
-    "error",
-    "streaming",
-    "hypothesizing",
-    "analyzing",
-    "analysis_complete",
-    "progress",
-]
+    "started", "thinking", "searching", "search_complete", "judging", "judge_complete", "looping", "synthesizing",
+    "complete", "error", "streaming", "hypothesizing", "analyzing", "analysis_complete", "progress",
+]  # fmt: skip
 
 ICONS: dict[EventType, str] = dict(
     zip(get_args(EventType), "🚀 🤔 🔍 📚 ⚖️ ✅ 🔄 📝 🎉 ❌ 📡 🔬 📊 📈 ⏳".split(), strict=True)
@@ -102,10 +89,6 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     def _data_as_json(self, data: Any) -> Any:
         """Dump the data as JSON, or the names of its types where it can't be, so that dumping an event never fails."""
         try:
-            return to_jsonable_python(data, inf_nan_mode="null", fallback=_type_name)
+            return to_jsonable_python(data, inf_nan_mode="null", fallback=lambda value: f"<{type(value).__name__}>")
         except Exception:  # noqa: BLE001  arbitrary data: cycles, properties that raise
-            return _type_name(data)
-
-
-def _type_name(value: Any) -> str:
-    return f"<{type(value).__name__}>"
+            return f"<{type(data).__name__}>"

@@ -174,12 +174,3 @@ def test_what_is_no_component_is_one_line(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         load_component(text, Team)
     assert "\n" not in str(caught.value)
-
-
-def test_deep_nesting_is_refused() -> None:
-    for nest in (lambda inner: {"a": inner}, lambda inner: [inner]):
-        deep: Any = {}
-        for _ in range(200):
-            deep = nest(deep)
-        with pytest.raises(UsageError, match="nested deeper"):
-            load_component(component("willowbark.x.Y", a=deep), Team)

@@ -199,7 +199,7 @@ def _follow_on_terminal(
         if settings.research.approve:
             from willowbark.agents.approver import terminal_input  # noqa: PLC0415  agents take most of a second
 
-            from ..run.research import approver_for  # noqa: PLC0415
+            from ..run.options import approver_for  # noqa: PLC0415
 
             async def read_answer(prompt: str, cancellation_token: CancellationToken | None) -> str:
                 with progress.paused():

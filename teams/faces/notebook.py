@@ -27,8 +27,8 @@ from willowbark.tools.wording import counted
 
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
-from ..run.options import RunOptions
-from ..run.research import RunFailed, approver_for, research_stream
+from ..run.options import RunOptions, approver_for
+from ..run.research import RunFailed, research_stream
 from .terminal import DOING, Board, SourceRow
 
 GRACE_S = 10.0  # to wait for a partial report after an interruption

@@ -19,10 +19,7 @@ from willowbark.tools.registry import fresh_days
 
 from .database import Database, LedgerError, Statement, digest, pack, unpack, unpack_bytes
 
-_KEPT_FIELDS = (
-    *("request", "source", "method", "url", "sent", "attempt"),
-    *("status", "content_type", "elapsed_s", "error"),
-)
+_KEPT_FIELDS = "request source method url sent attempt status content_type elapsed_s error".split()
 MODEL = "model"
 """In place of a source's name, in failures of model calls."""
 
@@ -63,13 +60,7 @@ class Journal:
     """
 
     def __init__(
-        self,
-        database: Database,
-        run_id: str,
-        *,
-        spent_s: float = 0.0,
-        replaying: bool = False,
-        reuse: bool = False,
+        self, database: Database, run_id: str, *, spent_s: float = 0.0, replaying: bool = False, reuse: bool = False
     ) -> None:
         self.run_id = run_id
         self.replaying = replaying
@@ -171,9 +162,8 @@ class Journal:
         self, request: str, model: str, answer: BaseModel, usage: RequestUsage, cost_usd: float | None
     ) -> None:
         """Commit a model's answer; `cost_usd` is None if the price is unknown."""
-        tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
         told = {"request": request, "model": model, "answer": pack(answer), "cost_usd": cost_usd}
-        self._write(self._row("model_call", **told, **tokens))
+        self._write(self._row("model_call", **told, **vars(usage)))
 
     def find_batch(self, request: str) -> str | None:
         """Return the batch that contained a request; None if there was none."""
@@ -206,9 +196,8 @@ class Journal:
         if self._to_skip[identity] > 0:
             self._to_skip[identity] -= 1
             return False
-        usage = message.models_usage or RequestUsage(0, 0)
-        tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
         said = dict(zip(("iteration", "source", "type"), identity, strict=True))
+        tokens = vars(message.models_usage or RequestUsage(0, 0))
         self._write(self._row("turn", **said, **tokens, message=pack(message)))
         return True
 
@@ -243,11 +232,7 @@ class Journal:
 
 
 def turns_of(database: Database, run_id: str) -> list[Turn]:
-    """Return a run's turns in order.
-
-    Raises:
-        LedgerError: one of them is damaged.
-    """
+    """Return a run's turns in order; LedgerError if one of them is damaged."""
     columns = "iteration, source, type, message, prompt_tokens, completion_tokens"
     with database.errors_in_words():
         return [

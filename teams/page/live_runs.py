@@ -257,7 +257,7 @@ class LiveRuns:
         run = LiveRun(folder, question, offline=settings.library.path is not None)
 
         def stream() -> _Events:
-            from ..run.research import approver_for  # noqa: PLC0415  the team
+            from ..run.options import approver_for  # noqa: PLC0415  the team
 
             approve = approver_for(run.ask_person, settings, "page")
             return start(run.run_id, endpoints=self._endpoints, approve=approve, cancellation_token=run.token)

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from willowbark.agents.approval import Approval, ApprovalMessage
-from willowbark.agents.approver import ApproverAgent, undecided
+from willowbark.agents.approver import undecided
 from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
 from willowbark.agents.autogen import (
     BaseAgentEvent,
@@ -48,7 +48,7 @@ from ..model_clients import BASELINE, context_of
 from ..research_team import ResearchTeam, participants_of
 from .budget import WARN_SHARE, Budget, Prices, estimate
 from .hooks import call_hooks
-from .options import RunOptions
+from .options import RunOptions, approver_for
 
 UNDERSTANDING = "the question in words"
 """Key of the journal's answer by which a model interpreted the question, before the run."""
@@ -79,11 +79,10 @@ class Course:
     """Records the run, and answers repeated requests."""
     others: Mapping[str, ChatCompletionClient] = field(default_factory=dict)
     """Clients of the models that the settings name for roles, by model name; left open."""
-    approver: ApproverAgent | None = None
-    """Asks a person before the report; None skips this."""
 
     def __post_init__(self) -> None:
         limits = self.settings.research.limits
+        self._approver = approver_for(self.options.approve, self.settings)
         self._earlier = self.journal.earlier_turns
         self._readings = Readings()
         self._in_hand: Mapping[str, Findings] = {}
@@ -227,7 +226,7 @@ class Course:
             if verdict.recommendation != "synthesize":
                 self._iteration = verdict.iteration + 1
                 yield self._event("looping", "; ".join(verdict.gaps) or "another round")
-            elif self.approver is not None:
+            elif self._approver is not None:
                 yield self._event("progress", f"The search is over: {why}")
             else:
                 yield self._event("synthesizing", f"Writing the report: {why}")
@@ -294,7 +293,7 @@ class Course:
             reads_in_short=llm.economy,
         )
         self._in_hand = run.in_hand
-        return ResearchTeam(participants_of(self.settings, client, self.approver, roles), client, run=run)
+        return ResearchTeam(participants_of(self.settings, client, self._approver, roles), client, run=run)
 
     def _find_exhausted(self, iteration: int) -> Exhausted | None:
         """Return the budget used up except for its reserve; a replayed round repeats its earlier verdict on time."""
@@ -370,11 +369,7 @@ async def partial_report(
 
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
-    """Convert turns to messages.
-
-    Raises:
-        LedgerError: a turn is not from this version.
-    """
+    """Convert turns to messages; LedgerError if a turn is not from this version."""
     try:
         return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
     except ValidationError as error:

@@ -28,13 +28,7 @@ _log = logging.getLogger("willowbark.run")
 
 @contextmanager
 def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Log to stderr while this is open.
-
-    Args:
-        verbosity: 0 logs nothing, 1 events, 2 and more details.
-        as_json: lines of JSON instead of text.
-        environ: holds the secrets to mask.
-    """
+    """Log to stderr while this is open: nothing at verbosity 0, events at 1, details above; mask `environ`'s keys."""
     if verbosity <= 0:
         yield
         return

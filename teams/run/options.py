@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +18,7 @@ from ..model_clients import BASELINE
 if TYPE_CHECKING:
     from willowbark.agents.approval import Approve
     from willowbark.agents.approver import ApproverAgent
-    from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
+    from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, InputFuncType
     from willowbark.tools.http.transport import Recorder
     from willowbark.tools.library import Library
 
@@ -134,11 +135,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @classmethod
     def of(cls, asked: "str | RunOptions", choices: Mapping[str, Any]) -> Self:
-        """Build options from a question and choices, or from options with some of them changed.
-
-        Raises:
-            UsageError: an unknown option or an invalid value; one line.
-        """
+        """Build options from a question or other options, and choices; UsageError names an invalid one."""
         given = (
             {"question": asked} if isinstance(asked, str) else {n: getattr(asked, n) for n in asked.model_fields_set}
         )
@@ -152,22 +149,14 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @classmethod
     def resuming(cls, choices: Mapping[str, Any]) -> Self:
-        """Build the options of a resumed run.
-
-        Raises:
-            UsageError: an unknown option, an invalid value, or an option that the run keeps from its start; one line.
-        """
+        """Build the options of a resumed run; UsageError names an invalid one, or one kept from the run's start."""
         for name in choices:
             if name in cls.model_fields and name not in _CHOSEN_ANEW:
                 raise UsageError(f"{name}: a resumed run keeps what it was started with")
         return cls.of(cls(), choices)
 
     def chosen(self) -> Settings:
-        """Return the settings with these options applied.
-
-        Raises:
-            UsageError: an invalid file or value; one line.
-        """
+        """Return the settings with these options applied; UsageError for an invalid file or value."""
         settings = self.settings if isinstance(self.settings, Settings) else Settings.load(self.settings)
         changes: dict[str, Any] = {
             str(field.json_schema_extra["over"]): getattr(self, name)
@@ -187,11 +176,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         return chosen
 
     def checked_question(self, settings: Settings) -> str:
-        """Validate and trim the question; language models understand more questions than the baseline analyst.
-
-        Raises:
-            UsageError: the question is invalid; one line.
-        """
+        """Return the trimmed question, or UsageError; the baseline analyst understands fewer than language models."""
         from willowbark.tools.questions import understood_question, validate_question  # noqa: PLC0415
 
         check = understood_question if settings.llm.model == BASELINE else validate_question
@@ -217,14 +202,39 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
 
 def library_of(asked: LibrarySettings) -> "Library":
-    """Open the library that settings name.
-
-    Raises:
-        UsageError: it cannot be read, or its records do not match the settings' digest.
-    """
+    """Open the library that settings name; UsageError if it cannot be read, or holds other records than they say."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  online runs need none
 
     library = open_library(asked.path or "bundled")
     if asked.digest not in (None, library.contents.digest):
         raise UsageError(f"the library {library.path} no longer holds the records that it held for this run")
     return library
+
+
+def approver_for(
+    approve: Asked | bool | None,
+    settings: Settings,
+    via: str | None = None,
+    input_func: "InputFuncType | None" = None,
+) -> "ApproverAgent | None":
+    """Create the agent that asks a person, as the settings say; None if they ask nobody.
+
+    Args:
+        approve: who is asked; with `via` it is a person. None, True and False name nobody.
+        settings: whether to ask, how long to wait, and the default without an answer.
+        via: the report's name for how they are asked; None derives it from `approve`.
+        input_func: asks if `approve` names nobody; takes a prompt and returns what a person typed.
+    """
+    asked = settings.research
+    if not asked.approve:
+        return None
+    from willowbark.agents.approval import nobody_to_ask  # noqa: PLC0415
+    from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
+
+    if isinstance(approve, ApproverAgent):
+        return approve
+    agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
+    if approve is None or isinstance(approve, bool):
+        nobody = nobody_to_ask("nobody was there to ask")
+        return agent(approve=nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
+    return agent(approve=approve, via=via, decided_by="program" if via is None else "person")

@@ -7,13 +7,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.questions import validate_question
 
-from ..config import Settings
 from ..events import AgentEvent
 from ..ledger import Ledger
 from ..model_clients import WITH_BATCHES, clients_of_roles, model_of, preflight
@@ -22,8 +20,6 @@ from ..model_clients import model_client as client_by_name
 from .options import Asked, RunOptions
 
 if TYPE_CHECKING:
-    from willowbark.agents.approver import ApproverAgent
-    from willowbark.agents.autogen import InputFuncType
     from willowbark.agents.report.model import ResearchReport
 
 __all__ = ["Asked", "RunFailed", "SourcesUnreachable", "ask", "research", "research_stream"]
@@ -153,38 +149,6 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             answer = CreateResult(finish_reason="stop", content=asked, usage=understanding, cached=False)
             cost = Prices.of_run(model.name, settings.llm).cost_usd(understanding, model.name)
             journal.keep_answer(UNDERSTANDING, model.name, answer, understanding, cost)
-        approver = approver_for(options.approve, settings)
-        course = Course(
-            asked, settings, client, where, options, model=model, others=others, approver=approver, journal=journal
-        )
+        course = Course(asked, settings, client, where, options, model=model, others=others, journal=journal)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
-
-
-def approver_for(
-    approve: Asked | bool | None,
-    settings: Settings,
-    via: str | None = None,
-    input_func: "InputFuncType | None" = None,
-) -> "ApproverAgent | None":
-    """Create the agent that asks a person, as configured; None if the settings ask nobody.
-
-    Args:
-        approve: who is asked; with `via` it is a person. None, True and False name nobody.
-        settings: whether to ask, how long to wait, and the default without an answer.
-        via: the report's name for how they are asked; None derives it from `approve`.
-        input_func: asks if `approve` names nobody; takes a prompt and returns what a person typed.
-    """
-    asked = settings.research
-    if not asked.approve:
-        return None
-    from willowbark.agents.approval import nobody_to_ask  # noqa: PLC0415
-    from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
-
-    if isinstance(approve, ApproverAgent):
-        return approve
-    agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
-    if approve is None or isinstance(approve, bool):
-        nobody = nobody_to_ask("nobody was there to ask")
-        return agent(approve=nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
-    return agent(approve=approve, via=via, decided_by="program" if via is None else "person")

@@ -24,7 +24,7 @@ from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
 from .course import Course
 from .options import RunOptions, library_of
-from .research import approver_for, report_of
+from .research import report_of
 
 
 async def resume(run_id: str, ledger: Ledger, **choices: Any) -> ResearchReport:
@@ -70,7 +70,6 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGen
             options,
             model=run.of_model,
             others=others,
-            approver=approver_for(options.approve, settings),
             journal=journal,
         )
         async for event in await stack.enter_async_context(aclosing(course.run())):
@@ -114,7 +113,6 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         RunOptions(),
         model=run.of_model,
         others={name: _Absent(run, name) for name in settings.llm.roles.model_dump().values() if name},
-        approver=approver_for(None, settings),
         journal=journal,
     )
     async with aclosing(course.run()) as events:

@@ -76,18 +76,17 @@ async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Age
             async for event in events:
                 if event.type in ("started", "looping"):
                     a_round = _tracer.start_span(f"round {event.iteration or 1}", inside)
-                elif event.verdict is not None:
-                    a_round.set_attribute("willowbark.judge.recommendation", event.verdict.recommendation)
-                    a_round.set_attribute("willowbark.judge.confidence", event.verdict.confidence)
-                    a_round.set_attribute("willowbark.judge.gaps", len(event.verdict.gaps))
-                    a_round.set_attribute("willowbark.tokens_used", event.verdict.tokens_used)
+                elif (verdict := event.verdict) is not None:
+                    figures: dict[str, str | float] = {"judge.recommendation": verdict.recommendation}
+                    figures |= {"judge.confidence": verdict.confidence, "judge.gaps": len(verdict.gaps)}
+                    figures |= {"tokens_used": verdict.tokens_used}
+                    a_round.set_attributes({f"willowbark.{name}": value for name, value in figures.items()})
                     a_round.end()
-                elif event.report is not None:
-                    run.set_attribute("willowbark.stop_reason", event.report.stop_reason)
-                    run.set_attribute("willowbark.rounds", event.report.search_iterations)
-                    run.set_attribute("willowbark.tokens_used", event.report.tokens_used)
-                    run.set_attribute("willowbark.report.candidates", len(event.report.candidates))
-                    run.set_attribute("willowbark.report.references", len(event.report.references))
+                elif (report := event.report) is not None:
+                    figures = {"stop_reason": report.stop_reason, "rounds": report.search_iterations}
+                    figures |= {"tokens_used": report.tokens_used, "report.candidates": len(report.candidates)}
+                    figures |= {"report.references": len(report.references)}
+                    run.set_attributes({f"willowbark.{name}": value for name, value in figures.items()})
                 elif event.type == "error":
                     run.set_status(StatusCode.ERROR)
                 yield event
@@ -97,10 +96,7 @@ async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Age
 
 @contextmanager
 def trace_file(path: Path) -> Iterator[None]:
-    """Write the spans of this process to a file while this is open, one line of JSON each.
-
-    Args:
-        path: overwritten.
+    """Write this process's spans to a file, anew, while this is open: one line of JSON each.
 
     Raises:
         UsageError: the file cannot be written.
@@ -115,13 +111,8 @@ def trace_file(path: Path) -> Iterator[None]:
             provider = TracerProvider()
             trace.set_tracer_provider(provider)
         provider.add_span_processor(_SpanLines(file))
-        before = os.environ.get(_RUNTIME_SPANS_OFF)
         os.environ.setdefault(_RUNTIME_SPANS_OFF, "true")  # AutoGen's own switch: hundreds of spans of message passing
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_RUNTIME_SPANS_OFF]
+        yield
 
 
 class _SpanLines(SpanProcessor):
