@@ -1,8 +1,15 @@
-"""Whom our servers answer, and what they make of malformed requests."""
+"""Whom our servers answer, and under strain: half-open connections, late and malformed requests."""
 
 import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
 
+import httpx
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -11,8 +18,94 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from willowbark.teams.page import guard
-from willowbark.teams.page.guard import Guarded
+from willowbark.teams.page.app import _form
+from willowbark.teams.page.guard import BoundedConnection, Guarded
 from willowbark.tools.errors import UsageError
+
+PATIENCE_S = 30  # of a test on a busy machine
+
+
+async def echo(request: Request) -> PlainTextResponse:
+    given = await _form(request) if request.method == "POST" else {}
+    return PlainTextResponse(f"{request.url.path} {given}")
+
+
+@pytest.fixture(params=[False, True], ids=["loopback", "any name"])
+def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
+    """A server with room for 20 connections, which wait a second for a request."""
+    monkeypatch.setattr(guard, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(guard, "REQUEST_S", 1.0)
+    app = Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]), any_name=request.param)
+    listening = guard.listening_at("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, http=BoundedConnection, log_config=None, ws="none"))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    yield listening.getsockname()
+    server.should_exit = True
+    thread.join()
+    listening.close()
+
+
+def get(address: tuple[str, int], method: str = "GET", **sent: Any) -> httpx.Response:
+    return httpx.request(method, f"http://{address[0]}:{address[1]}/", timeout=PATIENCE_S, trust_env=False, **sent)
+
+
+def connected(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, timeout=PATIENCE_S)
+
+
+def ends(connection: socket.socket) -> bool:
+    """Whether the server ends a connection, without a word or after some."""
+    with contextlib.suppress(ConnectionError):
+        while connection.recv(65_536):
+            pass
+    return True
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: 127"], ids=["silent", "half a head"])
+def test_half_open_connections_end_and_others_are_answered_meanwhile(begun: bytes, address: tuple[str, int]) -> None:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(connected(address)) for _ in range(60)]
+        for each in held[-20:]:
+            each.sendall(begun)
+        assert get(address).status_code == 200
+        assert all(map(ends, held))
+
+
+def test_a_second_request_must_come_in_time_too(address: tuple[str, int]) -> None:
+    with connected(address) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET / HTTP")
+        assert ends(connection)
+
+
+def test_a_body_that_does_not_come_is_refused(address: tuple[str, int]) -> None:
+    began = time.monotonic()
+    with connected(address) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\na=")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 408")
+    assert time.monotonic() - began < PATIENCE_S
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"headers": {"Host": "["}}, 400),
+        ({"headers": {"Host": ""}}, 400),
+        ({"method": "POST", "data": {f"field{number}": "x" for number in range(5_000)}}, 413),
+        ({"method": "POST", "content": b"x" * (5 << 20)}, 413),
+        ({"method": "POST", "content": b"[" * 100_000, "headers": {"Content-Type": "application/json"}}, 400),
+        ({"method": "POST", "content": b"9" * 5_000, "headers": {"Content-Type": "application/json"}}, 400),
+        ({"method": "POST", "data": {"question": "what prevents migraine?"}}, 200),
+    ],
+    ids=["a bracket for a host", "no host", "5,000 fields", "5 MB", "100,000 levels", "5,000 digits", "a form"],
+)
+def test_a_malformed_request_is_refused_and_never_a_fault(
+    sent: dict[str, Any], status: int, address: tuple[str, int]
+) -> None:
+    assert get(address, **sent).status_code == status
+
 
 HOST = "127.0.0.1:8081"
 

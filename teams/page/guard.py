@@ -1,13 +1,16 @@
-"""Access control of the HTTP servers: only their own pages, under their own name, with the token if set.
+"""Access control and limits of the HTTP servers: only their own pages, under their own name, with the token if set.
 
 DNS rebinding is recognised by the `Host` header, another site's page by its `Origin`:
 https://owasp.org/www-community/attacks/DNS_Rebinding, https://www.rfc-editor.org/rfc/rfc6454#section-7.
 """
 
+import asyncio
 import hashlib
+import json
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -15,6 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from willowbark.tools.errors import UsageError
 
@@ -23,7 +27,9 @@ COOKIE = "willowbark"
 _SHORTEST_TOKEN = 16  # characters
 _POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
 MOST_CONNECTIONS = 256  # at once; processes usually may have 1,024 files open
+REQUEST_S = 10.0  # for the head of a request, and again for its body
 _STOP_S = 2  # for requests in progress when the server stops
+_LONGEST_BODY = 4 << 20  # bytes
 
 
 class Guarded:
@@ -48,7 +54,19 @@ class Guarded:
                     sent.setdefault(header, value)
             await send(message)
 
-        refusal = None if scope["type"] == "lifespan" else self._refuse(Headers(scope=scope))
+        headers = Headers(scope=scope) if scope["type"] != "lifespan" else None
+        refusal = None if headers is None else self._refuse(headers)
+        if headers is not None and refusal is None and scope.get("method") == "POST":
+            body = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
+            if isinstance(body, PlainTextResponse):
+                refusal = body
+            else:
+                left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+                rest = receive
+
+                async def receive() -> Message:
+                    return left.pop() if left else await rest()
+
         if refusal is None:
             await self._inner(scope, receive, send_sealed)
         elif scope["type"] == "websocket":
@@ -69,6 +87,67 @@ class Guarded:
         if origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
             return PlainTextResponse("refused: the request comes from another site\n", 403)
         return None
+
+
+async def _read_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
+    """Return a request's body, or a refusal if it is late, too long, or invalid JSON."""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(REQUEST_S):
+            while more:
+                message = await receive()
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > _LONGEST_BODY:
+                    return PlainTextResponse("refused: the request is too long\n", 413)
+        if is_json:
+            json.loads(body)
+    except TimeoutError:
+        return PlainTextResponse("refused: the request did not come in time\n", 408)
+    except (ValueError, RecursionError):  # not JSON, too many digits, or nested too deeply
+        return PlainTextResponse("refused: the request is no JSON that can be read\n", 400)
+    return body
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that must send its request in time; if there are too many, the oldest without one is closed."""
+
+    _waits: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Accept a connection, in place of another if all are taken."""
+        if len(self.connections) >= MOST_CONNECTIONS:
+            idle = (each for each in self.connections if isinstance(each, BoundedConnection) and each._waits)
+            oldest = min(idle, key=lambda each: cast(asyncio.TimerHandle, each._waits).when(), default=None)
+            if oldest is None:
+                transport.abort()
+            else:
+                oldest._give_up()
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Receive data; the clock stops while a request is being answered, and restarts with the next one."""
+        self._wait()
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete and self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._waits is None:
+            self._waits = self.loop.call_later(REQUEST_S, self._give_up)
+
+    def _give_up(self) -> None:
+        self.connections.discard(self)
+        self.transport.abort()
 
 
 class Tokened:
@@ -141,10 +220,10 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 
 async def serve_app(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve an application, over 256 connections at most, until the process is terminated."""
+    """Serve an application, over a limited number of connections, until the process is terminated."""
     config = uvicorn.Config(
         app,
-        limit_concurrency=MOST_CONNECTIONS,
+        http=BoundedConnection,
         log_config=None,
         ws="none",
         server_header=False,
