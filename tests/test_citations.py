@@ -21,7 +21,6 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import MAX_CHASED, assessment
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.report.texts import References
 from willowbark.agents.specialists import literature_agent
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence, merge
@@ -235,20 +234,6 @@ async def test_a_judge_that_asks_for_citations_gets_them_from_both_sources_and_n
     ]
     assert "no readable record came for 1 of them" in found.replies[0].warnings
     assert ways(merge(found.records)) == {"pmid:12": ["cites PMID 11"], "pmid:13": ["cited by PMID 11"]}
-
-
-def test_the_way_stands_in_the_list_of_references() -> None:
-    came = record("12", "A later look").noting(found_by=["cites PMID 11"])
-    references = References({came.key: came})
-    references.cite([came.key])
-
-    assert references.entries()[0]["found_by"] == ["cites PMID 11"]
-
-
-def test_the_way_outlives_uniting_with_a_copy_that_a_search_found() -> None:
-    came = record("12", "A later look").noting(found_by=["cites PMID 11"])
-
-    assert merge([record("12", "A later look", "With text."), came])[0].record.found_by == ["cites PMID 11"]
 
 
 async def test_a_user_may_ask_for_citations_too() -> None:

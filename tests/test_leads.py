@@ -64,18 +64,6 @@ async def test_what_comes_is_the_record_of_its_own_source_and_no_word_of_a_page(
     assert [line.partition(" of ")[0] for line in found.warnings] == ["1", "1"]  # a page, and a number nobody knows
 
 
-async def test_a_number_that_its_source_does_not_know_leads_nowhere() -> None:
-    answers = {
-        "brave.com": httpx.Response(200, json=brave("https://pubmed.ncbi.nlm.nih.gov/1/", text="A cure! NCT99999999")),
-        "efetch": httpx.Response(200, content=b"<PubmedArticleSet/>", headers={"content-type": "text/xml"}),
-        "clinicaltrials.gov": httpx.Response(404),
-    }
-    found = await Brave(transport(answers)).find("cure")
-
-    assert (found.status, found.records) == (Status.EMPTY, [])
-    assert found.warnings == ["2 of 2 numbers that pages name led to no record"]
-
-
 async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_alone() -> None:
     urls = ("https://pubmed.ncbi.nlm.nih.gov/1/", "https://clinicaltrials.gov/study/NCT00000102")
     study = {"protocolSection": {"identificationModule": {"nctId": "NCT00000102", "briefTitle": "T"}}}
@@ -94,12 +82,10 @@ async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_al
     ("url", "text", "numbers"),
     [
         ("https://pubmed.ncbi.nlm.nih.gov/12345/", "", ["pmid:12345"]),
-        ("https://www.ncbi.nlm.nih.gov/pubmed/12345", "", ["pmid:12345"]),
         ("https://pmc.ncbi.nlm.nih.gov/articles/PMC77/", "", ["pmcid:PMC77"]),
         ("https://europepmc.org/article/MED/9", "", ["pmid:9"]),
         ("https://www.nature.com/x", "see doi:10.1038/S41586-1.", ["doi:10.1038/s41586-1"]),
         ("https://link.springer.com/article/10.1007%2Fs00415-1#Sec2", "", ["doi:10.1007/s00415-1"]),
-        ("https://x.example/doi/pdf/10.1/2.pdf", "", []),
         ("https://x.example/10.1111/head.1.pdf?download=1", "", ["doi:10.1111/head.1"]),
         ("https://clinicaltrials.gov/study/NCT00000102?cond=x", "NCT00000102", ["nct:NCT00000102"]),
         ("https://blog.example.org/top-10-pills", "10.5 of 12345 people, NCT123", []),
@@ -111,10 +97,8 @@ def test_numbers_are_found_in_addresses_and_texts(url: str, text: str, numbers: 
     assert list(numbers_in(Lead(url, text))) == numbers
 
 
-@pytest.mark.parametrize("groups", [1, 9, 40])
-def test_a_query_keeps_to_the_limits_of_a_search_engine(groups: int) -> None:
-    group = f"({' OR '.join(f'word{number}' for number in range(9))})"
-    sent = for_the_web(" AND ".join([group] * groups))
+def test_a_query_keeps_to_the_limits_of_a_search_engine() -> None:
+    sent = for_the_web(" AND ".join([f"({' OR '.join(f'word{number}' for number in range(9))})"] * 40))
 
     assert len(sent) <= MOST_CHARACTERS
     assert len(sent.split()) <= MOST_WORDS
@@ -150,11 +134,6 @@ async def test_a_refusal_is_told_without_the_key(refusal: tuple[int, dict[str, A
     with pytest.raises(SourceRefused, match="BRAVE_API_KEY") as raised:
         await Brave(transport({"brave.com": answer})).find("migraine")
     assert KEY not in str(raised.value)
-
-
-async def test_without_a_key_brave_is_not_asked() -> None:
-    with pytest.raises(SourceRefused, match="BRAVE_API_KEY"):
-        await Brave(Transport(Endpoints.public({}), limiter=RateLimiter(None))).find("migraine")
 
 
 @pytest.mark.parametrize(
@@ -199,11 +178,10 @@ def test_addresses_are_read_as_they_stand_and_behind_the_forwarder_but_those_of_
     "body",
     [
         page(*(["<a class=result__a href=x "] * 50_000)),
-        page(*(['<a class="result__a" href="https://x.example/">'] * 30_000)),
         page("<a " + "<" * 500_000, '<a class="result__a" href="https://[">x</a>'),
         page('<a class="result__a" href="' + "&amp;" * 300_000 + '">x</a>', '<div class="no-results">'),
     ],
-    ids=["never closed", "never ended", "brackets", "one long address"],
+    ids=["never closed", "brackets", "one long address"],
 )
 def test_a_hostile_page_is_read_or_refused_in_no_time(body: bytes) -> None:
     began = time.process_time()

@@ -210,18 +210,12 @@ SEARCH_FAILURES = {
     "rate limit with 200": (httpx.Response(200, json=RATE_LIMITED), RateLimitError, 3),
     "backend": (httpx.Response(200, json=BACKEND), SourceUnavailable, 3),
     "no count": (httpx.Response(200, json={"esearchresult": {"idlist": []}}), UnreadableReply, 3),
-    "no list": (httpx.Response(200, json={"esearchresult": {"count": "0"}}), UnreadableReply, 3),
     "count without hits": (
         httpx.Response(200, json={"esearchresult": {"count": "3", "idlist": []}}),
         UnreadableReply,
         3,
     ),
     "a bad key": (httpx.Response(200, json={"error": "API key invalid", "api-key": "k"}), SourceRefused, 1),
-    "nothing to search": (
-        httpx.Response(200, json={"esearchresult": {"ERROR": "Empty term and query_key"}}),
-        SourceRefused,
-        1,
-    ),
 }
 
 
@@ -239,10 +233,6 @@ async def test_a_failed_search_is_never_an_empty_one(
 FETCH_FAILURES = {
     "rate limit with 200": (json.dumps(RATE_LIMITED), RateLimitError),
     "error element": ("<eFetchResult><ERROR>Cannot retrieve history data</ERROR></eFetchResult>", SourceUnavailable),
-    "bare error": ("<ERROR>Unable to obtain query #1</ERROR>", SourceUnavailable),
-    "exception trace": ("NCBI C++ Exception", UnreadableReply),
-    "cut": (article_set(article("11")).decode()[:-30], UnreadableReply),
-    "other XML": ("<eSearchResult><Count>1</Count></eSearchResult>", UnreadableReply),
     "none of those named": (article_set().decode(), UnreadableReply),
 }
 
@@ -258,13 +248,11 @@ async def test_a_failed_fetch_is_never_an_empty_one(body: str, error: type[Searc
 
 MARKUP = {
     "words in bold": ("did <b>not</b> reduce", "did not reduce"),
-    "Greek": ("TNF-<i>α</i> and TNF-alpha", "TNF-α and TNF-alpha"),
     "power of ten": ("p = 3 × 10<sup>-5</sup>", "p = 3 × 10^-5"),
     "unit": ("1.73 m<sup>2</sup> of", "1.73 m^2 of"),
     "nested": ("10<sup><i>n</i></sup> cells", "10^n cells"),
     "charge": ("CD4<sup>+</sup> cells", "CD4+ cells"),
     "ordinal": ("the 19<sup>th</sup> century", "the 19th century"),
-    "isotope": ("a <sup>18</sup>F tracer", "a 18F tracer"),
     "subscript": ("HbA<sub>1c</sub> and CO<sub>2</sub>", "HbA1c and CO2"),
     "less than": ("P&lt;0.001 &amp; n&gt;5", "P<0.001 & n>5"),
     "less than before a letter": ("if a&lt;b and c&gt;d", "if a<b and c>d"),
@@ -327,13 +315,9 @@ def test_authors_are_surname_and_initials(xml: str, authors: list[str]) -> None:
 ONLINE = "<ArticleDate><Year>2019</Year><Month>03</Month><Day>07</Day></ArticleDate>"
 DATES = {
     "day": ("<Year>2019</Year><Month>Mar</Month><Day>5</Day>", "", "2019-03-05"),
-    "month in digits": ("<Year>2019</Year><Month>3</Month>", "", "2019-03"),
-    "season": ("<Year>2019</Year><Season>Winter</Season>", "", "2019"),
     "range of months": ("<MedlineDate>2018 Nov-Dec</MedlineDate>", "", "2018"),
-    "range of years": ("<MedlineDate>1998 Dec-1999 Jan</MedlineDate>", "", "1998"),
     "more precise online": ("<Year>2019</Year><Month>Dec</Month>", ONLINE, "2019-03-07"),
     "online in another year": ("<Year>2020</Year><Month>Jan</Month>", ONLINE, "2020-01"),
-    "online only": ("", ONLINE, "2019-03-07"),
     "unreadable": ("<MedlineDate>in press</MedlineDate>", "", "Unknown"),
 }
 
@@ -470,11 +454,3 @@ def test_any_markup_keeps_all_text(parts: list[tuple[str, str]]) -> None:
     record = read(f"<ArticleTitle>T</ArticleTitle><Abstract><AbstractText>{xml}</AbstractText></Abstract>")
     bare = "".join("".join(text.split()) for _, text in parts).replace("^", "")
     assert "".join(record.content.split()).replace("^", "") == f"T{bare}"
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    try:
-        parse_articles(body)
-    except (UnreadableReply, SourceUnavailable):
-        return

@@ -9,7 +9,7 @@ from builders import drug_record, record
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from recorded import DOWN, PAGE, Answer, recorded
-from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, SILENT_DOI, transport
+from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, transport
 
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.records.parts import FLAGS
@@ -49,13 +49,6 @@ async def test_a_record_that_all_sources_know_nothing_against_is_clean() -> None
     assert found.metadata["trust_unanswered"] == []
     assert found.metadata["cited_by_count"] == 7
     assert not any(found.metadata[name] for name in FLAGS)
-
-
-async def test_a_source_that_knows_nothing_of_a_record_is_said_and_is_no_failure() -> None:
-    [found] = await checked(bare("99999952", SILENT_DOI))
-
-    assert found.metadata["trust_state"] == "checked-clean"
-    assert "crossref: does not list it" in found.metadata["trust_unanswered"]
 
 
 async def test_a_record_that_no_source_knows_could_not_be_checked() -> None:

@@ -80,15 +80,6 @@ def test_a_notice_in_the_pool_flags_the_record_that_it_is_on(flag: str) -> None:
     assert kept == notice
 
 
-def test_a_notice_is_added_to_those_that_a_record_knows_and_to_none_twice() -> None:
-    notice = article(9, kind="notice", notice_on=[{"flag": "corrected", "name": "pmid:1"}])
-    flagged = settle([article(1), notice])[0]
-    earlier = {"flag": "retracted", "key": "pmid:8", "url": "https://pubmed.ncbi.nlm.nih.gov/8/"}
-    known = article(1, notices=[earlier, *flagged.metadata["notices"]])
-
-    assert [each["key"] for each in settle([known, notice])[0].metadata["notices"]] == ["pmid:8", "pmid:9"]
-
-
 async def test_what_biorxiv_says_settles_it_of_no_more_preprints_than_the_limit() -> None:
     pool = [preprint(1, doi=PREPRINT_DOI), preprint(3, doi=f"{PREPRINT_DOI}1"), article(2, doi=PUBLISHED_DOI)]
     seen = list[httpx.Request]()

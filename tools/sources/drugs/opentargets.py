@@ -149,7 +149,7 @@ class OpenTargets(LookUps):
 
 def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
     known = entries(CARD.name, data, "hits", what="hits", keys=("id",))
-    return [hit for hit in known if hit.get("id") and hit["entity"] == kind]
+    return [hit for hit in known if hit.get("id") and hit.get("entity") == kind]
 
 
 def _read(root: str, reply: Reply) -> Found:
