@@ -24,8 +24,8 @@ ROWS = [EvidenceRow.model_validate(each) for each in SAMPLE["evidence_table"]]
 TRIALS = [TrialRow.model_validate(each) for each in SAMPLE["trials"]]
 ONE_YEAR = ROWS[0].sentence
 NO_TEXT = frozenset(
-    "kind style look what measure evidence_quality certainty group primary stance topic decided_by via generated_at "
-    "asked_at number key evidence_key supporting_citations contradicting_citations undecided_citations "
+    "kind style look what direction measure evidence_quality certainty group primary stance topic decided_by via "
+    "generated_at asked_at number key evidence_key supporting_citations contradicting_citations undecided_citations "
     "citations".split()
 )
 """Fields that hold no text of anybody: what is one of a few words, a moment, a key of a record."""

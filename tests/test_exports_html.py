@@ -13,7 +13,7 @@ from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
 from willowbark.agents.report.forms.links import known_hosts
-from willowbark.agents.report.frames import EvidenceList, evidence_html
+from willowbark.agents.report.frames import EvidenceList
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 
@@ -116,7 +116,7 @@ def test_no_payload_is_live_in_the_page_or_a_notebook(payload: str) -> None:
     report = hostile(payload)
     record = Evidence(content=payload, citation=Citation(source="web", title=payload, url=payload, authors=[payload]))
     text = page_of(report)
-    for shown in (text, report._repr_html_(), evidence_html([record])):
+    for shown in (text, report._repr_html_(), EvidenceList([record])._repr_html_()):
         assert live_parts(shown) == []
     seen = Seen(text)
     assert (len(seen.named("style")), len(seen.named("h1"))) == (1, 1)

@@ -8,10 +8,9 @@ from exports_sample import ONE_YEAR, TRIALS, effect, row, sample
 from willowbark.agents.pictures.figures import ForestPlot, Plot, StudyEffect, Timeline, forest_plots
 from willowbark.agents.pictures.plots import NARROW, draw
 from willowbark.agents.report.candidates import certainty_figure
-from willowbark.agents.report.content import EvidenceRow, ReportSection
+from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.mechanism.steps import Backing, Chain, Node, Step
 from willowbark.tools.reading.numbers import EffectSize
 
 GOOD = (effect(2.8, 1.9, 4.3, ONE_YEAR), effect(2.2, 1.3, 3.9, ONE_YEAR))
@@ -118,24 +117,3 @@ def test_the_same_picture_has_the_same_bytes_in_every_form() -> None:
             first = draw(plot, form, width)  # type: ignore[arg-type]
             draw.cache_clear()
             assert draw(plot, form, width) == first  # type: ignore[arg-type]
-
-
-def test_a_whole_path_is_drawn_from_drug_to_condition_and_one_with_a_missing_step_is_not() -> None:
-    drug, target, end = Node("drug", "propranolol"), Node("target", "ADRB1"), Node("disease", "migraine")
-    known = Backing(key="url:x", source="chembl", basis="action")
-    steps = [
-        Step(start=drug, end=target, relation="blocks", backings=[known]),
-        Step(start=target, end=end, relation="has a part in", backings=[known]),
-    ]
-
-    def path_in(*missing: str) -> Plot | None:
-        chain = Chain(drug="propranolol", steps=steps, confidence=0.4, arithmetic="", missing=list(missing))
-        fields = {"chain": chain, "argument": ReportSection.of("Path", [])}
-        candidate = sample().candidates[0].model_copy(update=fields)
-        return plots_in(sample(candidates=[candidate])).get("path-1")
-
-    plot = path_in()
-    assert plot is not None
-    assert {"propranolol", "blocks", "ADRB1", "has a part in", "migraine"} <= set(words(plot))
-    assert plot.description == "Path: propranolol blocks ADRB1; ADRB1 has a part in migraine."
-    assert path_in("no source links ADRB1 with migraine") is None

@@ -34,7 +34,6 @@ from willowbark.agents.report.forms.blocks import (
     Paragraph,
     Row,
     Section,
-    Stages,
     Table,
     Text,
     flow,
@@ -112,11 +111,9 @@ def written(document: Document) -> set[str]:
                 words |= bare(f"{title} {note}")
             case Figure() | Details():
                 pass
-            case Stages(table=Table(rows=rows)):
-                blocks += [node for row in rows for cell in row.cells for node in cell]
-            case Table(rows=rows, columns=columns):
+            case Table(rows=rows, columns=columns, look=look):
                 blocks += [node for row in rows for cell in (*row.cells, row.below) for node in cell]
-                words |= bare(" ".join(columns[1:]))
+                words |= bare(" ".join(columns[1:])) if look != "flow" else set()
             case node:
                 words |= bare(" ".join(each.text for each in spans((node,))))
     return words

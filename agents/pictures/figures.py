@@ -198,23 +198,4 @@ class CertaintyChart:
         return f"Certainty and studies by drug: {said}."
 
 
-@dataclass(frozen=True, slots=True)
-class PathDiagram:
-    """The path from a drug to the condition, if each of its steps has a source."""
-
-    name: str
-    steps: tuple[tuple[str, str, str], ...]
-    """Start, relation and end of each, in order."""
-
-    @property
-    def caption(self) -> str:
-        """Caption of the picture."""
-        return f"From {self.steps[0][0]} to {self.steps[-1][2]}; the text above has the source of each step"
-
-    @property
-    def description(self) -> str:
-        """The picture in words."""
-        return f"Path: {'; '.join(' '.join(step) for step in self.steps)}."
-
-
-Plot = ForestPlot | Timeline | CertaintyChart | PathDiagram
+Plot = ForestPlot | Timeline | CertaintyChart

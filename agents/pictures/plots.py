@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from .figures import CertaintyChart, ForestPlot, PathDiagram, Plot, Timeline, estimate, label
+from .figures import CertaintyChart, ForestPlot, Plot, Timeline, estimate, label
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width
@@ -62,9 +62,6 @@ def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -
             case Timeline():
                 _draw_timeline(plot, axes, is_narrow)
                 height = (0.38 if is_narrow else 0.28) * len(plot.trials)
-            case PathDiagram():
-                _draw_path(plot, axes, 34 if is_narrow else 70)
-                height = 0.62 * len(plot.steps) - 0.3
         figure.set_size_inches(width, 0.85 + height)
         names = ("Date", "Creator", "Format", "Type") if form == "svg" else ("Software",)
         figure.savefig(file, format=form, dpi=DPI, metadata=dict.fromkeys(names))
@@ -165,17 +162,3 @@ def _draw_timeline(plot: Timeline, axes: Axes, is_narrow: bool) -> None:
         if outcome in shown
     ]
     axes.figure.legend(handles=handles, loc="outside upper left", ncols=2 if is_narrow else 4)
-
-
-def _draw_path(plot: PathDiagram, axes: Axes, length: int) -> None:
-    names = [plot.steps[0][0], *(end for _, _, end in plot.steps)]
-    for y, name in enumerate(names):
-        box = {"boxstyle": "round,pad=0.45", "facecolor": "white", "edgecolor": SUPPORTS}
-        axes.text(0, y, label(name, length), ha="center", va="center", bbox=box, zorder=3)
-    for y, (_, relation, _) in enumerate(plot.steps):
-        arrow = {"arrowstyle": "-|>", "color": MUTED, "shrinkA": 12, "shrinkB": 12}
-        axes.annotate("", xy=(0, y + 1), xytext=(0, y), arrowprops=arrow)
-        axes.text(0.03, y + 0.5, label(relation, length // 2), color=MUTED, va="center")
-    axes.set_xlim(-1, 1)
-    axes.set_ylim(len(names) - 0.6, -0.4)
-    axes.set_axis_off()

@@ -198,56 +198,50 @@ def _proposal(candidate: Candidate, material: Material) -> str:
 
 def limitations(material: Material) -> list[str]:
     """List the report's limitations, one line each, failures first."""
-    pool, verdicts, shown = material.pool, material.verdicts, material.shown
-    names = {candidate.drug for candidate in shown}
-    judged = {candidate.drug for candidate in material.candidates if candidate.has_verdict}
-    without_verdict = [
-        f"{claim.drug} ({claim.evidence_key})" for claim in verdicts.kept if claim.drug.casefold() not in names | judged
-    ]
+    pool, shown = material.pool, material.shown
+    decided = {c.drug for c in (*shown, *(c for c in material.candidates if c.has_verdict))}
+    undecided = [f"{x.drug} ({x.evidence_key})" for x in material.verdicts.kept if x.drug.casefold() not in decided]
     rested_on = dict.fromkeys(
         r.key for c in material.candidates for r in c.records if c.has_verdict or r.item.retracted
     )
-    retracted = [retraction_note(record) for record in pool if record.paper and record.paper.retracted]
     unread = Counter(r.paper.full_text_unread for r in pool if r.paper and r.paper.full_text_unread)
     licences = [str(licence) for record in pool if (licence := licence_of(record))]
     data: dict[str, Any] = {
-        "failures": material.dossier.failures,
+        "m": material,
         "notes": [
             *(note for found in material.dossier.in_order for note in found.reading_notes),
             *(note for verdict in material.assessments for note in verdict.notes),
             *material.notes,
         ],
-        "library": material.library,
-        "dropped": len(verdicts.dropped),
-        "without_verdict": listed(list(dict.fromkeys(without_verdict)), most=MAX_GAPS),
+        "without_verdict": listed(list(dict.fromkeys(undecided)), most=MAX_GAPS),
         "set_aside": ", ".join(candidate.drug for candidate in material.aside),
-        "who": material.approval.who,
         "read_in_part": _read_in_part(material),
         "preprints": sum(record.is_preprint for record in pool),
         "without_abstract": sum(not record.has_abstract for record in pool),
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
-        "retracted": "; ".join(retracted),
+        "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
-        "classes": listed(material.asked.drug_classes),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
         "unread": unread.total(),
         "unread_reasons": "; ".join(f"{reason}: {number}" for reason, number in sorted(unread.items())),
         "unknown_versions": sum(bool(r.paper and r.paper.published_version_unknown) for r in pool),
     }
-    lines = write_lines("limitations", "limitations", l=data)
-    return list(dict.fromkeys(line.replace("..", ".") for line in lines))
+    return list(dict.fromkeys(line.replace("..", ".") for line in write_lines("limitations", "limitations", l=data)))
 
 
 def _read_in_part(material: Material) -> str:
     """Describe the share of hits read in each source's widest search, if not all."""
-    read, hits = defaultdict[tuple[str, str], set[str]](set), defaultdict[tuple[str, str], int](int)
+    read, hits = defaultdict[tuple[str, str], set[str]](set), Counter[tuple[str, str]]()
     for reply in material.dossier.replies:  # one reply per page
         search = (reply.source, reply.query)
         read[search] |= {record.key for record in reply.records}
         hits[search] = max(hits[search], reply.total)
-    unread = sorted((count - len(read[search]), *search) for search, count in hits.items())
-    widest = {source: (source, query) for few, source, query in unread if few > 0}
-    parts = [f"{title_of(source)} {len(read[search])} of {hits[search]}" for source, search in widest.items()]
+    widest = {search[0]: search for search in sorted(hits, key=lambda each: (hits[each] - len(read[each]), each))}
+    parts = [
+        f"{title_of(source)} {len(read[search])} of {hits[search]}"
+        for source, search in widest.items()
+        if hits[search] > len(read[search])
+    ]
     return "; ".join(sorted(parts))

@@ -1,7 +1,4 @@
-"""Content of a report: sections, candidates, tables and references, all as data; `model` adds its forms.
-
-Counts, grades and references are computed by code (`assembly`); the report agent is in `reporter`.
-"""
+"""Content of a report as data, computed by code (`assembly`); `model` adds its forms."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +7,9 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from willowbark.tools.appraisal import Level, Quality, SeriousEvents
+from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.approvals import Group
+from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.mechanism.steps import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Comparator, Indication, Primary, Value, ValueKind
@@ -20,7 +18,7 @@ from willowbark.tools.wording import counted
 from ..approval import Approval
 from ..asking.claims import Claim
 from ..pictures.figures import Outcome, estimate
-from .forms.blocks import Block
+from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
 
 DISCLAIMER = (
@@ -28,16 +26,13 @@ DISCLAIMER = (
     "change a treatment because of it."
 )
 NOT_REPORTED: Final = "not reported"
-EFFICACY = "efficacy"
-"""The kind of outcome of most studies, which goes without saying."""
+EFFICACY = "efficacy"  # the kind of outcome of most studies, which goes without saying
 REPURPOSING = "Repurposing candidate"
 NONE_PROPOSED = "none beyond the mechanism listed"
 CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our convention
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
-READING = "reading"
-"""In the account of tokens: specialists' reading, as opposed to their choice of queries."""
-BATCHED = "reading in batches"
-"""The same at a batch's price."""
+READING, BATCHED = "reading", "reading in batches"
+"""In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the choice of speakers and lost answers."""
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
@@ -57,13 +52,13 @@ class ReportSection(BaseModel, extra="forbid"):
     content: str
     """Markdown; `[3]` is the third reference."""
     citations: list[str] = []
-    """Keys of the records cited, in the order of their first mention."""
+    """Keys of the records first cited here, in order."""
     blocks: list[Block] = []
     """The same content for renderers."""
 
     @classmethod
     def of(cls, title: str, blocks: Iterable[Block], citations: Iterable[str] = ()) -> Self:
-        """Build a section from blocks, with the same as Markdown."""
+        """Build a section from blocks."""
         given = list(blocks)
         return cls(title=title, content=blocks_in_markdown(given), citations=list(citations), blocks=given)
 
@@ -72,14 +67,13 @@ class SummaryPart(BaseModel, extra="forbid"):
     """One sentence or two of the first screen."""
 
     label: str = ""
-    """Topic of the part: a drug, `No benefit`, `Harms`, …; empty for the answer and others without a name."""
+    """A drug, `Failed or harmful`, `Cautions`, …; empty for the answer and the advice."""
     text: str
     citations: list[str] = []
-    """Keys of the supporting records."""
 
     @property
     def line(self) -> str:
-        """The part as shown in the summary."""
+        """The part with its label."""
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
@@ -90,18 +84,16 @@ class StudyLimit(BaseModel, extra="forbid"):
     section: str
     """Heading of the full text above it."""
     quote: str
-    """Verbatim."""
 
 
 class BestEstimate(BaseModel, extra="forbid"):
     """Result of a drug's most informative supporting study."""
 
     key: str
-    """Key of the study."""
     result: str | None = None
-    """Direction of the result: better, no difference, worse, mixed; None if not reported, as below."""
+    """better, no difference, worse or mixed; None if not reported, as below."""
     figures: str = ""
-    """The effect estimate with its confidence interval, or the figures of a passage with a p value."""
+    """Effect estimate with confidence interval, or figures with a p value."""
     comparator: str | None = None
     participants: int | None = None
     preclinical: str = ""
@@ -137,19 +129,17 @@ class DrugCandidate(BaseModel, extra="forbid"):
     name: str
     generic_name: str | None = None
     current_indications: list[str] = []
-    """Marketed indications; empty if the sources report none."""
+    """Marketed ones; empty if the sources report none."""
     mechanism: str = NOT_REPORTED
     """Mechanism of action and targets from the drug databases."""
     proposed_mechanism: str = NOT_REPORTED
-    """How it might act on the condition, from databases on its targets; `NONE_PROPOSED` if they only give its
-    mechanism."""
+    """How its targets link it to the condition in databases; `NONE_PROPOSED` if these only give its mechanism."""
     chain: Chain | None = None
-    """Path from the drug through its target and a process to the condition, each step with sources; None if the report
-    has no mechanism graph."""
+    """Path from the drug through its target and a process to the condition, each step with sources."""
     argument: ReportSection | None = None
     """The chain in three sentences with citations; None if no record gives the drug's target."""
     in_asked_class: bool | None = None
-    """Whether it is known to belong to a drug class named in the question; None if the question names none."""
+    """None if the question names no class."""
     evidence_quality: Quality
     certainty: Level | Literal["not reported"] = NOT_REPORTED
     """GRADE-like level."""
@@ -158,38 +148,34 @@ class DrugCandidate(BaseModel, extra="forbid"):
     held_down_by: list[str] = []
     """Why certainty was lowered, one reason per step."""
     remarks: list[str] = []
-    """Trials that several records report, retracted and stopped ones, records not checked for retraction."""
+    """On trials reported twice, retracted or stopped, and records not checked for retraction."""
     clinical_status: str = NOT_REPORTED
     group: Group = "not_checked"
-    """Whether it is new for the condition or already approved or standard for it; `not_checked` without approval
-    data."""
+    """New for the condition, or approved or standard for it; `not_checked` without approval data."""
     cautions: list[str] = []
     """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
     combination: list[str] = []
-    """Drugs it was studied in combination with, so that its own effect is unknown."""
+    """Drugs it was studied together with, so that its own effect is unknown."""
     for_prevention: bool = False
     """Whether all supporting studies are on prevention, by their titles, though the question is not."""
     best_estimate: BestEstimate | None = None
-    """None if no study supports it."""
     supporting_citations: list[str] = []
-    """Keys of the supporting records."""
+    """Keys of records, as in the next two fields."""
     contradicting_citations: list[str] = []
-    """Keys of the contradicting records."""
     undecided_citations: list[str] = []
-    """Keys of the records that compared it without a clear answer; those that only mention it are not among them."""
+    """Of records that compared it without a clear answer, not of those that only mention it."""
     claims: list[Claim] = []
-    """Verified claims, each with its passage and the passage's section."""
+    """Verified ones."""
     study_limits: list[StudyLimit] = []
-    """Limitations reported by its studies; empty if no full text with such a passage was read."""
 
     @property
     def marks(self) -> list[str]:
-        """Its cautions in a few words each: `withdrawn`, `contraindication on the label`, `boxed warning`."""
+        """Its cautions in short: `withdrawn`, `contraindication on the label`, `boxed warning`."""
         kinds = dict.fromkeys(caution.partition(":")[0].lower() for caution in self.cautions)
         return [_LABELLED.get(kind, kind) for kind in kinds]
 
     def stance_of(self, row: "EvidenceRow") -> Stance:
-        """Return a record's stance in the appraisal; retracted ones are excluded."""
+        """Return a record's stance in the appraisal."""
         if row.retracted:
             return "excluded"
         if row.key in self.supporting_citations:
@@ -201,71 +187,58 @@ class Pico(BaseModel, extra="forbid"):
     """Population, intervention, comparator and outcome of a record, in words; None if not reported."""
 
     population: str | None = None
-    """Conditions of a registered trial; for a publication, how its participants relate to the condition asked
-    about."""
+    """Of a trial its conditions; of a publication, how its participants relate to the condition asked about."""
     intervention: str | None = None
     """The drug, with its role in the study if it was not the one tested."""
     comparator: str | None = None
     outcome: str | None = None
-    """Posted or first planned outcome of a trial; for a publication, the kind of outcome."""
+    """Of a trial the posted or first planned one; of a publication its kind."""
     result: str | None = None
-    """Result of the drug against the comparator."""
 
 
 class EvidenceRow(BaseModel, extra="forbid"):
-    """One record's result on one drug: a row of the supports/contradicts table."""
+    """One record's result on one drug."""
 
     key: str
     drug: str
     direction: str
     """supports, contradicts, inconclusive or not assessed."""
     design: str
-    """Study design in words."""
     date: str
     title: str
     sentence: str = ""
     """Passage from which the direction was read; empty if there is none."""
     section: str | None = None
-    """Location of that passage: `Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without
-    one."""
+    """`Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without a passage."""
     sample_size: int | None = None
-    """Participants; None if not reported."""
     followup_months: float | None = None
-    """None if not reported."""
     effects: list[EffectSize] = []
-    """Effect sizes on the outcome from which the direction was read, with their sentences; from the full text's results
-    if the whole abstract has none."""
+    """On the outcome from which the direction was read; from the full text if the whole abstract has none."""
     values: list[Value] = []
-    """Values of its comparison as a model took them from the record; dose and tolerability without one, too. `compared`
-    has all kinds."""
+    """Values of its comparison as a model took them from the record; dose and tolerability also without a model."""
     figures: list[str] = []
-    """Figures of that passage, else of `in_figures`, as written; only without an effect size and if no other drug is
-    named there."""
+    """Figures of the passage or of `in_figures`, as written, without an effect size and unless another drug is named
+    there."""
     in_figures: str = ""
-    """Another sentence of the record with the result in figures if the passage has none; empty if none
-    was found."""
+    """Another sentence of the record with the result in figures, if the passage has none."""
     in_figures_section: str | None = None
-    """Location of that sentence; None without one."""
     second_reader: str | None = None
-    """The rules' reading of a record that a model read, as in `direction`; not counted. None without one."""
+    """The rules' direction for a record that a model read; not counted. None without one."""
     effects_section: str | None = None
-    """Location of the effect sizes; None without any."""
     is_preprint: bool = False
     harm: bool = False
-    """Whether the study reports harm by the drug."""
     retracted: bool | None = None
-    """None if it could not be checked."""
+    """None if it could not be checked, as for `concern`."""
     concern: bool | None = None
-    """Whether there is an expression of concern; None if it could not be checked."""
     tested: bool = True
-    """Whether the study tests the drug, as opposed to using it as comparator or naming it in passing."""
+    """Whether the drug is under test, not a comparator or named in passing."""
     alone: bool = True
-    """Whether the drug's own effect is known; False in a combination whose parts were not compared."""
+    """False in a combination whose parts were not compared."""
     comparator: Comparator = "not_reported"
     against: str | None = None
-    """Name of the active comparator; None if there is none or it is not named."""
+    """Name of the active comparator."""
     comparator_works: bool = False
-    """Whether other studies in the report show with moderate or high certainty that this comparator works."""
+    """Whether other studies show with moderate or high certainty that this comparator works."""
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
@@ -273,15 +246,15 @@ class EvidenceRow(BaseModel, extra="forbid"):
     surrogate: bool = False
     """Whether the outcome is only a marker of the condition."""
     unnamed: str | None = None
-    """Men, children, … asked about but not mentioned in the record; None if there are none."""
+    """Men, children, … asked about but not mentioned in the record."""
     why_stopped_kind: str | None = None
-    """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
+    """safety, futility, benefit or administrative; None if not stopped or without a reason."""
     trial: str | None = None
-    """The trial it reports, by number, acronym, or author and size; None if it reports none or several."""
+    """The one trial it reports, by number, acronym, or author and size."""
     pools: list[str] = []
     """Trials named in a pooled analysis."""
     pico: Pico | None = None
-    """The record's PICO; None without a reading."""
+    """None without a reading."""
 
     def compared(self, what: ValueKind) -> list[Value]:
         """Return its values of a kind: those in `values`, else those of its other fields; empty if not reported."""
@@ -309,20 +282,10 @@ class EvidenceRow(BaseModel, extra="forbid"):
         return self.figures[place if len(bare) > 1 else 0 : place + 1]
 
 
-class PostedResult(BaseModel, extra="forbid"):
+class PostedResult(PostedFinding, frozen=True):
     """A trial's posted result on one drug."""
 
     drug: str
-    direction: str
-    """supports, contradicts, inconclusive or not assessed."""
-    reason: str
-    """Why it has this direction."""
-    outcome: str | None = None
-    """Primary outcome from which it was read; None if none could be read."""
-    sentence: str = ""
-    """Posted analysis from which it was read; empty if none could be read."""
-    serious_events: list[SeriousEvents] = []
-    """Participants with serious adverse events by group: counts only, no claim that the drug caused them."""
 
 
 class TrialRow(BaseModel, extra="forbid"):
@@ -340,14 +303,14 @@ class TrialRow(BaseModel, extra="forbid"):
     completion_date: str | None = None
     why_stopped: str | None = None
     why_stopped_kind: str | None = None
-    """safety, futility, benefit or administrative; None where the trial was not stopped or gives no reason."""
+    """As in `EvidenceRow`."""
     has_results: bool = False
     posted: list[PostedResult] = []
-    """Its posted results on each of its drugs; empty if none are posted."""
+    """On each of its drugs."""
 
     @property
     def outcome(self) -> Outcome:
-        """How the trial ended according to the registry."""
+        """How it ended according to the registry."""
         if self.status in STOPPED:
             return "stopped"
         if self.status in RUNNING:
@@ -356,7 +319,7 @@ class TrialRow(BaseModel, extra="forbid"):
 
     @property
     def status_words(self) -> str:
-        """Its status in words: `not yet recruiting`."""
+        """Its status in words."""
         return self.status.replace("_", " ").lower() if self.status else NOT_REPORTED
 
     @property
@@ -385,7 +348,7 @@ class SearchLogEntry(BaseModel, extra="forbid"):
     found: int
     """Hits reported by the source."""
     filters: dict[str, str] | None = None
-    """Limits sent with the query, by the source's names; empty for none, None if not recorded."""
+    """Limits sent with the query, by the source's names; None if not recorded."""
     asked_at: datetime | None = None
     warnings: list[str] = []
     understood: str = ""
@@ -396,14 +359,13 @@ class Flow(BaseModel, extra="forbid"):
     """Flow of records (PRISMA 2020, https://doi.org/10.1136/bmj.n71)."""
 
     identified: dict[str, int] = {}
-    """Records by source, before duplicates are merged."""
+    """By source, before duplicates are merged."""
     duplicates: int = 0
-    """Records merged into another one."""
     screened: int = 0
     excluded: dict[str, int] = {}
-    """Records excluded, by reason."""
+    """By reason."""
     included: int = 0
-    """Records appraised for a candidate."""
+    """Appraised for a candidate."""
 
 
 class TurnUsage(BaseModel, extra="forbid"):
@@ -420,7 +382,7 @@ class TurnUsage(BaseModel, extra="forbid"):
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion tokens."""
+        """Tokens in both directions."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -430,7 +392,7 @@ class ModelCalls(BaseModel, frozen=True, extra="forbid"):
     made: int = 0
     failed: int = 0
     reason: str = ""
-    """Why the last one failed, from the provider's message without keys."""
+    """Why the last one failed, by the provider's message without keys."""
 
     @property
     def said(self) -> str:
@@ -439,24 +401,22 @@ class ModelCalls(BaseModel, frozen=True, extra="forbid"):
 
 
 class ReportContent(BaseModel, extra="forbid"):
-    """Full content of the answer to a question."""
+    """The answer to a question."""
 
     title: str
     executive_summary: str = Field(min_length=100, max_length=1000)
-    """100 to 1000 characters."""
     summary_parts: list[SummaryPart] = []
-    """The summary part by part."""
+    """The first screen, of which the summary is as much as fits."""
     research_question: str
     answer: ReportSection | None = None
-    """Evidence for the answer if the question asks for harm, safety, a comparison, a mechanism, status or what does
-    not help; None for others."""
+    """Evidence for the answer to what is asked beside what helps; None for others."""
     methodology: ReportSection
     hypotheses_tested: list[dict[str, Any]] = []
     """Fields of `MechanismHypothesis`, with the verdict on each."""
     disease_mechanism: ReportSection | None = None
-    """The condition's known targets and processes with citations; None if the question names no condition."""
+    """The condition's targets and processes; None if the question names no condition."""
     safety: ReportSection | None = None
-    """Status and harms of the candidates; None without any."""
+    """None without candidates."""
     mechanistic_findings: ReportSection
     clinical_findings: ReportSection
     drug_candidates: list[str] = []
@@ -464,38 +424,38 @@ class ReportContent(BaseModel, extra="forbid"):
     candidates: list[DrugCandidate] = []
     limitations: list[str] = []
     gaps: list[str] = []
-    """Gaps found by the judge when the search ended."""
+    """By the judge when the search ended, as the next two fields."""
     judged: list[str] = []
-    """The judge's scores then for mechanisms and clinical evidence, with its reasons."""
+    """Scores for mechanisms and clinical evidence, with reasons."""
     key_findings: list[str] = []
-    """Sentences of the records that the judge then named as deciding the question, each with its drug and record."""
+    """Sentences of records that decide the question, each with its drug and record."""
     conclusion: str
     references: list[dict[str, Any]] = []
-    """number, key, title, authors, source, date, url and flags of each record cited; journal, journal_abbreviation,
-    volume, issue, pages and identifiers if the source gives them."""
+    """number, key, title, authors, source, date, url and flags of each record cited, and as far as known
+    journal, journal_abbreviation, volume, issue, pages, identifiers, versions, full_text."""
     sources_searched: list[str] = []
     library: str = ""
     """The local library that answered in the sources' place; empty if they answered themselves."""
     total_papers_reviewed: int = Field(default=0, ge=0)
     search_iterations: int = Field(default=0, ge=0)
     tokens_used: int = Field(default=0, ge=0)
-    """Prompt and completion tokens; with the baseline analyst an estimate for a language model."""
+    """With the baseline analyst an estimate for a language model."""
     usage: list[TurnUsage] = []
-    """Tokens and cost by agent and round; empty without a language model or an account."""
+    """By agent and round; empty without a language model or an account."""
     analyst: str | None = None
-    """The writer: the model, or its fallback with the reason; None if unknown."""
+    """The model that wrote, or its fallback with the reason."""
     model_failed: bool = False
-    """Whether the fallback wrote it because the model failed."""
+    """Whether the fallback wrote because the model failed."""
     approval: Approval | None = None
-    """Who decided on the candidates before the report was written; None if unknown."""
+    """Who decided on the candidates before the report was written."""
     stop_reason: str
     unread: int = Field(default=0, ge=0)
     """Records found but not read because the run was stopped."""
     confidence_score: float = Field(ge=0.0, le=1.0)
-    """0 to 1, from the judging model, or computed from the candidates' certainty if none judged."""
+    """From the judging model, else from the candidates' certainty."""
     claims_kept: int = Field(default=0, ge=0)
     claims_repaired: int = Field(default=0, ge=0)
-    """Number of kept claims that were accepted after correction."""
+    """Those kept after a correction."""
     claims_dropped: int = Field(default=0, ge=0)
     evidence_table: list[EvidenceRow] = []
     """Every record appraised for a candidate, by candidate in order."""
@@ -504,3 +464,12 @@ class ReportContent(BaseModel, extra="forbid"):
     flow: Flow = Field(default_factory=Flow)
     disclaimer: str = DISCLAIMER
     generated_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+    def reference_of(self, key: str) -> dict[str, Any]:
+        """Return a record's entry among the references; empty if it is not cited."""
+        return next((each for each in self.references if each["key"] == key), {})
+
+    def cite(self, keys: Iterable[str]) -> Cite | str:
+        """Cite records by their numbers; an empty text if none of them is a reference."""
+        numbers = {int(each["number"]) for key in keys if (each := self.reference_of(key))}
+        return Cite(tuple(sorted(numbers))) if numbers else ""

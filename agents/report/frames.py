@@ -18,8 +18,9 @@ from .forms.markdown import table as table_in_markdown
 if TYPE_CHECKING:
     import pandas as pd
 
-_WHOLE_NUMBERS = ("year", "sample_size", "enrollment", "supporting", "contradicting", "inconclusive", "effects")
-_NUMBERS = ("followup_months", "value", "ci_low", "ci_high", "p")
+_TYPES = dict.fromkeys(
+    ("year", "sample_size", "enrollment", "supporting", "contradicting", "inconclusive", "effects"), "Int64"
+) | dict.fromkeys(("followup_months", "value", "ci_low", "ci_high", "p"), "float64")
 _EVIDENCE = (
     "drug direction design date year title sample_size followup_months measure value ci_low ci_high p effects "
     "is_preprint retracted concern sentence key"
@@ -40,7 +41,7 @@ def evidence_frame(report: ReportContent) -> "pd.DataFrame":
     and `report.evidence_table` has them.
 
     Raises:
-        UsageError: pandas is not installed.
+        UsageError: pandas is not installed, here and below.
     """
     rows = []
     for row in report.evidence_table:
@@ -51,11 +52,7 @@ def evidence_frame(report: ReportContent) -> "pd.DataFrame":
 
 
 def candidates_frame(report: ReportContent) -> "pd.DataFrame":
-    """Return one row for each candidate, best supported first, with counts of records by direction.
-
-    Raises:
-        UsageError: pandas is not installed.
-    """
+    """Return one row for each candidate, best supported first, with counts of records by direction."""
     rows = [
         {
             **candidate.model_dump(include=set(_CANDIDATES)),
@@ -70,11 +67,7 @@ def candidates_frame(report: ReportContent) -> "pd.DataFrame":
 
 
 def trials_frame(report: ReportContent) -> "pd.DataFrame":
-    """Return one row for each registered trial that names a candidate.
-
-    Raises:
-        UsageError: pandas is not installed.
-    """
+    """Return one row for each registered trial that names a candidate."""
     return _frame([trial.model_dump(include=set(_TRIALS)) for trial in report.trials], _TRIALS)
 
 
@@ -83,32 +76,21 @@ def _frame(rows: list[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
         import pandas as pd  # noqa: PLC0415  an extra that takes half a second to import
     except ImportError:
         raise MissingExtra("a data frame", "notebook") from None
-    types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
-    frame = pd.DataFrame([{name: row.get(name) for name in columns} for row in rows], columns=columns)
-    return frame.astype({name: kind for name, kind in types.items() if name in columns})
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype({name: kind for name, kind in _TYPES.items() if name in columns})
 
 
 class EvidenceList(list[Evidence]):
-    """A list of records that a notebook shows as a table.
-
-    Args:
-        records: any records, such as a pool or a search's result.
-    """
+    """Records that a notebook shows as a table: title with link, authors, date, source, relevance, flags."""
 
     def __init__(self, records: Iterable[Evidence] | SearchResult = ()) -> None:
         super().__init__(records.evidence if isinstance(records, SearchResult) else records)
 
     def _repr_html_(self) -> str:
-        return evidence_html(self)
+        return table_html(_table(self)) if self else "<p>No records.</p>"
 
     def _repr_markdown_(self) -> str:
         return table_in_markdown(_table(self)) if self else "No records."
-
-
-def evidence_html(records: Iterable[Evidence]) -> str:
-    """Render a table of records: title with link, authors, date, source, relevance, flags."""
-    found = _table(records)
-    return table_html(found) if found.rows else "<p>No records.</p>"
 
 
 def _table(records: Iterable[Evidence]) -> Table:

@@ -9,16 +9,17 @@ from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted
 
-from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry
+from .content import NOT_REPORTED, OTHER_CALLS, ReportContent, SearchLogEntry, TurnUsage
 from .forms.blocks import (
     Details,
     Flow,
+    Group,
     Items,
     Link,
     Pairs,
+    Row,
     Section,
-    Stage,
-    Stages,
+    Table,
     Text,
     flow,
     paragraph,
@@ -42,34 +43,38 @@ def methods(report: ReportContent) -> Section:
         ("Search ended", flow(Text(report.stop_reason.replace("_", " "), "emphasis"))),
     )
     found = report.flow
-    sources = tuple(f"{title_of(source)}: {count}" for source, count in found.identified.items())
-    sources = sources or ("no source returned a record",)
-    reasons = tuple(f"{reason}: {count}" for reason, count in found.excluded.items())
+    sources = {title_of(source): number for source, number in found.identified.items()}
     stages = (
-        Stage("Identified", sum(found.identified.values()), sources, "Duplicates removed", found.duplicates),
-        Stage("Screened", found.screened, (), "Excluded", sum(found.excluded.values()), reasons),
-        Stage("Included", found.included, ("appraised for a drug",)),
+        (_stage("Identified", sum(sources.values()), sources), _stage("Duplicates removed", found.duplicates)),
+        (_stage("Screened", found.screened), _stage("Excluded", sum(found.excluded.values()), found.excluded)),
+        (_stage("Included: appraised for a drug", found.included),),
     )
-    records = Section("Flow of records", "flow", (Stages("Flow of records (PRISMA 2020)", stages),))
+    groups = tuple(map(Group, stages))
+    counts = Table("Flow of records (PRISMA 2020)", ("step", "records", "of these"), groups, "flow", ("records",))
+    records = Section("Flow of records", "flow", (counts,))
     account = (_account(report),) if report.usage else ()
     how = (Pairs(facts, "facts"), *report.methodology.blocks)
     return Section("Methods", "methods", (*how, records, _search_log(report), *account))
 
 
+def _stage(name: str, number: int, kinds: Mapping[str, int] | None = None) -> Row:
+    of_these = "; ".join(f"{kind}: {count}" for kind, count in (kinds or {}).items())
+    return Row((flow(name), flow(str(number)), flow(of_these)))
+
+
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
-    by_source: dict[str, list[SearchLogEntry]] = {}
-    by_query: dict[str, list[Flow]] = {}
+    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[Flow]]()
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
-        status = f"{entry.status.replace('_', ' ')} " if entry.status not in ("ok", "empty") else ""
+        status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
         when = NOT_REPORTED if entry.asked_at is None else f"{entry.asked_at:%Y-%m-%d %H:%M}"
         details = [when, f"round {entry.iteration}, {entry.specialist}", f"filters: {_filters(entry)}"]
         details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
         reply = flow(
             f"{title_of(entry.source)}: ",
-            Text(status.strip(), "flag") if status else "",
+            Text(status, "flag") if status else "",
             f"{' ' if status else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
             Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
         )
@@ -79,15 +84,16 @@ def _search_log(report: ReportContent) -> Section:
         times = sorted({f"{entry.asked_at:%Y-%m-%d %H:%M}" for entry in entries if entry.asked_at is not None})
         failed = sum(entry.status in ("unavailable", "bad_query") for entry in entries)
         filters = "; ".join(dict.fromkeys(_filters(entry) for entry in entries))
-        cells = (
-            flow(title_of(source)),
-            flow(str(len(entries)), Text(f" {failed} failed", "small") if failed else ""),
-            flow(str(sum(entry.found for entry in entries))),
-            flow(str(sum(entry.taken for entry in entries))),
-            flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
-            flow(" to ".join(dict.fromkeys((times[0], times[-1]))) if times else NOT_REPORTED),
+        rows.append(
+            (
+                flow(title_of(source)),
+                flow(str(len(entries)), Text(f" {failed} failed", "small") if failed else ""),
+                flow(str(sum(entry.found for entry in entries))),
+                flow(str(sum(entry.taken for entry in entries))),
+                flow(filters if filters in ("none", NOT_REPORTED) else Text(filters, "code")),
+                flow(" to ".join(dict.fromkeys((times[0], times[-1]))) if times else NOT_REPORTED),
+            )
         )
-        rows.append(cells)
     columns = ("source", "searches", "hits", "records retrieved", "filters", "searched (UTC)")
     caption = "Sources searched; one record can be a hit of several searches"
     queries = points((flow(Text(query, "code"), points(replies)) for query, replies in by_query.items()), "steps")
@@ -124,14 +130,13 @@ def decision(report: ReportContent) -> Section | None:
 
 def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
-    turns = [(Text(_NAMES.get(turn.agent, turn.agent)), str(turn.iteration or "all"), [turn]) for turn in report.usage]
-    parts = []
+    parts = list[tuple[Text, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
-        own = [each for each in turns if each[2][0].agent == agent]
-        parts += [*own, *([(own[0][0], "all", [turn for *_, [turn] in own])] if len(own) > 1 else [])]
-    parts.append((Text("total", "strong"), "all", list(report.usage)))
+        own, name = [turn for turn in report.usage if turn.agent == agent], Text(_NAMES.get(agent, agent))
+        parts += [(name, str(turn.iteration or "all"), [turn]) for turn in own]
+        parts += [(name, "all", own)] if len(own) > 1 else []
     rows = []
-    for name, which, spent in parts:
+    for name, which, spent in (*parts, (Text("total", "strong"), "all", report.usage)):
         costs = [turn.cost_usd for turn in spent if turn.cost_usd is not None]
         figures = (
             which,

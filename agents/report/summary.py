@@ -4,12 +4,12 @@ Certainty is worded as in GRADE: a drug does, probably does or may help, or the 
 (GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135, https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext).
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import capital, counted, listed, short
+from willowbark.tools.wording import capital, listed, short
 
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
@@ -23,7 +23,8 @@ CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
-_KEPT = ("Failed or harmful", "Cautions", "Read", "Missing")
+_FAILED = "Failed or harmful"
+_KEPT = (_FAILED, "Cautions", "Read", "Missing")
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
@@ -53,28 +54,17 @@ def first_screen(
         answer.insert(len(answer) if material.asked.kind == "other" else 0, _answer(material, candidates))
     if material.unread and (candidates or answered):
         answer.insert(0, write_line("summary", "stopped", ending=material.ending))
-    publications = material.counts["peer_reviewed"] + material.counts["preprints"]
-    read = write_line(
-        "summary",
-        "read",
-        publications=publications,
-        trials=material.counts["clinical_trials"],
-        is_offline=bool(material.library),
-        ending=material.ending,
-    )
-    ends = [("Missing", _missing(material, candidates, helps)), ("Read", read), ("", ADVICE)]
-    after = [SummaryPart(label=label, text=text) for label, text in ends if text]
+    after = [
+        SummaryPart(label="Missing", text=_missing(material, candidates, helps)),
+        SummaryPart(label="Read", text=write_line("summary", "read", m=material)),
+        SummaryPart(text=ADVICE),
+    ]
+    leaders = list[SummaryPart]()
     if helps:
-        harmful = {
-            c.drug
-            for c in material.shown
-            for record in c.records
-            if record.harm_told
-            or (record.key in c.appraisal.contradicting and record.item.why_stopped_kind == "safety")
-        }
-        failures = () if {"negative", "harm"} & {*material.asked.also} else _failures(candidates)  # the answer says so
-        after = [*failures, *_harms(candidates, harmful), *after]
-    leaders = list(_leaders(material, candidates)) if helps else []
+        leaders = _leaders(material, candidates)
+        told_above = {"negative", "harm"} & {*material.asked.also}
+        after = [*([] if told_above else _failures(candidates)), *_harms(material, candidates), *after]
+    after = [part for part in after if part.text]
     for most in range(LEADERS, -1 if answered else 2, -1):  # what was asked for comes before estimates
         parts = [SummaryPart(text=" ".join(answer)), *leaders[:most], *after]
         if _words(parts) <= FIRST_SCREEN:
@@ -117,24 +107,13 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     preclinical = [c for c in others if c.name in not_in_people and c not in established and _is_supported(c)]
     beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
     data = {
-        "purpose": material.purpose,
-        "topic": short(material.topic),
+        "m": material,
         "aim": f"{'to prevent' if asked.intent == 'prevention' else 'in'} {short(material.topic)}",
         "none_supported": bool(candidates) and not any(map(_is_supported, candidates)),
         "asked": _by_level(by_name),
-        "unsupported": [
-            (short(c.name), len(c.contradicting_citations), c.evidence_quality == "refuted")
-            for c in by_name
-            if not _is_supported(c)
-        ],
+        "unsupported": [c for c in by_name if not _is_supported(c)],
         "unanswered": [short(drug) for drug in asked.drugs if drug not in known],
         "empty": not candidates,
-        "aside": len(material.aside),
-        "who": material.approval.who,
-        "stopped": material.reason == "cancelled",
-        "unreachable": not material.dossier.answered and material.reason == "sources_unreachable",
-        "ending": material.ending,
-        "classes": listed(asked.drug_classes),
         "class_missing": bool(candidates and asked.drug_classes) and not others,
         "others": _by_level([c for c in others if c not in established and c not in preclinical]),
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
@@ -162,18 +141,22 @@ def _is_supported(candidate: DrugCandidate) -> bool:
     return bool(candidate.supporting_citations) and candidate.evidence_quality != "refuted"
 
 
-def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Yield supported drugs with best estimates: those asked about, repurposing candidates, then approved ones."""
+def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+    """Give best estimates of supported drugs: those asked about, repurposing candidates, then approved ones."""
     names = material.asked.drugs
     supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
-    for each in sorted(supported, key=lambda c: (c.name not in names, c.group == "established")):
-        if best := each.best_estimate:
-            text = f"{each.certainty} certainty; {best.line}."
-            yield SummaryPart(label=capital(_display_name(each)), text=text, citations=[best.key])
+    ordered = sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
+    return [
+        SummaryPart(
+            label=capital(_display_name(each)), text=f"{each.certainty} certainty; {best.line}.", citations=[best.key]
+        )
+        for each in ordered
+        if (best := each.best_estimate)
+    ]
 
 
-def _failures(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
-    """Yield drugs contradicted by studies, refuted ones first."""
+def _failures(candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+    """Name drugs contradicted by studies, refuted ones first."""
     failed = sorted(
         (c for c in candidates if c.contradicting_citations),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
@@ -183,22 +166,25 @@ def _failures(candidates: Sequence[DrugCandidate]) -> Iterator[SummaryPart]:
         f"{len(c.contradicting_citations)} contradicting, {len(c.supporting_citations)} supporting)"
         for c in failed
     ]
-    if failed:
-        cited = [c.contradicting_citations[0] for c in failed[:4]]
-        yield SummaryPart(label="Failed or harmful", text=f"{listed(tallies, most=4)}.", citations=cited)
-    elif any(map(_is_supported, candidates)):
-        yield SummaryPart(label="Failed or harmful", text="no study found contradicts these drugs.")
+    none = "no study found contradicts these drugs." if any(map(_is_supported, candidates)) else ""
+    text = f"{listed(tallies, most=4)}." if failed else none
+    return [SummaryPart(label=_FAILED, text=text, citations=[c.contradicting_citations[0] for c in failed[:4]])]
 
 
-def _harms(candidates: Sequence[DrugCandidate], harmful: Collection[str]) -> Iterator[SummaryPart]:
-    """Yield cautions by kind, each with its drugs, harms in studies last."""
-    kinds: dict[str, list[str]] = {}
+def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+    """Name cautions by kind, each with its drugs, harms in studies last."""
+    harmful = {
+        c.drug
+        for c in material.shown
+        for each in c.records
+        if each.harm_told or (each.key in c.appraisal.contradicting and each.item.why_stopped_kind == "safety")
+    }
+    kinds = dict[str, list[str]]()
     for candidate in candidates:
         for mark in (*candidate.marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
-    if kinds:
-        said = "; ".join(f"{mark}: {listed(names, most=4)}" for mark, names in kinds.items())
-        yield SummaryPart(label="Cautions", text=f"{said}.")
+    said = "; ".join(f"{mark}: {listed(names, most=4)}" for mark, names in kinds.items())
+    return [SummaryPart(label="Cautions", text=f"{said}." if said else "")]
 
 
 def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
@@ -212,13 +198,13 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     return write_line(
         "summary",
         "missing",
+        m=material,
         silent=listed(list(map(title_of, material.silent_sources))),
-        aside=counted(len(material.aside), "candidate") if material.aside and candidates else "",
-        who=material.approval.who,
         more=decided,
         unread=len(others) - decided,
         people=studied if helps else [],
-        assessed=helps and bool(candidates),
+        has_candidates=bool(candidates),
+        helps=helps,
     )
 
 

@@ -22,6 +22,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import (
     RATIOS,
     EffectSize,
+    Number,
     doses_of,
     effect_sizes,
     figures,
@@ -76,7 +77,6 @@ _MATCHES: Mapping[Match, str] = {
     "other": "not {}",
 }
 _OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
-_OF_POSTED = ("reason", "outcome", "sentence", "serious_events")
 _FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "in_vivo", "in_vitro"))
 _COMPARATORS: Mapping[Comparator, str] = {
     "placebo": "placebo",
@@ -99,47 +99,53 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return one row for each record appraised for a candidate of the report."""
-    rows = []
     followups = {
-        key: followup_months(Document.of(records[key]).body) for c in shown for key in (r.key for r in c.records)
+        key: followup_months(Document.of(records[key]).body)
+        for key in {each.key for candidate in shown for each in candidate.records}
     }
-    for drug, appraised in ((candidate.drug, record) for candidate in shown for record in candidate.records):
-        item, record, followup = appraised.item, records[appraised.key], followups[appraised.key]
-        effects, effects_section = _effects(appraised, record)
-        passage = appraised.readings[0].in_figures if appraised.readings and appraised.sentence else None
-        in_figures = passage.text if passage else ""
-        own = {
-            "drug": drug,
-            "direction": item.direction.value,
-            "design": item.design.label,
-            "date": record.citation.date,
-            "title": record.citation.title,
-            "sentence": appraised.sentence,
-            "section": section_of(record, appraised.sentence, plain),
-            "followup_months": followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
-            "effects": effects,
-            "effects_section": effects_section,
-            "figures": _figures(" ".join((appraised.sentence, in_figures)), drug) if not effects else [],
-            "in_figures": in_figures,
-            "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
-            "harm": any(reading.does_harm for reading in appraised.readings[:1]),
-            "pico": pico_of(appraised, record) if appraised.readings else None,
-            "values": [],
-        }
-        row = EvidenceRow.model_validate(
-            own | {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
-        )
-        rows.append(row.model_copy(update={"values": values_of(row, appraised, record)}))
-    return rows
+    return [
+        _row(candidate.drug, each, records[each.key], followups[each.key])
+        for candidate in shown
+        for each in candidate.records
+    ]
 
 
-def values_of(row: EvidenceRow, appraised: AppraisedRecord, record: Evidence) -> list[Value]:
-    """Return the values of a study's comparison that a model took from the record, with dose and tolerability by rule.
+def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: Number | None) -> EvidenceRow:
+    item, reading = appraised.item, appraised.readings[0] if appraised.readings else None
+    effects, effects_section = _effects(appraised, record)
+    passage = reading.in_figures if reading and appraised.sentence else None
+    in_figures = passage.text if passage else ""
+    told = " ".join((appraised.sentence, in_figures))
+    is_on_others = bool(effects) or not {each.name for each in find_drugs(told)} <= {drug}
+    own = {
+        "drug": drug,
+        "direction": item.direction.value,
+        "design": item.design.label,
+        "date": record.citation.date,
+        "title": record.citation.title,
+        "sentence": appraised.sentence,
+        "section": section_of(record, appraised.sentence, plain),
+        "followup_months": followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
+        "effects": effects,
+        "effects_section": effects_section,
+        "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
+        "in_figures": in_figures,
+        "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
+        "harm": bool(reading and reading.does_harm),
+        "pico": pico_of(appraised, record) if reading else None,
+        "values": values_of(drug, appraised, record),
+    }
+    of_item = {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
+    return EvidenceRow.model_validate(own | of_item)
+
+
+def values_of(drug: str, appraised: AppraisedRecord, record: Evidence) -> list[Value]:
+    """Return the values of a study's comparison that a model took from the record.
 
     Without a model's, doses are those that stand beside the drug's name, and tolerability is posted results alone.
     """
     given = next((reading.values for reading in appraised.readings if reading.values), ())
-    doses = doses_of([each.quote for each in Document.of(record).sentences if each.headed != "title"], row.drug)
+    doses = doses_of([each.quote for each in Document.of(record).sentences if each.headed != "title"], drug)
     found = [
         Value(what="dose", written=dose, quote=sentence, section=section_of(record, sentence, plain) or "")
         for dose, sentence in doses
@@ -150,12 +156,6 @@ def values_of(row: EvidenceRow, appraised: AppraisedRecord, record: Evidence) ->
         found.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
     kinds = {each.what for each in given}
     return [*given, *(each for each in found if each.what not in kinds)]
-
-
-def _figures(passage: str, drug: str) -> list[str]:
-    """Find the figures in a passage; empty if it also names another drug, which they may be on."""
-    found = figures(passage)[:MAX_EFFECTS]
-    return found if found and {each.name for each in find_drugs(passage)} <= {drug} else []
 
 
 def first_figures(text: str) -> str:
@@ -274,36 +274,28 @@ def _names(sentence: str, drug: str) -> bool:
 
 def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:
     """Return one row for each registered trial that names a candidate, by relevance."""
-    drugs: dict[str, list[str]] = {}
-    kinds = {}
-    for candidate in candidates:
-        for appraised in candidate.records:
-            if kind_of(records[appraised.key]) == "trial":
-                drugs.setdefault(appraised.key, []).append(candidate.drug)
-                kinds[appraised.key] = appraised.item.why_stopped_kind
-    ordered = sorted(drugs, key=lambda key: (-records[key].relevance, key))
+    found = dict[str, list[tuple[str, AppraisedRecord]]]()
+    for drug, each in ((candidate.drug, record) for candidate in candidates for record in candidate.records):
+        if kind_of(records[each.key]) == "trial":
+            found.setdefault(each.key, []).append((drug, each))
     rows = []
-    for key in ordered:
+    for key, own in sorted(found.items(), key=lambda each: (-records[each[0]].relevance, each[0])):
         data = records[key].trial or Trial()
+        posted = [
+            PostedResult(**{**dict(each.posted), "direction": each.item.direction}, drug=drug)
+            for drug, each in own
+            if each.posted
+        ]
         rows.append(
             TrialRow(
                 key=key,
                 nct_id=data.nct_id or "",
                 title=records[key].citation.title,
-                drugs=drugs[key],
+                drugs=[drug for drug, _ in own],
                 status=data.overall_status,
-                why_stopped_kind=kinds[key],
+                why_stopped_kind=own[-1][1].item.why_stopped_kind,
                 has_results=bool(data.has_results),
-                posted=[
-                    PostedResult(
-                        drug=candidate.drug,
-                        direction=record.item.direction.value,
-                        **{name: getattr(record.posted, name) for name in _OF_POSTED},
-                    )
-                    for candidate in candidates
-                    for record in candidate.records
-                    if record.key == key and record.posted
-                ],
+                posted=posted,
                 **{name: getattr(data, name) for name in _OF_TRIAL},
             )
         )
@@ -311,68 +303,53 @@ def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]
 
 
 def search_log(dossier: Dossier) -> list[SearchLogEntry]:
-    """Return every query in the order asked."""
-    return [
-        SearchLogEntry(
-            source=reply.source,
-            query=reply.query,
-            specialist=found.specialist,
-            iteration=found.iteration,
-            status=reply.status.value,
-            taken=len(reply.records),
-            found=reply.total,
-            filters=filters_sent(reply.source, reply.url),
-            asked_at=reply.asked_at,
-            warnings=reply.warnings,
-            understood=reply.understood,
+    """Return every query in the order asked, with its limits as far as the request was recorded."""
+    entries = []
+    for found, reply in ((each, reply) for each in dossier.in_order for reply in each.replies):
+        sent = parse_qsl(urlsplit(reply.url).query)
+        filters = {name: value for name, value in sent if name in _FILTERS}
+        entries.append(
+            SearchLogEntry(
+                source=reply.source,
+                query=reply.query,
+                specialist=found.specialist,
+                iteration=found.iteration,
+                status=reply.status.value,
+                taken=len(reply.records),
+                found=reply.total,
+                filters=filters if sent or takes_names(reply.source) else None,
+                asked_at=reply.asked_at,
+                warnings=reply.warnings,
+                understood=reply.understood,
+            )
         )
-        for found in dossier.in_order
-        for reply in found.replies
-    ]
-
-
-def filters_sent(source: str, url: str) -> dict[str, str] | None:
-    """Return a request's limits by the source's own names; None if the request was not recorded.
-
-    >>> filters_sent("clinicaltrials", "https://clinicaltrials.gov/api/v2/studies?query.term=migraine&pageSize=10")
-    {'pageSize': '10'}
-    >>> filters_sent("chembl", "https://www.ebi.ac.uk/chembl/api/data/molecule.json"), filters_sent("pubmed", "")
-    ({}, None)
-    """
-    sent = parse_qsl(urlsplit(url).query)
-    if not sent and not takes_names(source):
-        return None
-    return {name: value for name, value in sent if name in _FILTERS}
+    return entries
 
 
 def flow(material: Material) -> Flow:
     """Count the records from identification to inclusion."""
-    identified: Counter[str] = Counter()
+    identified, excluded, asked = Counter[str](), Counter[str](), material.asked
     for reply in material.dossier.replies:
         identified[reply.source] += len(reply.records)
+    appraised = {record.key for candidate in material.candidates for record in candidate.records}
+    aside = {record.key for candidate in material.aside for record in candidate.records} - appraised
+    read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
+    names_none = NO_ASKED_DRUG if asked.names_all or asked.left_out else NO_DRUG
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
-    appraised = {record.key for candidate in (*material.candidates, *material.aside) for record in candidate.records}
-    aside = {record.key for candidate in material.aside for record in candidate.records}
-    read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
-    asked, excluded = material.asked, Counter[str]()
-    for record in material.pool:
-        kind = kind_of(record)
-        if record.key in aside - appraised:
+        kind, paper = kind_of(record), record.paper
+        if paper:
+            excluded[VERSION] += len(paper.preprint_versions) + len(paper.earlier_versions)
+        if record.key in aside:
             excluded[SET_ASIDE] += 1
         elif record.key in appraised:
-            excluded[RETRACTED] += bool(record.paper and record.paper.retracted)
+            excluded[RETRACTED] += bool(paper and paper.retracted)
         elif kind in ENTRIES or kind == "notice":
             excluded[{"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)] += 1
-        elif record.key in read_off or not on_condition(record, asked):
-            excluded[OFF_TOPIC] += 1
         else:
-            asks_some = asked.names_all or asked.left_out
-            excluded[NO_ASKED_DRUG if asks_some else NO_DRUG] += 1
-    screened = len(material.pool)
-    if united := sum(len(p.preprint_versions) + len(p.earlier_versions) for r in material.pool if (p := r.paper)):
-        excluded[VERSION] = united
-        screened += united
+            is_off = record.key in read_off or not on_condition(record, asked)
+            excluded[OFF_TOPIC if is_off else names_none] += 1
+    screened = len(material.pool) + excluded[VERSION]
     return Flow(
         identified={source: number for source, number in sorted(identified.items()) if number},
         duplicates=identified.total() - screened,

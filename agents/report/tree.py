@@ -9,17 +9,7 @@ from dataclasses import replace
 
 from willowbark.tools.registry import title_of
 
-from ..pictures.figures import TrialSpan, date_in_years, timeline
-from .candidates import (
-    candidate_block,
-    candidate_details,
-    candidate_tables,
-    certainty_figure,
-    comparison_table,
-    figure_of,
-    in_order,
-    rows_of_blocks,
-)
+from .candidates import candidates, certainty_figure, comparison, evidence, more_evidence
 from .content import EVENTS_NOTE, NOT_REPORTED, RUNNING, PostedResult, ReportContent, ReportSection, TrialRow
 from .forms.blocks import (
     Block,
@@ -47,48 +37,19 @@ _WAITING = 3  # trials that have yet to report; the trial table has all
 
 def first_screen(report: ReportContent) -> Section:
     """Build the first screen: answer, leading drugs, failures, harms, gaps."""
-    numbers = {str(each["key"]): int(each["number"]) for each in report.references}
-    parts = []
-    for part in report.summary_parts:
-        cited = tuple(sorted({numbers[key] for key in part.citations if key in numbers}))
-        label = Text(f"{part.label}: ", "strong") if part.label else ""
-        parts.append(paragraph(label, part.text, Cite(cited) if cited else "", look="plain" if part.label else "lead"))
+    parts: list[Block] = [
+        paragraph(
+            Text(f"{part.label}: ", "strong") if part.label else "",
+            part.text,
+            report.cite(part.citations),
+            look="plain" if part.label else "lead",
+        )
+        for part in report.summary_parts
+    ]
     if report.model_failed and report.analyst:
         parts.append(paragraph(f"Written by {report.analyst}.", look="small"))
     figure = certainty_figure(report)
     return Section("Answer", "summary", (*parts, figure) if figure else tuple(parts))
-
-
-def candidates(report: ReportContent) -> Section:
-    """Build the section on candidates: two tables, and registered trials over time."""
-    if report.candidates:
-        blocks = list(candidate_tables(report))
-        blocks += [figure_of(plot)] if (plot := timeline(list(_spans(report)))) else []
-        return Section("Candidates", "candidates", tuple(blocks))
-    none = "None: no existing drug has verifiable evidence here."
-    if report.answer:
-        none = "None: the question does not ask what helps, or nothing on that could be verified."
-    if report.approval is not None and report.approval.set_aside:
-        none = "None: all were set aside before the report was written; see the appendix."
-    return Section("Candidates", "candidates", (paragraph(none),))
-
-
-def comparison(report: ReportContent) -> Section | None:
-    """Build the comparative table: what each study gives of effect, dose, comparator, size and tolerability."""
-    return Section("Comparison", "comparison", tuple(comparison_table(report))) if report.candidates else None
-
-
-def evidence(report: ReportContent) -> Section | None:
-    """Build the evidence: a block for each drug with its studies, failures first, and steps of its certainty."""
-    shown = rows_of_blocks(report.candidates, report.evidence_table)
-    blocks = (candidate_block(report, candidate, place, shown[candidate.name]) for place, candidate in in_order(report))
-    return Section("Evidence by drug", "evidence", tuple(blocks)) if report.candidates else None
-
-
-def more_evidence(report: ReportContent) -> Section | None:
-    """Build the appendix's section for each drug with all its studies."""
-    blocks = tuple(candidate_details(report, candidate, place) for place, candidate in in_order(report))
-    return Section("All evidence by drug", "more-evidence", blocks) if report.candidates else None
 
 
 def stored_section(
@@ -113,16 +74,6 @@ def trials(report: ReportContent) -> Section:
     every = Table(caption, columns, (Group(tuple(map(_trial, report.trials))),), "trials")
     each = Section("Each trial", "trials-each", (every,), str(len(report.trials)), "folded")
     return Section(title, "trials", (each,))
-
-
-def _spans(report: ReportContent) -> Iterator[TrialSpan]:
-    for trial in report.trials:
-        start, end = date_in_years(trial.start_date), date_in_years(trial.completion_date)
-        if start is not None:
-            phases = [int(each) for phase in trial.phases for each in phase if each.isdecimal()]
-            ended = end if end is not None and end >= start else None
-            highest = max(phases, default=-1)
-            yield TrialSpan(trial.nct_id, trial.phase_words, highest, trial.outcome, start, ended)
 
 
 def _trial(trial: TrialRow) -> Row:

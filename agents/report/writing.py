@@ -117,9 +117,8 @@ class Writing:
     approval: Approval
     """Decision with the drugs to leave out."""
     aids: Aids | None = None
-    """Tools that a language model may use before it writes; None for no tools."""
+    """Tools that a language model may use before it writes."""
     verdicts: Verdicts = field(default_factory=Verdicts)
-    """Results of verifying its claims."""
     failure: str | None = None
     """Why the draft is not by the first client; None if some of it is, or if none was asked."""
     repaired: int = 0
@@ -133,17 +132,10 @@ class Writing:
         self._heard = heard_from(self.candidates)
         self._against = {(each.key, c.drug): each.item.against for c in self.candidates for each in c.records}
         self._free = asyncio.Semaphore(AT_ONCE)
-        self._request = DraftRequest(
-            question=" ".join(self.question.split()),
-            candidates=self.candidates,
-            set_aside=[one.name for one in self.approval.set_aside],
-            pool=len(self.pool),
-            records=[excerpted(record) for record in shown_records(self.pool, self.candidates)],
-        )
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
         """Draft on all candidates concurrently, each by the first client with an accepted draft."""
-        groups = [self._request] if reads_requests(clients[0]) else self._groups()
+        groups = self._groups(at_once=reads_requests(clients[0]))
         parts = list(await asyncio.gather(*(self._draft_on(group, clients, token) for group in groups)))
         if parts and all(part.by is not clients[0] for part in parts):
             self.failure = parts[0].failures[0]
@@ -158,25 +150,34 @@ class Writing:
             self.verdicts.dropped += part.verdicts.dropped
             self.verdicts.kept += [claim for claim in part.verdicts.kept if claim not in self.verdicts.kept]
 
-    def _groups(self) -> list[DraftRequest]:
-        """Group the candidates that the report shows into requests to be drafted concurrently.
+    def _groups(self, *, at_once: bool) -> list[DraftRequest]:
+        """Build the requests to be drafted concurrently: one on all candidates, or several on those shown.
 
         Candidates with few readings share a request, as its instructions are paid for in each.
         """
+        whole = DraftRequest(
+            question=" ".join(self.question.split()),
+            candidates=self.candidates,
+            set_aside=[one.name for one in self.approval.set_aside],
+            pool=len(self.pool),
+            records=[excerpted(record) for record in shown_records(self.pool, self.candidates)],
+        )
+        if at_once:
+            return [whole]
         groups, room = list[list[Candidate]](), 0
-        for candidate in select_shown(self._request.candidates, MAX_DRAFTED):
+        for candidate in select_shown(self.candidates, MAX_DRAFTED):
             size = min(SHOWN_READINGS, sum(bool(each.sentence) for each in candidate.records))
             if size > room:
                 groups.append([])
                 room = PART
             groups[-1].append(candidate)
             room -= size
-        return [self._about(group) for group in groups]
-
-    def _about(self, group: list[Candidate]) -> DraftRequest:
-        own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
-        records = [each for each in self._request.records if each.key in own or kind_of(each) == "disease"]
-        return self._request.model_copy(update={"candidates": group, "records": records})
+        requests = []
+        for group in groups:
+            own = {key for each in group for key in (*(r.key for r in each.records), *each.drug_records)}
+            records = [each for each in whole.records if each.key in own or kind_of(each) == "disease"]
+            requests.append(whole.model_copy(update={"candidates": group, "records": records}))
+        return requests
 
     async def _draft_on(
         self, request: DraftRequest, clients: Sequence[ChatCompletionClient], token: CancellationToken
@@ -193,31 +194,34 @@ class Writing:
             SystemMessage(content=f"{self.system_message}\n\n{GUIDANCE}"),
             UserMessage(content=request.text, source=self.name),
         ]
-        async with self._free:
-            answer = await ask(
-                clients, messages, ReportDraft, token, request=request, check=find_silence, aids=self.aids
-            )
-        add_usage(self.usage, answer.usage)
-        part = _Part(request, answer.by, answer.failures)
-        if answer.given is None or answer.by is None:
-            return part
-        part.verdicts = self._verify(answer.given.claims)
-        if dropped := part.verdicts.dropped:
-            further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped))
-            asked = [*messages, UserMessage(content=further, source=self.name)]
-            mended = await ask([answer.by], asked, ReportDraft, token, request=request)
-            add_usage(self.usage, mended.usage)
-            self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
-            again = self._verify(mended.given.claims[: len(dropped)]) if mended.given else Verdicts()
-            new = [claim for claim in again.kept if claim not in part.verdicts.kept]
-            part.repaired, left = len(new), dropped[: max(0, len(dropped) - len(new))]
-            part.verdicts = Verdicts(kept=[*part.verdicts.kept, *new], dropped=left)
-        if part.verdicts.dropped and not part.verdicts.kept:
-            others = clients[list(clients).index(answer.by) + 1 :]
-            later = await self._draft_on(request, others, token)
-            later.failures = [*part.failures, "none of the model's claims passed verification", *later.failures]
-            later.verdicts.dropped = [*part.verdicts.dropped, *later.verdicts.dropped]
-            return later
+        part, left = _Part(request), list(clients)
+        while left:
+            async with self._free:
+                answer = await ask(
+                    left, messages, ReportDraft, token, request=request, check=find_silence, aids=self.aids
+                )
+            add_usage(self.usage, answer.usage)
+            part.failures += answer.failures
+            if answer.given is None or answer.by is None:
+                break
+            found = self._verify(answer.given.claims)
+            kept, dropped = found.kept, found.dropped
+            if dropped:
+                further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped))
+                asked = [*messages, UserMessage(content=further, source=self.name)]
+                mended = await ask([answer.by], asked, ReportDraft, token, request=request)
+                add_usage(self.usage, mended.usage)
+                self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
+                again = self._verify(mended.given.claims[: len(dropped)]).kept if mended.given else []
+                new = [claim for claim in again if claim not in kept]
+                part.repaired += len(new)
+                kept, dropped = [*kept, *new], dropped[: max(0, len(dropped) - len(new))]
+            part.verdicts = Verdicts(kept=kept, dropped=[*part.verdicts.dropped, *dropped])
+            if kept or not dropped:
+                part.by = answer.by
+                break
+            part.failures.append("none of the model's claims passed verification")
+            left = left[left.index(answer.by) + 1 :]
         return part
 
     def _verify(self, claims: Sequence[ClaimDraft]) -> Verdicts:

@@ -80,8 +80,6 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
                 word.add_paragraph(line(block.caption), style="Caption")
             case nodes.Table():
                 _write_table(word, block)
-            case nodes.Stages():
-                _write_table(word, block.table)
 
 
 def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:

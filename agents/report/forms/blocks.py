@@ -1,8 +1,6 @@
-"""The tree of sections, paragraphs, lists and tables from which every renderer writes a report.
+"""The tree of sections, paragraphs, lists and tables that all forms of a report show.
 
-Texts in it are plain; each renderer escapes them for its own form. Links have an address, and renderers only use those
-that `links.safe_url` accepts. `tree` lists the builders of sections; renderers are `markdown`, `html` and
-`teams.exports.docx`.
+Texts are plain; each form escapes them, and links only to addresses that `links.safe_url` accepts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,12 +57,11 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list: bullet points, numbered steps, references (from 1 on), or short lines in a table's cell."""
+    """A list, or short lines in a table's cell."""
 
     items: "tuple[Flow, ...]"
     look: Literal["points", "steps", "references", "lines"] = "points"
     start: int = 1
-    """Number of the first item."""
     kind: Literal["items"] = "items"
 
 
@@ -83,12 +80,12 @@ class Row:
 
     cells: "tuple[Flow, ...]"
     below: "Flow" = ()
-    """Content below the row, as wide as the table; only in wide tables."""
+    """As wide as the table; only in wide tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of rows with an optional title; only in wide tables."""
+    """Rows with an optional title, which only wide tables show."""
 
     rows: tuple[Row, ...]
     title: "Flow" = ()
@@ -96,12 +93,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `numbers` names the columns of figures, `look` its form on the page."""
+    """A table; `numbers` names the columns of figures, `look` its form on the page.
+
+    In a `flow` each group is a stage: its records, and those that leave there.
+    """
 
     caption: str
     columns: tuple[str, ...]
     groups: tuple[Group, ...]
-    look: Literal["plain", "overview", "records", "trials", "searches"] = "plain"
+    look: Literal["plain", "overview", "records", "trials", "searches", "flow"] = "plain"
     numbers: tuple[str, ...] = ()
     kind: Literal["table"] = "table"
 
@@ -144,40 +144,8 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """A stage of a flow: its number of records, their kinds, and those excluded there."""
-
-    name: str
-    count: int
-    notes: tuple[str, ...] = ()
-    aside: str = ""
-    aside_count: int = 0
-    aside_notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """A flow diagram of stages."""
-
-    caption: str
-    stages: tuple[Stage, ...]
-    kind: Literal["stages"] = "stages"
-
-    @property
-    def table(self) -> Table:
-        """The flow as a table, for forms without boxes."""
-        rows = []
-        for stage in self.stages:
-            rows.append((stage.name, stage.count, stage.notes))
-            if stage.aside:
-                rows.append((stage.aside, stage.aside_count, stage.aside_notes))
-        cells = [(flow(name), flow(str(count)), flow("; ".join(notes))) for name, count, notes in rows]
-        return table(self.caption, ("step", "records", "of these"), cells)
-
-
-@dataclass(frozen=True, slots=True)
 class Details:
-    """Content that a reader can open; its title is always visible."""
+    """Content that a reader can open."""
 
     summary: str
     blocks: "tuple[Block, ...]"
@@ -186,13 +154,13 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a report; sections within it are one level deeper."""
+    """A section; those within it are one level deeper."""
 
     title: str
     id: str
     blocks: "tuple[Block, ...]"
     note: str = ""
-    """A few words next to the title."""
+    """Next to the title."""
     look: Literal["plain", "card", "folded"] = "plain"
     """`folded`: closed at first on a page, open in print."""
     kind: Literal["section"] = "section"
@@ -205,7 +173,6 @@ class Document:
     title: str
     question: str
     opening: tuple[Paragraph, ...]
-    """Paragraphs to be read first."""
     sections: tuple[Section, ...]
     closing: tuple[Paragraph, ...]
     appendix: Section | None = None
@@ -213,13 +180,9 @@ class Document:
 
 
 Span = Text | Link | Cite
-Block = Annotated[
-    Paragraph | Items | Pairs | Table | Quote | Figure | Stages | Details | Section, Field(discriminator="kind")
-]
-Node = Annotated[
-    Text | Link | Cite | Paragraph | Items | Pairs | Table | Quote | Figure | Stages | Details | Section,
-    Field(discriminator="kind"),
-]
+_Block = Paragraph | Items | Pairs | Table | Quote | Figure | Details | Section
+Block = Annotated[_Block, Field(discriminator="kind")]
+Node = Annotated[Span | _Block, Field(discriminator="kind")]
 Flow = tuple[Node, ...]
 """Content of a paragraph, a list's point or a table's cell: text, with blocks in it."""
 
@@ -260,9 +223,8 @@ def spans(content: Flow) -> Iterator[Span]:
                 yield from spans(join_flows((Text(f"{name}: ", "strong"), *pair) for name, pair in node.pairs))
             case Details() | Section():
                 yield from spans(node.blocks)
-            case Table() | Stages():
-                table = node if isinstance(node, Table) else node.table
-                yield from spans(join_flows(join_flows((*row.cells, row.below), ", ") for row in table.rows))
+            case Table():
+                yield from spans(join_flows(join_flows((*row.cells, row.below), ", ") for row in node.rows))
             case Figure():
                 yield Text(f" {node.description} ")
 

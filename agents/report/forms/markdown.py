@@ -17,7 +17,6 @@ from .blocks import (
     Quote,
     Section,
     Span,
-    Stages,
     Table,
     Text,
     spans,
@@ -75,8 +74,6 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
                 yield "\n".join(f"- **{escape(name)}:** {inline(content)}" for name, content in block.pairs)
             case Table():
                 yield table(block)
-            case Stages():
-                yield table(block.table)
             case Quote():
                 yield f"> {inline((block,))}"
             case Figure():
