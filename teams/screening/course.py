@@ -26,7 +26,7 @@ from willowbark.tools.reading.reading import Reading
 from willowbark.tools.registry import title_of
 from willowbark.tools.search import Status
 
-from .engines import Engine, Row, TrainedReader, Unit, UnitReader, read_here
+from .engines import Engine, Row, TrainedReader, Unit, read_here
 from .origins import Origin, Search
 from .results import write_results
 from .tables import Table, csv_rows
@@ -87,11 +87,7 @@ class Screening:
 
 
 def read_names(file: Path, columns: Sequence[str]) -> list[str]:
-    """Read the distinct names in a CSV file.
-
-    Args:
-        file: has a header line; separated by commas, semicolons or tabs.
-        columns: headings that may hold the names; the first one present is used.
+    """Read the distinct names in a CSV file, from the first of these columns that its header line has.
 
     Raises:
         UsageError: the file cannot be read, has none of these columns, or contains no name.
@@ -144,10 +140,10 @@ def screen(
     Raises:
         UsageError: a folder or a table cannot be read or written, a drug is unknown, or a model's budget is used up.
     """
-    unknown = [name for name in drugs if canonical_drug(name) is None]
-    if unknown:
+    known = {drug: canonical_drug(drug) for drug in drugs}
+    if unknown := [drug for drug, name in known.items() if name is None]:
         raise UsageError(f"not known as a drug: {', '.join(unknown[:5])}; write generic names")
-    wanted = tuple(dict.fromkeys(name for drug in drugs if (name := canonical_drug(drug))))
+    wanted = tuple(dict.fromkeys(name for name in known.values() if name))
     done = Screening(out)
     asked, of_any_drug = dict[str, Question](), dict[str, Question]()
     for condition in conditions:
@@ -252,13 +248,13 @@ def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[Row]:
 
 
 def _read(
-    due: Iterable[Iterator[Row]], reader: UnitReader, engine: Engine, table: Table, tell: Callable[[str], None]
+    due: Iterable[Iterator[Row]], reader: TrainedReader, engine: Engine, table: Table, tell: Callable[[str], None]
 ) -> Read:
     """Have read what is due by condition, each row once, unless an earlier call read it."""
     done, seen, shown = Read(), set[str](), 0.0
     for row in table.rows():
         done.kept[row["hash"]] = row["reading"]
-        reader.note([row], ())
+        reader.note([row])
     began = time.monotonic()
 
     def units() -> Iterator[Unit]:
@@ -287,11 +283,7 @@ def _read(
 
 
 class KeptReader:
-    """Returns the readings of a table; reads what it lacks.
-
-    Attributes:
-        read_anew: number of readings not in the table.
-    """
+    """Returns the readings of a table; reads what it lacks, and counts that in `read_anew`."""
 
     def __init__(self, kept: Mapping[str, str]) -> None:
         self._kept, self._reader = kept, load_reader()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.errors import MissingExtra, UsageError
@@ -16,32 +16,16 @@ Results = tuple[list[Row], list[str]]
 """Rows for the table of readings, and why something was not read."""
 
 
-class UnitReader(Protocol):
-    """Reads units, the same for any engine; sent to the workers of a cluster."""
-
-    unit: int
-    """Most rows in a unit."""
-    at_once: int
-    """Units that one process reads concurrently."""
-    cpus: float
-    """Cores that a unit takes on a cluster."""
-
-    async def read(self, rows: Sequence[Row]) -> Results:
-        """Read a unit."""
-
-    def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
-        """Count results, where the screening runs."""
-
-    def check_budget(self) -> None:
-        """Raise UsageError if nothing more may be read."""
-
-
-Engine = Callable[[Iterable[Unit], UnitReader], Iterator[tuple[str, Results]]]
-"""Has units read, in any order; yields their names and results."""
-
-
 class TrainedReader:
-    """Reads with the bundled reader: rows of `hash`, `title`, `text`, `types`, `drug`, `condition`."""
+    """Reads with the bundled reader: rows of `hash`, `title`, `text`, `types`, `drug`, `condition`.
+
+    Sent to the workers of a cluster. Another reader is a subclass.
+
+    Attributes:
+        unit: most rows in a unit.
+        at_once: units that one process reads concurrently.
+        cpus: cores that a unit takes on a cluster.
+    """
 
     unit, at_once, cpus = 100, 1, 1.0
 
@@ -54,11 +38,15 @@ class TrainedReader:
             found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
         return found, []
 
-    def note(self, rows: Sequence[Row], unread: Sequence[str]) -> None:
-        """Count nothing."""
+    def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
+        """Count results, where the screening runs."""
 
     def check_budget(self) -> None:
-        """Set no limit."""
+        """Raise UsageError if nothing more may be read."""
+
+
+Engine = Callable[[Iterable[Unit], TrainedReader], Iterator[tuple[str, Results]]]
+"""Has units read, in any order; yields their names and results."""
 
 
 def _until_stopped(units: Iterable[Unit], stopped: list[UsageError]) -> Iterator[Unit]:
@@ -69,7 +57,7 @@ def _until_stopped(units: Iterable[Unit], stopped: list[UsageError]) -> Iterator
         stopped.append(error)
 
 
-def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
+def read_here(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
     stopped, tasks = list[UsageError](), dict[asyncio.Task[Results], str]()
     waiting = _until_stopped(units, stopped)
@@ -92,17 +80,13 @@ def read_here(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, 
                     yield name, found
 
 
-def read_unit(reader: UnitReader, rows: Sequence[Row]) -> Results:
+def read_unit(reader: TrainedReader, rows: Sequence[Row]) -> Results:
     """Read a unit in a worker of a cluster."""
     return asyncio.run(reader.read(rows))
 
 
 def engine_of(name: str) -> Engine:
-    """Look up an engine: `local`, `ray` (this machine, or the cluster it belongs to), `ray://HOST:PORT`.
-
-    Raises:
-        UsageError: no such engine, or Ray is missing or unreachable.
-    """
+    """Look up an engine: `local`, `ray` (this machine or its cluster), `ray://HOST:PORT`; or UsageError."""
     if name == "local":
         return read_here
     if name != "ray" and not name.startswith("ray://"):
@@ -138,19 +122,12 @@ def _limits_of(name: str) -> Any:
     """Return the actor that keeps a source's limits; it outlives its callers, and restarts if its node is lost."""
     import ray  # noqa: PLC0415  an extra
 
-    actor = ray.remote(RateLimiter).options(
-        name=f"limits of {name}",
-        namespace="willowbark",
-        get_if_exists=True,
-        lifetime="detached",
-        num_cpus=0,
-        max_restarts=-1,
-        max_task_retries=-1,
-    )
+    kept = {"get_if_exists": True, "lifetime": "detached", "max_restarts": -1, "max_task_retries": -1}
+    actor = ray.remote(RateLimiter).options(name=f"limits of {name}", namespace="willowbark", num_cpus=0, **kept)
     return actor.remote(default_path())
 
 
-def read_on_ray(units: Iterable[Unit], reader: UnitReader) -> Iterator[tuple[str, Results]]:
+def read_on_ray(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
     """Read on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
     import ray  # noqa: PLC0415  an extra
 

@@ -25,7 +25,7 @@ from ..config import Settings
 from ..ledger.model_calls import JournaledClient, request_key
 from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
 from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
-from .engines import Results, Row
+from .engines import Results, Row, TrainedReader
 from .tables import Table
 
 _MOST_BATCHES = 100  # that a provider works on at a time, each with the records on one condition
@@ -33,7 +33,7 @@ _MOST_IN_BATCH = 10_000  # records
 _MOST_FAILED = 5  # units in a row
 
 
-class ModelReader:
+class ModelReader(TrainedReader):
     """Reads with a model: rows of `hash`, `record` and `question`, all of one condition.
 
     Args:
@@ -63,11 +63,7 @@ class ModelReader:
         self.batches = {row["prompt"]: row["batch"] for row in sent.rows()}
 
     async def check(self) -> None:
-        """Ask the model for one word, and whether its server enforces a schema.
-
-        Raises:
-            UsageError: the model cannot be asked.
-        """
+        """Ask the model for one word, and whether its server enforces a schema; UsageError if it cannot be asked."""
         client = model_client(self.name, self.settings)
         try:
             if await preflight(client, self.name, probes=self.settings.llm.structured_output is None):
@@ -96,17 +92,13 @@ class ModelReader:
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
         cost = prices.cost_usd(found.usage)
-        share: Row = {"tokens": tokens / number, "cost_usd": None if cost is None else (cost - saved) / number}
-        share["model"] = self.name
+        share: Row = {"tokens": tokens / number, "model": self.name}
+        share["cost_usd"] = None if cost is None else (cost - saved) / number
         told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
         return told, found.notes
 
     def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
-        """Count what this model read; the table may hold what others did.
-
-        Raises:
-            UsageError: the model has answered nothing for several units.
-        """
+        """Count what this model read, the table may hold what others did; UsageError after units without an answer."""
         mine = [row for row in rows if (row.get("model") or self.name) == self.name]
         self.tokens += sum(row["tokens"] for row in mine)
         if self.cost_usd is not None:
@@ -116,11 +108,7 @@ class ModelReader:
             raise UsageError(f"{self.name}: {unread[-1]}; the same command goes on from there")
 
     def check_budget(self) -> None:
-        """Check that another unit may be read.
-
-        Raises:
-            UsageError: what the settings allow is used up.
-        """
+        """Raise UsageError if what the settings allow is used up."""
         limits = self.settings.research.limits
         if self.tokens >= (limits.max_tokens or math.inf) or (self.cost_usd or 0) >= (limits.max_cost_usd or math.inf):
             raise UsageError(f"the budget is used up: {self.account}; with more the same command goes on from there")

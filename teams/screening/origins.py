@@ -28,14 +28,7 @@ class Search(NamedTuple):
 
 
 class Origin:
-    """Provides the records of a screening.
-
-    Args:
-        library: searched instead of the sources; None searches the sources.
-        out: folder of the screening; stores the sources' records, so that they are requested once.
-        endpoints: of the sources; the public ones by default.
-        limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
-    """
+    """Provides the records of a screening; arguments as in `screen`. `out` stores those that the sources give."""
 
     def __init__(
         self,

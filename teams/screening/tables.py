@@ -1,19 +1,15 @@
-"""Tables as folders of parts, written as Parquet if pyarrow is installed, otherwise as gzipped JSON lines.
-
-Parts are written atomically: to a temporary file, then moved.
-"""
+"""Tables as folders of parts: gzipped JSON lines, each part written atomically."""
 
 import csv
 import gzip
-import importlib.util
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.errors import MissingExtra, UsageError
-from willowbark.tools.whole_file import write_whole
+from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_file
 
 Row = Mapping[str, Any]
 _LONGEST_CELL = 16_000_000  # characters
@@ -51,63 +47,23 @@ def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[
     return header, read_rows()
 
 
-def has_parquet() -> bool:
-    """Check whether pyarrow is installed."""
-    return importlib.util.find_spec("pyarrow") is not None
-
-
 class Table:
-    """A folder of parts.
-
-    Args:
-        folder: created with the first part.
-    """
+    """A folder of parts, created with the first of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def write(self, name: str, rows: Sequence[Row]) -> Path:
-        """Write a part.
-
-        Raises:
-            UsageError: it cannot be written, for example to a full disk; existing parts stay.
-        """
-        path = self.folder / f"{name}{'.parquet' if has_parquet() else '.jsonl.gz'}"
-        if has_parquet():
-            import pyarrow  # noqa: PLC0415  an extra
-            from pyarrow.parquet import write_table  # noqa: PLC0415
-
-            packed, columns = pyarrow.BufferOutputStream(), pyarrow.Table.from_pylist([dict(row) for row in rows])
-            empty = pyarrow.null()  # of a column in which every row lacks a value: text, so that it joins with others
-            fields = [each.with_type(pyarrow.string()) if each.type == empty else each for each in columns.schema]
-            write_table(columns.cast(pyarrow.schema(fields)), packed, compression="zstd")
-            content = packed.getvalue().to_pybytes()
-        else:
-            lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-            content = gzip.compress(b"".join(lines), 6, mtime=0)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            return write_whole(path, content)
-        except OSError as error:
-            why = error.strerror or error
-            raise UsageError(f"{path}: cannot be written ({why}); the same command goes on from there") from None
+        """Write a part; UsageError if that cannot be done, for example on a full disk: existing parts stay."""
+        lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+        content = gzip.compress(b"".join(lines), 6, mtime=0)
+        return write_file(self.folder / f"{name}.jsonl.gz", content, "; the same command goes on from there")
 
     def rows(self, name: str = "[!.]*") -> Iterator[dict[str, Any]]:
-        """Yield all rows, part by part, or those of one part; none if it is missing.
-
-        Raises:
-            UsageError: a part is damaged, or is Parquet while pyarrow is missing.
-        """
-        for path in sorted(self.folder.glob(f"{name}.*")):
+        """Yield all rows, part by part, or those of one part; none if it is missing. UsageError if one is damaged."""
+        for path in sorted(self.folder.glob(f"{name}.jsonl.gz")):
             try:
-                if path.suffix == ".parquet":
-                    from pyarrow.parquet import read_table  # noqa: PLC0415  an extra
-
-                    yield from read_table(path).to_pylist()
-                else:
-                    with gzip.open(path, "rt", encoding="utf-8") as lines:
-                        yield from map(json.loads, lines)
-            except ModuleNotFoundError:
-                raise MissingExtra(f"{path}, which is Parquet,", "scale") from None
+                with gzip.open(path, "rt", encoding="utf-8") as lines:
+                    yield from map(json.loads, lines)
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path}: is damaged ({error}); remove it, and it is made again") from None
