@@ -1,7 +1,6 @@
 """PubMed: what is asked, what is read, and what every known form of failure turns into."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
@@ -10,7 +9,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded import answering
+from recorded import Answer, recorded
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.evidence import Evidence
@@ -19,8 +18,6 @@ from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Notice
 from willowbark.tools.search import Status
 from willowbark.tools.sources.studies.pubmed import IDS_PER_FETCH, PubMed, parse_articles
-
-Answer = Callable[[str, dict[str, str]], httpx.Response]
 
 SANDBOX = Endpoints(
     by_source={"pubmed": Endpoint(base_url="http://127.0.0.1:1/pubmed")}, email="someone@example.org", is_public=False
@@ -59,86 +56,69 @@ def fetched(*pmids: str) -> httpx.Response:
     return httpx.Response(200, content=article_set(*map(article, pmids)))
 
 
-class Server:
-    """Answers ESearch and EFetch, and keeps what it was asked."""
+def pubmed(search: Answer, fetch: Answer, seen: list[httpx.Request] | None = None) -> PubMed:
+    policy = RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001)
+    answers = {"*/esearch.fcgi": search, "*/efetch.fcgi": fetch}
+    return PubMed(recorded(answers, seen, endpoints=SANDBOX, policy=policy))
 
-    def __init__(self, search: httpx.Response, fetch: Answer | httpx.Response) -> None:
-        self.answers = {"esearch.fcgi": search, "efetch.fcgi": fetch}
-        self.asked: list[tuple[httpx.Request, dict[str, str]]] = []
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        raw = request.content.decode() if request.method == "POST" else request.url.query.decode()
-        fields = {name: values[0] for name, values in parse_qs(raw).items()}
-        self.asked.append((request, fields))
-        answer = self.answers[request.url.path.rpartition("/")[2]]
-        return answer if isinstance(answer, httpx.Response) else answer(request.url.path, fields)
-
-    def source(self, endpoints: Endpoints = SANDBOX) -> PubMed:
-        policy = RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001)
-        return answering(PubMed, self, endpoints=endpoints, policy=policy)
+def fields(request: httpx.Request) -> dict[str, str]:
+    raw = request.content.decode() if request.method == "POST" else request.url.query.decode()
+    return {name: values[0] for name, values in parse_qs(raw).items()}
 
 
 async def test_a_search_names_its_tool_and_asks_for_the_most_relevant() -> None:
-    server = Server(found("11", "12"), fetched("11", "12"))
-    reply = await server.source().find("metformin AND longevity", 7)
-    (_, search), (_, fetch) = server.asked
+    seen, made = list[httpx.Request](), '"migraine disorders"[MeSH Terms] OR  "migraine"[All Fields]'
+    reply = await pubmed(found("11", "12", querytranslation=made), fetched("11", "12"), seen).find("migraine", 7)
+    search, fetch = map(fields, seen)
     assert search == {
         "db": "pubmed",
         "tool": "willowbark",
         "email": "someone@example.org",
-        "term": "metformin AND longevity",
+        "term": "migraine",
         "retmode": "json",
         "sort": "relevance",
         "retmax": "7",
     }
     assert (fetch["id"], fetch["retmode"]) == ("11,12", "xml")
     assert (reply.status, reply.total, reply.warnings) == (Status.OK, 2, [])
+    assert reply.understood == '"migraine disorders"[MeSH Terms] OR "migraine"[All Fields]'
     assert "esearch.fcgi?db=pubmed" in reply.url
 
 
-@pytest.mark.parametrize(
-    ("query", "sent"),
-    [
-        ('"multiple sclerosis"', '("multiple sclerosis" OR "multiple sclerosis"[mh])'),
-        ('(dkd OR "diabetic nephropathy")', '(dkd OR ("diabetic nephropathy" OR "diabetic nephropathy"[mh]))'),
-        ('(migraine OR "migraine disorders") AND timolol', '(migraine OR "migraine disorders") AND timolol'),
-        (
-            '(ACHE AND "multiple sclerosis") OR (timolol AND "multiple sclerosis")',
-            '(ACHE AND ("multiple sclerosis" OR "multiple sclerosis"[mh])) OR '
-            '(timolol AND ("multiple sclerosis" OR "multiple sclerosis"[mh]))',
-        ),
-        ('"alzheimer disease"[tiab]', '"alzheimer disease"[tiab]'),
-        ('"vestibular migraine" AND timolol', '"vestibular migraine" AND timolol'),
-        ("heart failure", "heart failure"),
-    ],
-    ids=[
-        "a phrase alone",
-        "an abbreviation",
-        "a word that PubMed maps itself",
-        "in two groups",
-        "field tags",
-        "no heading known",
-        "no phrase",
-    ],
-)
+HEADINGS = {
+    "a phrase alone": ('"multiple sclerosis"', '("multiple sclerosis" OR "multiple sclerosis"[mh])'),
+    "an abbreviation": (
+        '(dkd OR "diabetic nephropathy")',
+        '(dkd OR ("diabetic nephropathy" OR "diabetic nephropathy"[mh]))',
+    ),
+    "a word that PubMed maps itself": (
+        '(migraine OR "migraine disorders") AND timolol',
+        '(migraine OR "migraine disorders") AND timolol',
+    ),
+    "in two groups": (
+        '(ACHE AND "multiple sclerosis") OR (timolol AND "multiple sclerosis")',
+        '(ACHE AND ("multiple sclerosis" OR "multiple sclerosis"[mh])) OR '
+        '(timolol AND ("multiple sclerosis" OR "multiple sclerosis"[mh]))',
+    ),
+    "field tags": ('"alzheimer disease"[tiab]', '"alzheimer disease"[tiab]'),
+    "no heading known": ('"vestibular migraine" AND timolol', '"vestibular migraine" AND timolol'),
+}
+
+
+@pytest.mark.parametrize(("query", "sent"), HEADINGS.values(), ids=HEADINGS)
 async def test_a_condition_named_by_phrases_alone_is_sought_by_its_heading_too(query: str, sent: str) -> None:
-    server = Server(found("11"), fetched("11"))
-    reply = await server.source().find(query)
+    seen = list[httpx.Request]()
+    reply = await pubmed(found("11"), fetched("11"), seen).find(query)
 
-    assert server.asked[0][1]["term"] == reply.query == sent
-
-
-async def test_what_pubmed_made_of_the_query_is_kept() -> None:
-    made = '"migraine disorders"[MeSH Terms] OR  "migraine"[All Fields]'
-    reply = await Server(found("11", querytranslation=made), fetched("11")).source().find("migraine")
-    assert reply.understood == '"migraine disorders"[MeSH Terms] OR "migraine"[All Fields]'
+    assert fields(seen[0])["term"] == reply.query == sent
 
 
 async def test_a_later_page_begins_after_the_earlier_ones() -> None:
-    server = Server(found("11", count="9"), fetched("11"))
-    reply = await server.source().find("migraine", 4, {"page": 3})
-    assert (server.asked[0][1]["retstart"], reply.total) == ("8", 9)
-    assert (await Server(found(count="5"), fetched()).source().find("migraine", 5, {"page": 2})).status is Status.EMPTY
+    seen = list[httpx.Request]()
+    reply = await pubmed(found("11", count="9"), fetched("11"), seen).find("migraine", 4, {"page": 3})
+    assert (fields(seen[0])["retstart"], reply.total) == ("8", 9)
+    assert (await pubmed(found(count="5"), fetched()).find("migraine", 5, {"page": 2})).status is Status.EMPTY
 
 
 @pytest.mark.parametrize(
@@ -149,73 +129,63 @@ async def test_a_later_page_begins_after_the_earlier_ones() -> None:
     ],
 )
 async def test_filters_become_a_date_range_and_publication_types(dates: dict[str, object], sent: object) -> None:
-    server = Server(found(), fetched())
-    await server.source().find("statins", filters={**dates, "publication_types": ["Meta-Analysis", "Review"]})
-    [(_, search)] = server.asked
+    seen = list[httpx.Request]()
+    types = {"publication_types": ["Meta-Analysis", "Review"]}
+    await pubmed(found(), fetched(), seen).find("statins", filters={**dates, **types})
+    [search] = map(fields, seen)
 
     assert search["term"] == '(statins) AND ("Meta-Analysis"[Publication Type] OR "Review"[Publication Type])'
     assert (search["datetype"], (search["mindate"], search["maxdate"])) == ("pdat", sent)
 
 
-async def test_no_hits_are_an_answer() -> None:
-    reply = (
-        await Server(found(errorlist={"phrasesnotfound": ["abcxyz"], "fieldsnotfound": []}), fetched())
-        .source()
-        .find("abcxyz")
-    )
+async def test_no_hits_are_an_answer_with_what_was_left_out() -> None:
+    reply = await pubmed(found(errorlist={"phrasesnotfound": ["abcxyz"], "fieldsnotfound": []}), fetched()).find("x")
     assert (reply.status, reply.records, reply.total) == (Status.EMPTY, [], 0)
     assert reply.warnings == ["has nothing under abcxyz"]
 
 
-async def test_a_missing_record_is_named() -> None:
-    reply = await Server(found("11", "12"), fetched("11")).source().find("statins")
-    assert reply.status is Status.PARTIAL
-    assert [record.metadata["pmid"] for record in reply.records] == ["11"]
-    assert "12" in reply.warnings[0]
-
-
-async def test_an_unreadable_article_does_not_lose_the_others() -> None:
-    broken = "<PubmedArticle><MedlineCitation><PMID>12</PMID></MedlineCitation><MedlineCitation/></PubmedArticle>"
-    broken = broken.replace("<PMID>12</PMID>", "<PMID>twelve</PMID>")
-    both = httpx.Response(200, content=article_set(article("11"), broken))
-    reply = await Server(found("11", "12"), both).source().find("statins")
-    assert reply.status is Status.PARTIAL
-    assert len(reply.records) == 1
-    assert any("unreadable" in warning for warning in reply.warnings)
+async def test_a_record_that_is_missing_or_unreadable_is_named_and_loses_no_other() -> None:
+    articles = article_set(article("11"), article("twelve"))
+    reply = await pubmed(found("11", "13"), httpx.Response(200, content=articles)).find("statins")
+    assert (reply.status, [record.metadata["pmid"] for record in reply.records]) == (Status.PARTIAL, ["11"])
+    assert ["unreadable" in reply.warnings[0], "13" in reply.warnings[1]] == [True, True]
 
 
 async def test_one_paper_is_fetched_by_its_number_where_that_is_one() -> None:
-    reply = await Server(found(), fetched("31415926")).source().paper("31415926")
-    none = await Server(found(), fetched()).source().paper("31415926")
-    server = Server(found(), fetched())
+    reply = await pubmed(found(), fetched("31415926")).paper("31415926")
+    none = await pubmed(found(), fetched()).paper("31415926")
+    seen = list[httpx.Request]()
     with pytest.raises(SourceRefused):
-        await server.source().paper("1 OR 2")
+        await pubmed(found(), fetched(), seen).paper("1 OR 2")
     with pytest.raises(SourceRefused):
-        await server.source().find("statins", filters={"publication_types": ['Review" OR "x']})
+        await pubmed(found(), fetched(), seen).find("statins", filters={"publication_types": ['Review" OR "x']})
 
     assert (reply.status, reply.total, reply.query) == (Status.OK, 1, "31415926")
-    assert (none.status, "31415926" in none.warnings[0], server.asked) == (Status.EMPTY, True, [])
+    assert (none.status, "31415926" in none.warnings[0], seen) == (Status.EMPTY, True, [])
 
 
 async def test_many_records_come_in_batches_and_in_order() -> None:
-    pmids = [str(number) for number in range(1000, 1000 + IDS_PER_FETCH + 5)]
-    server = Server(found(*pmids), lambda _, fields: fetched(*reversed(fields["id"].split(","))))
-    reply = await server.source().find("zzz", 200)
-    assert len(server.asked) == 3
+    pmids, seen = [str(number) for number in range(1000, 1000 + IDS_PER_FETCH + 5)], list[httpx.Request]()
+    source = pubmed(found(*pmids), lambda asked: fetched(*reversed(fields(asked)["id"].split(","))), seen)
+    reply = await source.find("zzz", 200)
+    assert len(seen) == 3
     assert [record.metadata["pmid"] for record in reply.records] == pmids
 
 
-BACKEND = {"esearchresult": {"ERROR": "Search Backend failed: Couldn't resolve #exLinkSrv2, see http://10.1.2.3/x"}}
+def searched(**said: object) -> httpx.Response:
+    return httpx.Response(200, json=said)
+
+
 SEARCH_FAILURES = {
-    "rate limit with 200": (httpx.Response(200, json=RATE_LIMITED), RateLimitError, 3),
-    "backend": (httpx.Response(200, json=BACKEND), SourceUnavailable, 3),
-    "no count": (httpx.Response(200, json={"esearchresult": {"idlist": []}}), UnreadableReply, 3),
-    "count without hits": (
-        httpx.Response(200, json={"esearchresult": {"count": "3", "idlist": []}}),
-        UnreadableReply,
+    "rate limit with 200": (searched(**RATE_LIMITED), RateLimitError, 3),
+    "backend": (
+        searched(esearchresult={"ERROR": "Search Backend failed: Couldn't resolve #x, see http://10.1.2.3/x"}),
+        SourceUnavailable,
         3,
     ),
-    "a bad key": (httpx.Response(200, json={"error": "API key invalid", "api-key": "k"}), SourceRefused, 1),
+    "no count": (searched(esearchresult={"idlist": []}), UnreadableReply, 3),
+    "count without hits": (searched(esearchresult={"count": "3", "idlist": []}), UnreadableReply, 3),
+    "a bad key": (searched(**{"error": "API key invalid", "api-key": "k"}), SourceRefused, 1),
 }
 
 
@@ -223,26 +193,25 @@ SEARCH_FAILURES = {
 async def test_a_failed_search_is_never_an_empty_one(
     answer: httpx.Response, error: type[SearchError], attempts: int
 ) -> None:
-    server = Server(answer, fetched())
+    seen = list[httpx.Request]()
     with pytest.raises(error) as raised:
-        await server.source().find("statins")
-    assert len(server.asked) == attempts
+        await pubmed(answer, fetched(), seen).find("statins")
+    assert len(seen) == attempts
     assert not any(secret in str(raised.value) for secret in ("192.0.2.77", "http", "10.1.2.3"))
 
 
 FETCH_FAILURES = {
     "rate limit with 200": (json.dumps(RATE_LIMITED), RateLimitError),
     "error element": ("<eFetchResult><ERROR>Cannot retrieve history data</ERROR></eFetchResult>", SourceUnavailable),
+    "other XML": ("<eSearchResult><Count>1</Count></eSearchResult>", UnreadableReply),
     "none of those named": (article_set().decode(), UnreadableReply),
 }
 
 
 @pytest.mark.parametrize(("body", "error"), FETCH_FAILURES.values(), ids=FETCH_FAILURES)
 async def test_a_failed_fetch_is_never_an_empty_one(body: str, error: type[SearchError]) -> None:
-    server = Server(found("11"), httpx.Response(200, text=body))
     with pytest.raises(error) as raised:
-        await server.source().find("statins")
-    assert len(server.asked) == 4
+        await pubmed(found("11"), httpx.Response(200, text=body)).find("statins")
     assert "192.0.2.77" not in str(raised.value)
 
 
