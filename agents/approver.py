@@ -67,10 +67,6 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         via: name of the interface for the report; None derives it from who is asked.
         default: applies if nobody answers.
         timeout_s: seconds for an answer.
-
-        Attributes:
-        default: applies if nobody answers.
-        timeout_s: seconds for an answer.
     """
 
     component_config_schema = ApproverAgentConfig
@@ -181,13 +177,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
 
 
 async def undecided(messages: Sequence[BaseChatMessage], default: Default, because: str) -> ApprovalMessage:
-    """Return the decision of a run that ended before anybody could be asked.
-
-    Args:
-        messages: of the run so far, the question first.
-        default: applies then.
-        because: why nobody was asked, in a few words.
-    """
+    """Return the decision of a run that ended before anybody could be asked, for the reason in `because`."""
     agent = ApproverAgent(approve=nobody_to_ask(because), default=default, via="")
     response = await agent.on_messages(messages, CancellationToken())
     assert isinstance(response.chat_message, ApprovalMessage)
@@ -196,15 +186,6 @@ async def undecided(messages: Sequence[BaseChatMessage], default: Default, becau
 
 async def terminal_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:
     """Prompt on stderr and read a line from stdin; unlike `input()` it can time out and be cancelled.
-
-    A daemon thread reads; if nobody answers, it stays until the process ends.
-
-    Args:
-        prompt: shown as it is.
-        cancellation_token: ends the wait.
-
-    Returns:
-        The line, without its end.
 
     Raises:
         NobodyToAsk: stdin or stderr is no terminal, or stdin was closed (Ctrl-D).

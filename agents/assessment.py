@@ -265,8 +265,7 @@ def readings_of(candidate: Candidate) -> Iterator[dict[str, Any]]:
 def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> list[Evidence]:
     """Select the records for a model, best first: studies and the leading candidates' database entries.
 
-    Includes each leading candidate's strongest records with a verdict, every candidate's first before any second: a
-    common condition has many records, and a drug can only be shown if its records are quoted.
+    Of the leading candidates the strongest records with a verdict, each one's first before any second.
     """
     judged = [candidate for candidate in candidates if candidate.has_verdict]
     needed = [key for candidate in judged for key in candidate.drug_records]

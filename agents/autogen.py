@@ -144,11 +144,8 @@ class ModelTextMessage(StructuredMessage[Content], Generic[Content]):
 class AbandonableRuntime(SingleThreadedAgentRuntime):
     """AutoGen's runtime without errors when its event loop ends early, for example at Ctrl-C.
 
-    AutoGen's replaces the queue that counts its pending messages, and each of them then ends in "task_done() called
-    too many times".
-
-    Messages are serialised for AutoGen's log only if that is enabled: AutoGen's serialises each up to eight times,
-    with all its records, in any case.
+    AutoGen's replaces the queue that counts its pending messages, and each then ends in "task_done() called too many
+    times"; it also serialises each message up to eight times, with all its records, even if its log is off.
     """
 
     def _try_serialize(self, message: Any) -> str:
@@ -181,8 +178,7 @@ class PolicyGroupChat(SelectorGroupChat):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
         """Run the team and stop it at once if the stream is closed or its task cancelled.
 
-        When cancelled, AutoGen's stream first waits for every agent to finish: here a separate task reads it, and the
-        cancellation token stops that.
+        AutoGen's stream would first wait for every agent to finish.
         """
         token = CancellationToken()
         if cancellation_token is not None:
@@ -247,13 +243,7 @@ def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
 
 @contextmanager
 def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
-    """Use another model for an assistant's turns while this context is open.
-
-    Args:
-        agent: the assistant.
-        client: the model.
-        tool_rounds: rounds of tool calls.
-    """
+    """Use another model, with so many rounds of tool calls, for an assistant's turns while this context is open."""
     own = agent._model_client, agent._max_tool_iterations
     agent._model_client, agent._max_tool_iterations = client, tool_rounds
     try:
@@ -263,11 +253,7 @@ def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_r
 
 
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
-    """Return a person's answer to a prompt.
-
-    Raises:
-        Exception: whatever the input function raised; AutoGen wraps it.
-    """
+    """Return a person's answer to a prompt; raises whatever the input function raised, which AutoGen wraps."""
     try:
         return await person._get_input(prompt, token)
     except RuntimeError as error:
@@ -281,21 +267,14 @@ def model_name(client: ChatCompletionClient) -> str | None:
 
 
 def openai_model_info(model: str) -> ModelInfo | None:
-    """Return AutoGen's information on an OpenAI model; None if it has none.
-
-    Raises:
-        ImportError: the extra is not installed.
-    """
+    """Return AutoGen's information on an OpenAI model; None if it has none, ImportError without the extra."""
     from autogen_ext.models.openai import _model_info as known  # noqa: PLC0415  only with the extra
 
     return known.get_info(model) if known.resolve_model(model) in known._MODEL_INFO else None
 
 
 def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | None:
-    """Return whether a client of OpenAI's protocol uses OpenAI's servers (strict) or its own address (own).
-
-    None for clients of other protocols.
-    """
+    """Whether a client uses OpenAI's servers (strict) or its protocol elsewhere (own); None for other clients."""
     inner = client
     while isinstance(inner, ChatCompletionCache):  # the run's journal, and a cache of the caller's own
         inner = inner.client
@@ -311,15 +290,14 @@ Call = Callable[..., Awaitable[Any]]
 def patch_provider_client(
     client: ChatCompletionClient, around: Callable[[str, Any, Call], Call] = lambda _provider, _library, call: call
 ) -> ChatCompletionClient:
-    """Patch a provider's client with features that AutoGen's lacks; other clients stay unchanged.
+    """Patch a provider's client in place with features that AutoGen's lacks; other clients stay unchanged.
 
-    Anthropic caches only marked parts of a prompt and counts cached tokens separately: AutoGen marks nothing and
-    ignores cached tokens. Here system prompts are marked and all tokens counted. Anthropic and OpenAI report
-    refusals outside the answer's text, which is all that AutoGen reads: here they become the text, after `REFUSED`.
+    Anthropic caches only marked parts of a prompt and counts cached tokens separately: here system prompts are marked
+    and all tokens counted. Refusals, which AutoGen does not read, become the text of the answer, after `REFUSED`.
     https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
 
     Args:
-        client: changed in place and returned.
+        client: changed and returned.
         around: wraps a call: gets the provider's name, its library's client and the call.
     """
     library: Any = getattr(client, "_client", None)

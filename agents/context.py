@@ -137,13 +137,7 @@ class RunContext:
     async def digest(
         self, question: Question, replies: Sequence[SourceReply], given: Sequence[Reading]
     ) -> EvidenceDigest:
-        """Digest the studies of some replies; a model's readings take precedence.
-
-        Args:
-            question: as asked.
-            replies: of one turn.
-            given: the model's readings.
-        """
+        """Digest the studies of a turn's replies; a model's readings take precedence."""
         self.readings.take(given)
         self._so_far = merge([*self._so_far, *(record for reply in replies for record in reply.records)])
         self.readings.begin(self._so_far)
@@ -177,10 +171,6 @@ class RunContext:
         Looked up once through the run's transport, so that approver and report agent see the same pool and a replayed
         run is answered from its journal. A failed look-up is noted on its record and raises nothing.
 
-        Args:
-            question: as asked.
-            pool: all records found, deduplicated and ranked.
-
         Returns:
             The pool with versions merged and linked and, for records that support a verdict, retraction status, full
             texts of the best open ones and published versions of preprints; and the candidates, best supported first.
@@ -206,8 +196,8 @@ class RunContext:
     async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:
         """Look up the records that candidates rest on, once for the same records.
 
-        Looks up the retraction status of those with verdicts and of retracted ones, to name the source; the full texts
-        of each candidate's strongest open records, in turn; and the published versions of preprints.
+        Retraction of those with verdicts and of retracted ones, to name the source; full texts of each candidate's
+        strongest open records, in turn; published versions of preprints.
         """
         candidates = await self._appraise(question, pool)
         keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}

@@ -72,11 +72,7 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         return f"{counted(self.left_off, 'further result')} {verb} left off{on}."
 
     def as_text(self, marker: str | None = None) -> str:
-        """Format the digest for a model: the summary, and the lines as a marked block.
-
-        Args:
-            marker: marks the block; None for a new one.
-        """
+        """Format the digest for a model: the summary, and the lines as a block with this or a new marker."""
         told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
         if self.lines:
             lines = [line.model_dump() for line in self.lines]
@@ -84,12 +80,7 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         return "\n".join(told)
 
     def as_markdown(self, most: int | None = None, quote: int | None = None) -> str:
-        """Format the digest for people.
-
-        Args:
-            most: maximum of lines; None for all.
-            quote: maximum of characters of each quote; None for all.
-        """
+        """Format the digest for people, with at most so many lines and characters of each quote; None for all."""
         told, drug = [escape(self.summary), ""], ""
         for line in self.lines[:most]:
             if line.drug != drug:
@@ -152,13 +143,7 @@ def make_digest(
 
 
 def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
-    """Digest sources' replies, appraised by their readings.
-
-    Args:
-        question: as asked.
-        replies: failed ones are named in the summary.
-        readings: the run's readings.
-    """
+    """Digest sources' replies, appraised by the run's readings; failed ones are named in the summary."""
     pool = merge(record for reply in replies for record in reply.records)
     candidates = appraise_candidates(question, pool, readings)
     dates = {record.key: record.citation.date for record in pool}
@@ -178,12 +163,7 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
 
 
 def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> list[EvidenceLine]:
-    """Make a line for each study with a quote on a candidate, except retracted ones.
-
-    Args:
-        candidates: best first.
-        dates: of publication, by the record's key.
-    """
+    """Make a line for each study with a quote on a candidate, except retracted ones, with `dates` by record's key."""
     lines = []
     for each in candidates:
         certainty = each.appraisal.certainty.level.said if each.has_verdict else NOT_RATED
@@ -207,8 +187,8 @@ def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> list[
 def describe_study(design: str, date: str, participants: int | None) -> str:
     """Describe a study in a few words.
 
-    >>> describe_study("randomised trial", "2003-05-01", 1250), describe_study("case report", "", None)
-    ('randomised trial, 2003, 1,250 participants', 'case report')
+    >>> describe_study("randomised trial", "2003-05-01", 1250)
+    'randomised trial, 2003, 1,250 participants'
     """
     size = "" if participants is None else f"{participants:,} participant{'' if participants == 1 else 's'}"
     return ", ".join(filter(None, (design, date[:4], size)))

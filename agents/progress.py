@@ -71,10 +71,8 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
     def said(self) -> str:
         """How many of the hits were read, in words.
 
-        >>> Progress(read=300, hits=770).said, Progress(read=12, hits=12).said, Progress().said
-        ('300 of 770 hits were read', 'all 12 hits were read', 'there were no hits')
-        >>> Progress(read=161, hits=161, unread=["ondansetron"]).said
-        '161 records read, though not all hits of each source were fetched'
+        >>> Progress(read=300, hits=770).said
+        '300 of 770 hits were read'
         """
         if not self.hits:
             return "there were no hits"
@@ -86,11 +84,11 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
 
 
 def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, unchanged: int) -> Progress:
-    """Count the records read and list the queries with hits left.
+    """Count the records read of a pool without duplicates, and list the queries with hits left.
 
     Args:
         searches: all so far.
-        pool: all records, deduplicated.
+        pool: all records.
         most: requested depth in records.
         unchanged: records read since a verdict last changed.
     """

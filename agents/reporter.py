@@ -134,10 +134,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
 
     def join(self, run: RunContext) -> None:
-        """Join a run, whose transport is used to look up retractions and corrections of cited papers.
-
-        Without a run nothing is looked up, and the report says so.
-        """
+        """Join a run; without one no retraction or correction is looked up, and the report says so."""
         super().join(run)
         self._begun = None
         run.drafts = self._begin

@@ -76,8 +76,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     """An assistant agent that has its tools' results read and answers with `FindingsMessage`.
 
     The model chooses the queries of the first round; a fallback, if any, then asks the judge's queries unchanged, and
-    the model sees the results. If a source or model fails, the specialist does not raise: its findings name the
-    failure.
+    the model sees the results. Failures of sources and models are named in its findings, never raised.
 
     Args:
         name: shown by the team and in its messages.
@@ -85,10 +84,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         tools: tools it may use.
         description: one sentence for the selector of speakers.
         system_message: its prompt, to which instructions for reading records are added.
-        fallback: chooses queries if the model fails, and asks the judge's queries; None leaves all queries to the
-        model.
-        reader: reads the publications found; None for `model_client`. With a client that takes data instead of text,
-        rules read them.
+        fallback: chooses queries if the model fails, and asks the judge's; None leaves all to the model.
+        reader: reads the publications found; None for `model_client`. Rules read for one that takes data.
         turn_timeout_s: seconds for a turn; the results so far are then returned.
         options: passed to `AssistantAgent`.
     """

@@ -17,7 +17,6 @@ import random
 import re
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -25,9 +24,10 @@ from benchmarks.forgers import CUTS, FORGERS, Told, aim, claim
 from faults.bundled import bundled_publications
 
 from willowbark.agents.asking.claims import Claim, Stance, Verdicts, verify
-from willowbark.tools.appraisal import Direction
+from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
+from willowbark.tools.reading.design import StudyDesign
 from willowbark.tools.reading.document import Document
 
 EACH = 50  # forgeries of a kind
@@ -99,7 +99,14 @@ def passes(made: Claim, verdicts: Verdicts) -> bool:
 
 
 def verified(made: Claim, *pool: Evidence, direction: Direction = Direction.supports) -> bool:
-    return passes(made, verify([made], pool, lambda key, drug: direction))
+    return passes(made, read_as(direction, made, *pool))
+
+
+def read_as(direction: Direction, made: Claim, *pool: Evidence) -> Verdicts:
+    """What becomes of a claim where each record is read so for its drug."""
+    drug = canonical_drug(made.drug) or made.drug.casefold()
+    items = [AppraisedItem(key=each.key, design=StudyDesign.rct, direction=direction) for each in pool]
+    return verify([made], pool, {(item.key, drug): item for item in items})
 
 
 def _in_pools(kind: str, told: Told, other: Told, rng: random.Random) -> bool:
@@ -139,10 +146,6 @@ def forged(found: list[Told], verbose: bool) -> dict[str, tuple[int, int]]:
     return counts
 
 
-def _always(said: Direction, key: str, drug: str) -> Direction:
-    return said
-
-
 def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
     """Print how many true claims are refused: those that this was made on, and those kept apart."""
     with TRUE_CLAIMS.open(encoding="utf-8") as file:
@@ -155,7 +158,7 @@ def true_claims(records: dict[str, dict[str, str]], verbose: bool) -> None:
             quote = text.sentences[int(row["sentence"])].quote
             made = Claim(drug=row["drug"], evidence_key=record.key, quote=quote, stance=cast(Stance, row["stance"]))
             said = Direction.inconclusive if row["stance"] == "neutral" else Direction(row["stance"])
-            verdicts = verify([made], [record], partial(_always, said))
+            verdicts = read_as(said, made, record)
             gone += not verdicts.kept
             for dropped in verdicts.dropped if verbose and not start else ():
                 print(f"? {part}: {dropped.reason}\n  {quote}")

@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 
 from willowbark.agents.asking.claims import (
     Claim,
-    heard_from,
     objection,
     plain,
     quoted_sentences,
     verify,
 )
-from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
-from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.reading.design import StudyDesign
 
 TRIAL = record(
@@ -48,8 +45,14 @@ POOL = [TRIAL, NULL, OPEN]
 QUOTE = "Propranolol 160 mg reduced migraine attacks by 44% compared with placebo (p<0.001)"
 
 
-def heard(key: str, drug: str) -> Direction | None:
-    return {"pmid:11111111": Direction.supports, "pmid:22222222": Direction.contradicts}.get(key)
+def read_as(direction: Direction, key: str, drug: str, **more: str) -> dict[tuple[str, str], AppraisedItem]:
+    return {(key, drug): AppraisedItem(key=key, design=StudyDesign.rct, direction=direction, **more)}  # type: ignore[arg-type]
+
+
+READ = {
+    **read_as(Direction.supports, "pmid:11111111", "propranolol"),
+    **read_as(Direction.contradicts, "pmid:22222222", "cyclandelate"),
+}
 
 
 def claim(**changes: str) -> Claim:
@@ -100,19 +103,19 @@ INVENTED = {
 
 @pytest.mark.parametrize("changes", GOOD.values(), ids=GOOD.keys())
 def test_a_claim_stands_when_its_record_says_so(changes: dict[str, str]) -> None:
-    assert verify([claim(**changes)], POOL, heard).dropped == []
+    assert verify([claim(**changes)], POOL, READ).dropped == []
 
 
 @pytest.mark.parametrize("changes", INVENTED.values(), ids=INVENTED.keys())
 def test_nothing_invented_gets_through(changes: dict[str, str]) -> None:
-    verdicts = verify([claim(**changes)], POOL, heard)
+    verdicts = verify([claim(**changes)], POOL, READ)
     assert verdicts.kept == []
     assert verdicts.dropped[0].reason
 
 
 @pytest.mark.parametrize("changes", [{"stance": "contradicts"}, GOOD["a null result"] | {"stance": "supports"}])
 def test_a_stance_that_the_reading_does_not_share_is_left_out(changes: dict[str, str]) -> None:
-    verdicts = verify([claim(**changes)], POOL, heard)
+    verdicts = verify([claim(**changes)], POOL, READ)
     assert [kept.stance for kept in verdicts.kept] == ["neutral"]
 
 
@@ -148,8 +151,8 @@ def test_a_quote_that_names_another_drug_of_the_title_is_not_on_this_one() -> No
     told = claim(quote="Topiramate reduced migraine attacks by 44%.", evidence_key="pmid:4")
 
     assert objection(told, both, Direction.supports) == "is on propranolol, which its quote is not"
-    compared = {("pmid:4", "propranolol"): "topiramate"}
-    assert len(verify([told], [both], lambda key, drug: Direction.contradicts, compared).kept) == 1
+    compared = read_as(Direction.contradicts, "pmid:4", "propranolol", against="topiramate")
+    assert len(verify([told], [both], compared).kept) == 1
 
 
 def test_a_short_name_that_the_record_gives_a_drug_counts_as_its_name() -> None:
@@ -160,7 +163,7 @@ def test_a_short_name_that_the_record_gives_a_drug_counts_as_its_name() -> None:
         evidence_key="pmid:4",
     )
 
-    assert verify([told], [paper], lambda key, drug: Direction.supports).kept[0].quote == told.quote
+    assert verify([told], [paper], read_as(Direction.supports, "pmid:4", "clonidine")).kept[0].quote == told.quote
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_a_quote_may_leave_out_the_heading_it_stands_under(heading: str) -> None
 
 
 def test_repeats_are_kept_once() -> None:
-    assert len(verify([claim(), claim()], POOL, heard).kept) == 1
+    assert len(verify([claim(), claim()], POOL, READ).kept) == 1
 
 
 @given(st.text())
@@ -197,7 +200,7 @@ def test_comparison_is_idempotent(text: str) -> None:
 
 @given(st.text(min_size=1), st.text(), st.text())
 def test_no_text_makes_verification_fail(text: str, quote: str, key: str) -> None:
-    verify([Claim(drug=text, evidence_key=key, quote=quote)], POOL, heard)
+    verify([Claim(drug=text, evidence_key=key, quote=quote)], POOL, READ)
 
 
 def on_open(quote: str, **changes: str) -> Claim:
@@ -213,13 +216,13 @@ def on_open(quote: str, **changes: str) -> Claim:
     ],
 )
 def test_a_kept_claim_says_where_its_quote_stands(quote: str, section: str) -> None:
-    [kept] = verify([on_open(quote, stance="neutral")], POOL, heard).kept
+    [kept] = verify([on_open(quote, stance="neutral")], POOL, READ).kept
 
     assert kept.section == section
 
 
 def test_what_a_model_says_of_the_section_does_not_count() -> None:
-    [kept] = verify([claim(section="Results of a great trial")], POOL, heard).kept
+    [kept] = verify([claim(section="Results of a great trial")], POOL, READ).kept
 
     assert kept.section == "Abstract"
 
@@ -227,7 +230,7 @@ def test_what_a_model_says_of_the_section_does_not_count() -> None:
 def test_a_quote_across_two_sections_does_not_stand() -> None:
     across = "with placebo 21% (P=0.004). The trial was small and short."
     dropped = verify(
-        [on_open(f"Propranolol was compared with placebo. {RESULTS}"), on_open(across)], POOL, heard
+        [on_open(f"Propranolol was compared with placebo. {RESULTS}"), on_open(across)], POOL, READ
     ).dropped
 
     assert [each.reason for each in dropped] == ["quotes a passage that is not in its record"] * 2
@@ -248,17 +251,6 @@ def test_a_quote_is_found_among_sentences_of_any_length_before_and_after_it() ->
     assert quoted_sentences("the second.", whole) == slice(2, 3)
     assert quoted_sentences(f"{'x' * 300} the first", whole) == slice(0, 2)
     assert quoted_sentences("first. the second", whole) is None
-
-
-def test_a_drug_is_heard_of_under_any_of_its_names_and_in_any_letters() -> None:
-    item = AppraisedItem(key="pmid:11111111", design=StudyDesign.rct, direction=Direction.supports)
-    records, found = [AppraisedRecord(item=item, sentence="")], appraise_candidate([item])
-    heard = heard_from([Candidate(drug=each, records=records, appraisal=found) for each in ("propranolol", "xyz-1")])
-
-    assert heard("pmid:11111111", "Inderal") is Direction.supports
-    assert heard("pmid:11111111", "XYZ-1") is Direction.supports
-    assert heard("pmid:11111111", "timolol") is None
-    assert heard("pmid:22222222", "propranolol") is None
 
 
 @pytest.mark.parametrize("head", ["In women with aura", "In secondary outcomes", "Male patients", "Women"])

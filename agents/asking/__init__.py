@@ -94,15 +94,7 @@ class Answer(Generic[T]):
 
 
 class Aids:
-    """Tools that a model may use before it answers, with their calls and results.
-
-    Args:
-        tools: offered to the model.
-        agent: name of their agent, for the events.
-
-    Attributes:
-        events: the calls and their results as AutoGen's events, in order.
-    """
+    """Tools that a model may use before it answers; `events` holds their calls and results as AutoGen's events."""
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]], agent: str) -> None:
         self.tools, self._agent = tools, agent

@@ -184,14 +184,7 @@ def through_batches(provider: str, library: Any, create: Create) -> Create:
 
 
 class Gathered:
-    """Collects the prompts of a reading stage into a batch.
-
-    Args:
-        prompts: number of places to be opened.
-
-    Attributes:
-        alone: limits concurrent prompts outside the batch.
-    """
+    """Collects the prompts of a reading stage, as many as places are due, into a batch."""
 
     def __init__(self, prompts: int) -> None:
         self.alone = asyncio.Semaphore(AT_ONCE)

@@ -7,16 +7,14 @@ text of a model reaches a report.
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from willowbark.tools.appraisal import Direction
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
@@ -64,10 +62,6 @@ class Verdicts(BaseModel):
     dropped: list[DroppedClaim] = []
 
 
-Heard = Callable[[str, str], Direction | None]
-"""Returns the direction of a record, by key, for a drug in the readings; None if it was not read for it."""
-
-
 class Located(NamedTuple):
     """Where a quote stands in its record."""
 
@@ -78,38 +72,24 @@ class Located(NamedTuple):
     """Those of the sentences before it."""
 
 
-def heard_from(candidates: Sequence[Candidate]) -> Heard:
-    """Build the look-up of directions from the candidates' records."""
-    known = {(each.key, candidate.drug): each for candidate in candidates for each in candidate.records}
-
-    def heard(key: str, drug: str) -> Direction | None:
-        found = known.get((key, canonical_drug(drug) or drug.casefold()))
-        return found.item.direction if found else None
-
-    return heard
-
-
 def verify(
-    claims: Sequence[ClaimDraft],
-    pool: Sequence[Evidence],
-    heard: Heard,
-    against: Mapping[tuple[str, str], str | None] = MappingProxyType({}),
+    claims: Sequence[ClaimDraft], pool: Sequence[Evidence], read: Mapping[tuple[str, str], AppraisedItem]
 ) -> Verdicts:
-    """Sort claims into those that their records support and the rest; repeats are left out.
+    """Sort a model's claims into those that their records support and the rest; repeats are left out.
 
     Args:
         claims: as a model made them.
         pool: all records.
-        heard: looks up the readings.
-        against: what each drug was compared with in a record, by the record's key and the drug.
+        read: what was read of each record for each drug, by the record's key and the drug's generic name.
     """
-    records: Mapping[str, Evidence] = {record.key: record for record in pool}
+    records = {record.key: record for record in pool}
     verdicts = Verdicts()
     for draft in claims:
         drug = canonical_drug(draft.drug) or draft.drug.strip()
         claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
-        record, direction = records.get(claim.evidence_key), heard(claim.evidence_key, claim.drug)
-        reason = objection(claim, record, direction, against.get((claim.evidence_key, claim.drug)))
+        record, item = records.get(claim.evidence_key), read.get((claim.evidence_key, drug.casefold()))
+        direction, against = (item.direction, item.against) if item else (None, None)
+        reason = objection(claim, record, direction, against)
         if record is None or reason is not None:
             verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason or ""))
             continue
@@ -161,10 +141,7 @@ def objection(
 def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | None:
     """Locate a quote in title, text or full text; None if it is not there or runs from one into another.
 
-    Args:
-        quote: as a model gave it.
-        record: as it was shown.
-        is_whole: whether it must consist of whole sentences or rows; otherwise those that hold it are returned.
+    With `is_whole` it must consist of whole sentences or rows; otherwise those that hold it are returned.
     """
     section = section_of(record, quote, plain)
     if section is None:
@@ -253,11 +230,6 @@ def quoted_sentences(quote: str, whole: Sequence[str]) -> slice | None:
 
 
 def plain(text: str) -> str:
-    """Normalise a text for comparison: NFKC, single spaces, plain quotes and dashes, lower case, nothing
-    invisible.
-
-    >>> plain("TNF\u2011alpha  \u201cfell\u201d")
-    'tnf-alpha "fell"'
-    """
+    """Normalise a text for comparison: NFKC, single spaces, plain quotes and dashes, lower case, nothing invisible."""
     folded = unicodedata.normalize("NFKC", visible(text)).translate(_FOLDED)
     return " ".join(folded.split()).casefold()

@@ -117,11 +117,7 @@ class Read:
     ) -> list[tuple[ReadingDraft, str]]:
         """Add the valid readings of an answer; return those refused, in whole or in their values, with reasons.
 
-        Args:
-            drafts: the answer.
-            batch: the records it is about.
-            version: of model and prompts.
-            is_mended: whether it answers a refusal: values of readings held already are then added to these.
+        With `is_mended` it answers a refusal: values of readings held already are added to these.
         """
         by_key = {each.record.key: each for each in batch}
         refused = list[tuple[ReadingDraft, str]]()
@@ -167,11 +163,6 @@ def to_read(pool: Iterable[Evidence], asked: Question, *, in_short: bool = False
     """Select what may report on drugs in the condition: publications, and trials that stopped or posted results.
 
     The model decides whether one is on the condition, named as in the question.
-
-    Args:
-        pool: records found.
-        asked: the question.
-        in_short: whether their results and conclusions are shown without the other sentences.
     """
     known = condition_of(asked)
     condition = next((each.text for each in find_conditions(asked.text) if each.name == known), known)
@@ -269,8 +260,8 @@ async def read(
         records: to be read, without duplicates.
         marker: marks the blocks of records.
         cancellation_token: stops the reading.
-        timeout_s: seconds for all of them; unread records are counted. None for no limit.
-        in_batch: whether to use the provider's batch API, however long that takes.
+        timeout_s: seconds for all of them; unread records are counted. None, or a provider's batch API, has no limit.
+        in_batch: whether to use that API.
     """
     size = sum(len(each.page.whole) for each in records)
     number = max(-(-len(records) // BATCH), min(len(records), -(-size // BATCH_CHARACTERS)))

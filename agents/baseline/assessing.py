@@ -124,8 +124,7 @@ def _plan(
 ) -> _Plan:
     """Plan the next round: while reading pays, further hits, all drugs in one query; then database look-ups.
 
-    Drug databases are slow, and the first reading does not wait for them. A repeated query asks for its next
-    page.
+    A repeated query asks for its next page.
     """
     plan, reading = _Plan(request.specialists), request.progress
     others = (term for term in asked.terms if canonical_drug(term) is None and canonical_class(term) is None)

@@ -67,8 +67,7 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
     """Answers what any model of the team is asked, by documented rules.
 
     Args:
-        estimates_tokens: whether answers include an estimate of a language model's tokens, so that budgets are
-        comparable; False for a fallback of a failed model, which used none.
+        estimates_tokens: whether answers estimate a language model's tokens, so that budgets are comparable.
     """
 
     component_type = "model"
@@ -90,13 +89,10 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         extra_create_args: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
     ) -> CreateResult:
-        """Answer a request; `cancellation_token` is ignored, as the answer is immediate.
-
-        Args:
-            extra_create_args: with the request as data under `REQUEST` if a typed answer is requested.
+        """Answer a request at once.
 
         Raises:
-            ValueError: a typed answer is requested without data that the baseline knows.
+            ValueError: a typed answer is requested without data under `REQUEST` that the baseline knows.
         """
         request = (extra_create_args or {}).get(REQUEST)
         if isinstance(json_output, type) and not isinstance(request, AssessmentRequest | DraftRequest):

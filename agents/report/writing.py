@@ -25,7 +25,7 @@ from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
 from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests
-from ..asking.claims import Verdicts, heard_from, verify
+from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
@@ -129,8 +129,7 @@ class Writing:
     """Tokens of all attempts."""
 
     def __post_init__(self) -> None:
-        self._heard = heard_from(self.candidates)
-        self._against = {(each.key, c.drug): each.item.against for c in self.candidates for each in c.records}
+        self._read = {(each.key, c.drug): each.item for c in self.candidates for each in c.records}
         self._free = asyncio.Semaphore(AT_ONCE)
 
     async def run(self, clients: Sequence[ChatCompletionClient], token: CancellationToken) -> None:
@@ -228,4 +227,4 @@ class Writing:
         """Verify claims, leaving out those on drugs set aside."""
         held_back = self.approval.holds_back
         allowed = [each for each in claims if not held_back(canonical_drug(each.drug) or each.drug)]
-        return verify(allowed, self.pool, self._heard, self._against)
+        return verify(allowed, self.pool, self._read)
