@@ -224,19 +224,14 @@ class RunContext:
 
 
 def _with_looked_up(pool: Sequence[Evidence], lookups: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-    """Merge the results of each look-up into the pool."""
+    """Merge what each look-up changed of the pool's records."""
     before = {record.key: record.metadata for record in pool}
     changed: dict[str, dict[str, Any]] = {}
     for record in (record for lookup in lookups for record in lookup):
         old = before[record.key]
         new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
         changed.setdefault(record.key, {}).update(new)
-    return [
-        record.model_copy(update={"metadata": {**record.metadata, **changed[record.key]}})
-        if changed.get(record.key)
-        else record
-        for record in pool
-    ]
+    return [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
 
 
 @runtime_checkable

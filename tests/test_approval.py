@@ -215,14 +215,3 @@ async def test_a_report_without_an_accepted_candidate_does_not_call_the_evidence
     assert "2 candidates were set aside by a person (AutoGen user proxy)" in report.executive_summary
     assert "2 candidates were set aside by a person (AutoGen user proxy)" in report.conclusion
     assert "could be verified" not in report.to_markdown()
-
-
-async def test_studio_may_hand_a_loaded_approver_its_own_input_box() -> None:
-    loaded = ApproverAgent.load_component(ApproverAgent().dump_component())
-
-    async def box(prompt: str, cancellation_token: CancellationToken | None) -> str:
-        return "1"
-
-    loaded.input_func = box  # as AutoGen Studio does with every UserProxyAgent of a team
-    approval = await decided(loaded)
-    assert (approval.decided_by, approval.via) == ("person", "AutoGen user proxy")

@@ -121,12 +121,6 @@ async def test_what_an_input_function_raises_comes_through_as_it_is() -> None:
         await typed_by(UserProxyAgent("anna", input_func=closed), "?", CancellationToken())
 
 
-def test_a_user_proxys_request_can_be_announced() -> None:
-    assert hasattr(UserProxyAgent.InputRequestContext, "populate_context"), (
-        "AutoGen's UserProxyAgent no longer names its request through `InputRequestContext`"
-    )
-
-
 def test_a_providers_client_tells_its_model() -> None:
     models = pytest.importorskip("autogen_ext.models.openai", reason="needs the extra `openai`")
     made = models.OpenAIChatCompletionClient(model="gpt-4.1-mini", api_key="none")

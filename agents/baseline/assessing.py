@@ -4,9 +4,10 @@ Scores come from the appraisal of the records, gaps from candidates' missing evi
 appraised sentences themselves.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 
 from willowbark.agents.asking.claims import Claim, Stance, objection
 from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
@@ -221,7 +222,6 @@ def _quote_name(name: str) -> str:
 MAX_CANDIDATES = 12
 MAX_CLAIMS = 4  # for each stance of a candidate
 MAX_UNDECIDED = 2  # records without a verdict whose full text is quoted for a candidate
-MAX_PASSAGE = 700  # characters of a quote; three sentences seldom have more
 
 
 def draft(request: DraftRequest) -> ReportDraft:
@@ -231,57 +231,37 @@ def draft(request: DraftRequest) -> ReportDraft:
     return ReportDraft(claims=[claim for candidate in decided for claim in _claims(candidate, by_key)])
 
 
-def _claims(candidate: Candidate, records: dict[str, Evidence]) -> Iterator[Claim]:
+def _claims(candidate: Candidate, records: Mapping[str, Evidence]) -> Iterator[Claim]:
+    """Claim what records say against, for, and without a verdict of a drug, the strongest of each."""
     found = candidate.appraisal
-    sides: list[tuple[Stance, list[str]]] = [("contradicts", found.contradicting), ("supports", found.supporting)]
+    sides: list[tuple[Stance, Sequence[str]]] = [("contradicts", found.contradicting), ("supports", found.supporting)]
     for stance, keys in sides:
-        given = 0
-        for appraised in candidate.records:
-            record = records.get(appraised.key)
-            if record is None or appraised.key not in keys or not appraised.sentence or given == MAX_CLAIMS:
-                continue
-            for quote, shown in _quotes(record, candidate.drug, appraised, stance):
-                claim = Claim(drug=candidate.drug, evidence_key=appraised.key, quote=quote, stance=shown)
-                if objection(claim, record, appraised.item.direction) is None:
-                    given += 1
-                    yield claim
-                    break
-            yield from _quote_full_text(record, candidate.drug, appraised.item.direction)
+        told = [each for each in candidate.records if each.key in keys and each.key in records and each.sentence]
+        for each in told[:MAX_CLAIMS]:
+            record = records[each.key]
+            tried = (
+                Claim(drug=candidate.drug, evidence_key=each.key, quote=quote, stance=shown)
+                for quote, shown in _quotes(record, candidate.drug, each, stance)
+            )
+            valid = (claim for claim in tried if objection(claim, record, each.item.direction) is None)
+            yield from islice(valid, 1)
+            yield from _quote_full_text(record, candidate.drug, each.item.direction)
     silent = {*found.inconclusive, *found.not_assessed} & records.keys()
     undecided = [each for each in candidate.records if each.key in silent and places(records[each.key], "results")]
-    for appraised in undecided[:MAX_UNDECIDED]:
-        yield from _quote_full_text(records[appraised.key], candidate.drug, appraised.item.direction)
+    for each in undecided[:MAX_UNDECIDED]:
+        yield from _quote_full_text(records[each.key], candidate.drug, each.item.direction)
 
 
 def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
     """Yield possible quotes for a verdict, best first; last any sentence on the drug, without a verdict."""
     yield appraised.sentence, stance
-    yield _passage(record, drug, appraised.sentence), stance
     yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
-    for said in reversed(Document.of(record).sentences):
-        if drug in said.drugs:
-            yield said.text, "neutral"
+    yield from ((said.text, "neutral") for said in reversed(Document.of(record).sentences) if drug in said.drugs)
 
 
 def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Iterator[Claim]:
     """Quote the first sentence with figures on the drug in the full text's results, without a verdict."""
-    for place in places(record, "results"):
-        for said in Document.cut("", place.text).sentences:
-            if drug not in said.drugs or not tells_figures(said.text):
-                continue
-            claim = Claim(drug=drug, evidence_key=record.key, quote=said.text)
-            if objection(claim, record, direction) is None:
-                yield claim
-                return
-
-
-def _passage(record: Evidence, drug: str, sentence: str) -> str:
-    """Return the sentence with those before it back to the nearest one that names the drug, else alone."""
-    document = Document.of(record)
-    at = document.whole.find(sentence)
-    end = at + len(sentence)
-    named = [start for name, start, _ in document.drugs if name == drug]
-    for before in reversed([each for each in document.sentences if each.headed != "title" and each.start < at]):
-        if any(before.start <= start < end for start in named):
-            return document.whole[before.start : end] if end - before.start <= MAX_PASSAGE else sentence
-    return sentence
+    told = (said for place in places(record, "results") for said in Document.cut("", place.text).sentences)
+    with_figures = (said.text for said in told if drug in said.drugs and tells_figures(said.text))
+    tried = (Claim(drug=drug, evidence_key=record.key, quote=text) for text in with_figures)
+    yield from islice((claim for claim in tried if objection(claim, record, direction) is None), 1)
