@@ -1,5 +1,7 @@
 """The first screen: the answer in GRADE's words, the leading drugs, what failed, cautions, what is missing."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,12 +34,11 @@ def candidate(
         name=name,
         certainty=certainty,
         evidence_quality=quality or qualities[certainty],  # type: ignore[arg-type]
-        supporting_citations=[f"pmid:{n}" for n in range(support)],
         contradicting_citations=[f"pmid:9{n}" for n in range(against)],
         best_estimate=BestEstimate(key="pmid:0", result="better", comparator="placebo", participants=500)
         if support
         else None,
-        **fields,
+        **{"supporting_citations": [f"pmid:{n}" for n in range(support)], **fields},
     )
 
 
@@ -54,108 +55,18 @@ BLINDED = record(
 TRIAL = reply(BLINDED)
 
 
-NEW, KNOWN = {"group": "repurposing"}, {"group": "established"}
-GONE, BOXED = {"cautions": ["Withdrawn: worldwide, 2004"]}, {"cautions": ["Boxed warning: liver failure"]}
-SAYS: dict[str, tuple[str, list[DrugCandidate], str, str]] = {
-    "high certainty": (QUESTION, [candidate("propranolol")], "Propranolol helps to prevent migraine (high certain", ""),
-    "moderate certainty": (
-        QUESTION,
-        [candidate("propranolol", "moderate")],
-        "Propranolol probably helps to prevent migraine (moderate certainty).",
-        "",
-    ),
-    "low certainty": (QUESTION, [candidate("propranolol", "low")], "Propranolol may help to prevent migraine (low", ""),
-    "very low certainty": (
-        QUESTION,
-        [candidate("propranolol", "very low")],
-        "Whether propranolol helps to prevent migraine is very uncertain (very low certainty).",
-        "Failed or harmful: no study found contradicts these drugs.",
-    ),
-    "drugs of one certainty share a sentence, and the topic is named once": (
-        QUESTION,
-        [candidate("propranolol"), candidate("timolol"), candidate("riboflavin", "low")],
-        "Propranolol and timolol help to prevent migraine (high certainty). Riboflavin may help (low certainty).",
-        "",
-    ),
-    "repurposing candidates lead, approved drugs follow": (
-        QUESTION,
-        [candidate("propranolol", **KNOWN), candidate("lisinopril", "low", **NEW)],
-        "Lisinopril may help to prevent migraine (low certainty). Of drugs already approved or standard for migraine, "
-        "propranolol helps (high certainty).",
-        "Lisinopril: low certainty; better than placebo, 500 participants. Propranolol: high",
-    ),
-    "where all is approved, no repurposing candidate is": (
-        QUESTION,
-        [candidate("propranolol", **KNOWN)],
-        "Of drugs already approved or standard for migraine, propranolol helps (high certainty). No repurposing ",
-        "",
-    ),
-    "a withdrawn drug is no candidate, its support is told": (
-        QUESTION,
-        [candidate("rofecoxib", **GONE)],
-        "Withdrawn from a market, and so no candidates: rofecoxib (high certainty).",
-        "Cautions: withdrawn: rofecoxib.",
-    ),
-    "a caution marks its drug": (
-        QUESTION,
-        [candidate("valproic acid", **BOXED)],
-        "Valproic acid (boxed warning) helps to prevent migraine",
-        "Cautions: boxed warning: valproic acid.",
-    ),
-    "what is against is counted": (
-        QUESTION,
-        [candidate("propranolol", against=2)],
-        "Propranolol helps",
-        "Failed or harmful: propranolol (2 contradicting, 1 supporting).",
-    ),
-    "a refuted drug never helps": (
-        QUESTION,
-        [candidate("cyclandelate", "very low", 1, 5, "refuted")],
-        "No existing drug has supporting evidence to prevent migraine.",
-        "Failed or harmful: cyclandelate (refuted, 5 contradicting, 1 supporting).",
-    ),
-    "a drug asked about is answered for": (
-        "Does timolol prevent migraine?",
-        [candidate("propranolol")],
-        "We found no verifiable evidence on timolol, which you asked about. Propranolol helps to ",
-        "",
-    ),
-    "a drug asked about comes before better ones": (
-        "Does timolol or nadolol prevent migraine?",
-        [candidate("propranolol"), candidate("timolol", "low"), candidate("nadolol", "very low", 0, 2)],
-        "Timolol may help to prevent migraine (low certainty). No study found supports nadolol to prevent migraine: "
-        "2 contradicting studies, too few to refute it. Propranolol helps (high certainty).",
-        "",
-    ),
-    "a class asked about comes first": (
-        "Do beta-blockers prevent migraine attacks?",
-        [candidate("propranolol", in_asked_class=True), candidate("topiramate", in_asked_class=False)],
-        "Propranolol helps to prevent migraine (high certainty). Also found, not known to be beta-",
-        "",
-    ),
-    "a class without evidence": (
-        "Do gepants prevent migraine attacks?",
-        [candidate("propranolol", in_asked_class=False)],
-        "We found no verifiable evidence on gepants, the class you asked about. ",
-        "",
-    ),
-    "people asked about are looked for in the studies": (
-        "Which existing drugs could prevent migraine attacks in boys and other male patients?",
-        [candidate("propranolol").model_copy(update={"supporting_citations": ["pmid:11111111"]})],
-        "",
-        "none of 1 supporting study mentions men",
-    ),
-}
+CASES = [
+    json.loads(line) for line in (Path(__file__).parent / "cases" / "summary.jsonl").read_text("utf-8").splitlines()
+]
 
 
-@pytest.mark.parametrize(("question", "found", "first", "said"), SAYS.values(), ids=SAYS)
-def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(
-    question: str, found: list[DrugCandidate], first: str, said: str
-) -> None:
-    told = summary(*found, of=asked_of(question, TRIAL))
+@pytest.mark.parametrize("case", CASES, ids=[each["case"] for each in CASES])
+def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(case: dict[str, Any]) -> None:
+    found = [candidate(**drug) for drug in case["drugs"]]
+    told = summary(*found, of=asked_of(case.get("question", QUESTION), TRIAL))
 
-    assert told.startswith(first)
-    assert said in told
+    assert told.startswith(case.get("first", ""))
+    assert case.get("said", "") in told
     if all("withdrawn" in each.marks or each.evidence_quality == "refuted" for each in found):
         assert not any(words in told for words in ("helps", "may help"))
 
