@@ -68,13 +68,10 @@ async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> No
     [limit] = report.candidates[0].study_limits
     assert (limit.key, limit.section, limit.quote) == ("pmid:1", "Discussion > Limitations", LIMIT)
     assert LIMIT in report.to_appendix()
-
-
-async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:
     sound = record("2", "Propranolol in migraine prophylaxis, again", SAID)
-    claim_on = await report_on(read(retracted=True), sound)
-
-    assert all(limit.key != "pmid:1" for candidate in claim_on.candidates for limit in candidate.study_limits)
+    pulled = await report_on(read(retracted=True), sound)
+    assert pulled.candidates
+    assert not any(candidate.study_limits for candidate in pulled.candidates)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +83,7 @@ async def test_a_retracted_study_is_not_quoted_on_its_limits() -> None:
         (f"{SAID} Adverse events of propranolol were likelier in migraine (OR 3.1).", []),
         (SAID, [("Results", 2.4)]),
     ],
-    ids=[
-        "the passage's own",
-        "none of another outcome",
-        "a result's on the same condition",
-        "none of harm",
-        "the full text's where the abstract has none",
-    ],
+    ids=["the passage's own", "another outcome", "same condition", "harm", "full text"],
 )
 async def test_effect_sizes_are_those_of_the_passage(abstract: str, sizes: list[tuple[str, float]]) -> None:
     [row] = (await report_on(read(abstract), quote=abstract.partition(").")[0] + ").")).evidence_table
@@ -109,13 +100,8 @@ async def test_a_preprint_that_was_published_is_shown_with_its_article() -> None
     assert (version["relation"], version["key"]) == ("preprint", "pmid:9")
     assert "Preprint: [Propranolol, early](https://pubmed.ncbi.nlm.nih.gov/9/) (2001)." in report.to_markdown()
     assert sum(report.flow.identified.values()) == report.flow.duplicates + report.flow.screened == 2
-    assert report.flow.screened == report.flow.included + sum(report.flow.excluded.values())
-
-
-async def test_a_preprint_whose_article_was_not_read_says_so() -> None:
-    report = await report_on(read(is_preprint=True, published_version="10.5555/later"))
-
-    assert "Since published as 10.5555/later, which was not read." in report.to_markdown()
+    unread = await report_on(read(is_preprint=True, published_version="10.5555/later"))
+    assert "Since published as 10.5555/later, which was not read." in unread.to_markdown()
 
 
 async def test_a_notice_is_no_publication_that_was_read() -> None:

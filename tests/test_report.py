@@ -52,30 +52,20 @@ THREAD = (
 @pytest.mark.parametrize(
     ("question", "read"),
     [
-        (
-            QUESTION,
-            "population: migraine; intervention: any existing drug; comparator: any; outcome: its prevention",
-        ),
-        (
-            "Is valproate safe in pregnancy for migraine prevention?",
-            "population: migraine and pregnancy; intervention: valproic acid; comparator: any; outcome: safety",
-        ),
+        (QUESTION, "migraine; any existing drug; any; its prevention"),
+        ("Is valproate safe in pregnancy for migraine?", "migraine and pregnancy; valproic acid; any; safety"),
         (
             "Is topiramate better than propranolol for migraine?",
-            "population: migraine; intervention: topiramate; comparator: propranolol; "
-            "outcome: benefit of one over the other",
+            "migraine; topiramate; propranolol; benefit of one over the other",
         ),
         (
             "Which drugs treat migraine, but not triptans?",
-            "population: migraine; intervention: any existing drug, without triptans; comparator: any; "
-            "outcome: benefit in those who have it",
+            "migraine; any existing drug, without triptans; any; benefit in those who have it",
         ),
     ],
-    ids=["prevent", "safety", "compare", "left out"],
 )
 def test_the_methodology_says_how_the_question_was_read(question: str, read: str) -> None:
-    parts = question_as_read(parse_question(question))
-    assert "; ".join(f"{name}: {part}" for name, part in parts.items()) == read
+    assert "; ".join(question_as_read(parse_question(question)).values()) == read
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:
@@ -104,21 +94,13 @@ async def test_a_claim_that_stands_is_its_candidates_and_a_model_cannot_hide_wha
 
 def read_in(match: Match, *drugs: str) -> FindingsMessage:
     """Trials of drugs that helped; a model read in what."""
-    said = {drug: f"{drug.capitalize()} reduced migraine attacks compared with placebo." for drug in drugs}
-    records = [
-        record(
-            str(at),
-            f"{drug} to prevent migraine: a trial",
-            said[drug],
-            publication_types=["Randomized Controlled Trial"],
-        )
-        for at, drug in enumerate(drugs, {"same": 100, "complication": 200}.get(match, 300))
-    ]
-    told = [
-        reading(f"pmid:{each.record.pmid}", drug, effect="better", match=match, passages=[passage], reader="a model")
-        for each, (drug, sentence) in zip(records, said.items(), strict=True)
-        for passage in [Passage(text=sentence, start=0, end=len(sentence))]
-    ]
+    records, told = [], []
+    for at, drug in enumerate(drugs, {"same": 100, "complication": 200}[match]):
+        said = f"{drug.capitalize()} reduced migraine attacks compared with placebo."
+        types = ["Randomized Controlled Trial"]
+        records.append(record(str(at), f"{drug} to prevent migraine: a trial", said, publication_types=types))
+        passage = Passage(text=said, start=0, end=len(said))
+        told.append(reading(records[-1].key, drug, effect="better", match=match, passages=[passage], reader="a model"))
     found = findings("literature", reply(*records))
     return found.model_copy(update={"content": found.content.model_copy(update={"readings": told})})
 
@@ -145,12 +127,12 @@ async def test_a_drug_whose_studies_are_on_prevention_is_marked_where_that_was_n
 
 
 async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
-    drugs = "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine".split()
-    drugs += "lisinopril flunarizine pizotifen metoprolol".split()
-
+    drugs = (
+        "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine lisinopril "
+        "flunarizine pizotifen metoprolol"
+    ).split()
     report = await by_rules(QUESTION, read_in("same", *drugs))
 
-    assert len(report.drug_candidates) == len(drugs) - 1
     [left] = set(drugs) - set(report.drug_candidates)
     assert f"With evidence: {left} (1 supporting)." in report.to_markdown()
     assert "without an extractable result" not in report.to_markdown()
@@ -165,16 +147,6 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
     assert report.drug_candidates[0] == "propranolol"
     assert report.claims_kept == 1
     assert any("supports or contradicts are not shown: timolol (pmid:44444444)." in line for line in report.limitations)
-
-
-async def test_references_are_the_cited_records_as_they_are() -> None:
-    idle = record("33333333", "Timolol and migraine", "Timolol has been on the market for many years.")
-    found = (asked(), findings("literature", reply(TRIAL, AGAINST, idle)))
-    report = await written(*found, answers=(drafted(CLAIM),))
-    by_key = {reference["key"]: reference for reference in report.references}
-    assert by_key["pmid:11111111"]["title"] == TRIAL.citation.title
-    assert [reference["number"] for reference in report.references] == list(range(1, len(by_key) + 1))
-    assert "pmid:33333333" not in by_key
 
 
 BRANDED = CLAIM.model_copy(update={"drug": "Inderal"})
@@ -305,21 +277,23 @@ async def test_a_record_that_only_mentions_a_drug_is_not_counted_as_inconclusive
     assert report.candidates[0].undecided_citations == []
 
 
-async def test_pages_of_a_search_are_counted_together() -> None:
-    pages = [reply(each).model_copy(update={"total": 2}) for each in (TRIAL, SECOND)]
-    report = await written(asked(), findings("literature", *pages), answers=(drafted(CLAIM),))
-    assert not any("most relevant hits" in line for line in report.limitations)
-
-
 async def test_counts_and_tables_hold_what_was_read() -> None:
     sent = reply(TRIAL, url="https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi?term=migraine&retmax=10")
-    found = (findings("literature", sent, reply(AGAINST)), findings("mechanism", reply(DRUG, source="chembl")))
+    idle = record("33333333", "Timolol and migraine", "Timolol has been on the market for many years.")
+    found = (findings("literature", sent, reply(AGAINST, idle)), findings("mechanism", reply(DRUG, source="chembl")))
     report = await written(asked(), *found, answers=(drafted(CLAIM),))
     row, markdown = report.evidence_table[0], report.to_markdown()
+    cited = {reference["key"]: reference["title"] for reference in report.references}
 
-    assert (report.total_papers_reviewed, report.search_iterations, report.stop_reason) == (2, 1, "sufficient_evidence")
+    assert cited["pmid:11111111"] == TRIAL.citation.title
+    assert "pmid:33333333" not in cited
+    assert [each["number"] for each in report.references] == list(range(1, len(cited) + 1))
+    assert ResearchReport.model_validate_json(report.to_json()) == report
+    assert "not medical advice" in markdown
+
+    assert (report.total_papers_reviewed, report.search_iterations, report.stop_reason) == (3, 1, "sufficient_evidence")
     assert report.tokens_used > 220
-    assert (report.flow.identified, report.flow.included) == ({"chembl": 1, "pubmed": 2}, 2)
+    assert (report.flow.identified, report.flow.included) == ({"chembl": 1, "pubmed": 3}, 2)
     assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
     assert [entry.source for entry in report.search_log] == ["pubmed", "pubmed", "chembl"]
     assert report.search_log[0].filters == {"retmax": "10"}
@@ -353,11 +327,6 @@ async def test_a_mechanism_is_proposed_only_where_a_database_links_a_target_with
     )
 
 
-async def test_every_report_says_that_it_is_no_medical_advice() -> None:
-    for answers in ((drafted(CLAIM),), (drafted(),)):
-        assert "not medical advice" in (await written(answers=answers)).to_markdown()
-
-
 async def test_people_get_the_report_as_text_before_the_message() -> None:
     reporter = ReportAgent("report", scripted(drafted(CLAIM)))
     events = [event async for event in reporter.on_messages_stream(list(THREAD), CancellationToken())]
@@ -375,8 +344,12 @@ async def test_called_before_the_judge_it_asks_for_a_verdict_and_writes_with_it(
     first = (await reporter.on_messages(list(SEARCHED), CancellationToken())).chat_message
     report = await written(verdict("synthesize", stop_reason="sufficient_evidence"), agent=reporter)
 
+    later = findings("trials", reply(AGAINST), iteration=2)
+    again = (await ReportAgent("report", scripted()).on_messages([*THREAD, later], CancellationToken())).chat_message
+
     assert isinstance(first, TextMessage)
     assert "I ask the judge for a verdict" in first.content
+    assert isinstance(again, TextMessage), "findings after the verdict want another one"
     assert not any("verdict of the judge" in line or "without a verdict" in line for line in report.limitations)
 
 
@@ -394,39 +367,25 @@ async def test_called_again_without_a_verdict_it_writes_and_says_so_also_when_lo
     assert "requested before a judge had ended the search" in message.content.executive_summary
 
 
-async def test_findings_after_the_verdict_want_another_one() -> None:
-    reporter = ReportAgent("report", scripted(drafted(CLAIM)))
-    later = findings("trials", reply(AGAINST), iteration=2)
-    message = (await reporter.on_messages([*THREAD, later], CancellationToken())).chat_message
-    assert isinstance(message, TextMessage)
-
-
 async def test_called_while_the_judge_wants_another_round_the_report_says_so() -> None:
     report = await written(*SEARCHED, verdict("continue"), answers=(drafted(CLAIM),))
     assert any("although the judge asked for another round" in line for line in report.limitations)
 
 
-async def test_a_report_survives_json() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    assert ResearchReport.model_validate_json(report.to_json()) == report
-
-
-HOSTILE = {
-    "html": "<script>alert(1)</script>",
-    "image": "![x](http://evil.example/x.png)",
-    "link": "[free drugs](http://evil.example)",
-    "table": "a | b | c",
-    "heading": "\n# Take this drug\n",
-    "code": "`rm -rf`",
-}
-
-
-@pytest.mark.parametrize("payload", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "<script>alert(1)</script>",
+        "![x](http://evil.example/x.png)",
+        "[free drugs](http://evil.example)",
+        "a | b | c",
+        "\n# Take this drug\n",
+        "`rm -rf`",
+    ],
+)
 async def test_a_record_cannot_write_markup_into_the_report(payload: str) -> None:
-    nasty = record(
-        "6", f"Propranolol in migraine {payload}", f"Propranolol reduced migraine attacks greatly. {payload}"
-    )
     quote = "Propranolol reduced migraine attacks greatly."
+    nasty = record("6", f"Propranolol in migraine {payload}", f"{quote} {payload}")
     claim = Claim(quote=quote, drug="propranolol", evidence_key="pmid:6", stance="supports")
     text = (await written(asked(), findings("literature", reply(nasty)), answers=(drafted(claim),))).to_markdown()
     assert "<script" not in text.replace("\\<", "")
