@@ -1,7 +1,4 @@
-"""Check whether a drug is already approved for the condition, and which warnings apply to it there.
-
-Uses approval data only: phases from ChEMBL and Open Targets, labels. A candidate without any is "not checked".
-"""
+"""Check whether a drug is already approved for the condition, and which warnings apply to it there."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
@@ -45,15 +42,10 @@ def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float
 
 
 def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) -> Group:
-    """Classify a drug as repurposing candidate or approved for the condition asked about.
+    """Classify a drug as repurposing candidate or approved for the condition asked about, from entries and labels.
 
-    Databases only name a disease. Labels also say whether a drug ends or prevents attacks; in questions on prevention,
-    a drug labelled only for acute treatment does not count as approved.
-
-    Args:
-        asked: the question.
-        phase: highest phase for the conditions asked about; None if no database lists it for them.
-        records: database entries and labels for the drug.
+    Databases only name a disease, with a phase. Labels also say whether a drug ends or prevents attacks; in questions
+    on prevention, a drug labelled only for acute treatment does not count as approved.
     """
     is_checked, is_for_relief, names_it = False, False, find_namer(asked.conditions)
     for record in records:
@@ -71,14 +63,9 @@ def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) 
 
 
 def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence]) -> tuple[str, ...]:
-    """List a drug's withdrawal and its warnings for the condition.
+    """List a drug's withdrawal and its warnings for conditions or a population, by the curated table and its records.
 
-    Warnings come from label sentences that name the condition, and from the curated table.
-
-    Args:
-        drug: generic name in lower case.
-        conditions: those asked about; may include a population (pregnancy).
-        records: database entries and labels for the drug.
+    Of labels these are the sentences that name one of the conditions.
     """
     found = [f"Withdrawn: {withdrawal}" for withdrawal in [withdrawal_of(drug)] if withdrawal]
     is_gone, names_it = bool(found), find_namer(conditions)
@@ -102,10 +89,7 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
 
 
 def routes_of(records: Iterable[Evidence]) -> frozenset[str]:
-    """Collect a drug's routes of administration from ChEMBL and Drugs@FDA; empty if neither gives any.
-
-    Labels are not used, since each covers only one product.
-    """
+    """Collect a drug's routes of administration from databases; a label covers only one product."""
     told = (said.routes for each in records if isinstance(said := each.record, Drug | Approval))
     return frozenset(name for routes in told for route in routes for name in routes_in(route))
 

@@ -1,7 +1,4 @@
-"""Find the candidate drugs in the collected records and appraise the evidence for each.
-
-Pure functions of the question and the pool, shared by the judge, the baseline analyst and the report.
-"""
+"""Find the candidate drugs in the collected records and appraise the evidence for each."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -46,8 +43,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     drug: str
     """Generic name in lower case."""
     records: list[AppraisedRecord] = []
-    """Studies on the condition: contradicting first, then supporting, then the others; the strongest first within
-    each."""
+    """Studies on the condition: contradicting, then supporting, then the others; the strongest of each first."""
     appraisal: CandidateAppraisal
     drug_records: list[str] = []
     """Keys of the records with its mechanism and indications."""
@@ -63,7 +59,6 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     in_asked_class: bool | None = None
     """Whether it is known to belong to a drug class named in the question; None if the question names none."""
     group: Group = "not_checked"
-    """Whether it is already approved for the condition; `not_checked` without approval data."""
     cautions: tuple[str, ...] = ()
     """Market withdrawals, contraindications and warnings in the condition, each with its source."""
     combination: tuple[str, ...] = ()
@@ -71,7 +66,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def line(self) -> str:
-        """The candidate on one line: studies by direction, certainty, mechanism."""
+        """Studies by direction, certainty and mechanism on one line."""
         found = self.appraisal
         how = "; ".join(self.mechanisms) or "mechanism not found"
         sure = "refuted" if found.quality == "refuted" else f"{found.certainty.level.said} certainty"
@@ -99,14 +94,34 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     @property
     def is_preclinical(self) -> bool:
         """Whether all supporting studies, of which there are some, were done in animals, cells or a computer."""
-        behind = [each.item for each in self.records if each.key in self.appraisal.supporting]
-        return bool(behind) and all(item.design.is_preclinical for item in behind)
+        return bool(self._behind) and all(item.design.is_preclinical for item in self._behind)
 
     @property
     def helps_complications_alone(self) -> bool:
         """Whether all supporting studies are on complications of the condition, and none contradicts."""
-        uses = {each.item.indication for each in self.records if each.key in self.appraisal.supporting}
-        return uses == {"complication"} and not self.appraisal.contradicting
+        return {item.indication for item in self._behind} == {"complication"} and not self.appraisal.contradicting
+
+    @property
+    def _behind(self) -> list[AppraisedItem]:
+        return [each.item for each in self.records if each.key in self.appraisal.supporting]
+
+    @property
+    def standing(self) -> tuple[Any, ...]:
+        """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
+
+        Refuted or withdrawn drugs come after all with support; those without a verdict come last.
+        """
+        found, behind = self.appraisal, self._behind
+        return (
+            not self.has_verdict,
+            self.does_not_lead or not behind,
+            -LEVELS.index(found.certainty.level),
+            self.is_preclinical,
+            not any(item.is_direct for item in behind),
+            len(found.contradicting) - len(found.supporting),
+            -count_participants(behind),
+            self.drug,
+        )
 
 
 def appraise_candidates(
@@ -114,9 +129,9 @@ def appraise_candidates(
 ) -> list[Candidate]:
     """Find the drugs in the pool and appraise each; those asked about first, then by support.
 
-    A drug is a candidate if a publication or trial on the condition names it, by a known name or one that a model
-    read there. Drugs found only in drug databases are not candidates, nor are those that are mostly reported as a
-    cause of the condition, as a measurement, or not as a drug.
+    A drug is a candidate if a publication or trial on the condition names it, or a model read it there. Those found
+    only in drug databases are not, nor those mostly reported as a cause of the condition, as a measurement, or not as
+    a drug.
 
     Args:
         asked: the question.
@@ -163,28 +178,18 @@ def appraise_candidates(
         candidates.append(_candidate(drug, records, entries.get(drug, []), phases.get(drug), asked, groups))
     return sorted(
         candidates,
-        key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *_standing(each)),
+        key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *each.standing),
     )
 
 
 def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Select the first candidates with a verdict, plus all refuted or withdrawn ones and those that mostly fail.
-
-    Args:
-        candidates: best first.
-        most: number to show, not counting those beyond it that failed, did harm or were withdrawn.
-    """
+    """Select the first `most` with a verdict, best first, plus all that were refuted or withdrawn or mostly fail."""
     judged = [each for each in candidates if each.has_verdict]
     return [each for at, each in enumerate(judged) if at < most or each.does_not_lead or each.mostly_fails]
 
 
 def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Select `most` candidates in their order: of the places a third for those that fail in most studies.
-
-    Args:
-        candidates: best first, so that those that failed or did harm are last.
-        most: number to select.
-    """
+    """Select `most` candidates in their order, best first: a third of the places for those that mostly fail."""
     failing = sorted((c for c in candidates if c.mostly_fails), key=lambda c: -len(c.appraisal.contradicting))
     kept = [each.drug for each in failing[: most // 3]]
     kept += [each.drug for each in candidates if each.drug not in kept][: most - len(kept)]
@@ -205,16 +210,9 @@ def _drugs_that_work(known: Mapping[str, Sequence[AppraisedRecord]]) -> set[str]
 def read_ahead(
     asked: Question, records: Iterable[Evidence], readings: Readings, is_over: Callable[[], bool] = lambda: False
 ) -> None:
-    """Read publications ahead of their appraisal; meant for a separate thread.
+    """Read publications ahead of their appraisal, in a separate thread, until `is_over`; `readings` keep the results.
 
-    Results are the same as when read later. Records already read under another identifier are skipped, since they may
-    be merged with that record.
-
-    Args:
-        asked: the question.
-        records: as a source returned them.
-        readings: the readings of the run, where results are cached.
-        is_over: whether to stop; called before each record.
+    Records already read under another identifier are skipped, since they may be merged with that record.
     """
     new = [record for record in records if kind_of(record) == "publication" and readings.is_new(record)]
     readings.found += len(new)
@@ -228,8 +226,7 @@ def read_ahead(
 
 
 def list_readings(record: Evidence, asked: Question) -> list[tuple[Evidence, str]]:
-    """List what to read in a record: its screened form with each drug; empty unless it is a publication on the
-    condition."""
+    """List the drugs to read in a publication on the condition, each with the screened record; empty for others."""
     shown = readable(record)
     is_read = kind_of(record) == "publication" and on_condition(shown, asked)
     return [(shown, drug) for drug in wanted_drugs(shown, asked)] if is_read else []
@@ -332,15 +329,9 @@ def _candidate(
     asked: Question,
     combined: Sequence[Collection[str]],
 ) -> Candidate:
-    """Build a candidate from its studies, database entries and labels.
+    """Build a candidate from its studies, database entries and labels, and its highest phase for the condition.
 
-    Args:
-        drug: generic name.
-        records: appraised studies of the drug.
-        entries: database entries and labels for the drug.
-        phase: highest phase for the condition; None if no database lists it.
-        asked: the question.
-        combined: the drugs of each combination study that did not separate its own effect.
+    `combined` are the drugs of each combination study that did not separate its own effect.
     """
     own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
@@ -391,22 +382,3 @@ def _indications(about: Iterable[Drug]) -> list[Indication]:
 
 def _texts(values: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(str(value) for value in values if value))
-
-
-def _standing(candidate: Candidate) -> tuple[Any, ...]:
-    """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
-
-    Refuted or withdrawn drugs come after all with support; those without a verdict come last.
-    """
-    found = candidate.appraisal
-    behind = [record.item for record in candidate.records if record.key in found.supporting]
-    return (
-        not candidate.has_verdict,
-        candidate.does_not_lead or not behind,
-        -LEVELS.index(found.certainty.level),
-        candidate.is_preclinical,
-        not any(item.is_direct for item in behind),
-        len(found.contradicting) - len(found.supporting),
-        -count_participants(behind),
-        candidate.drug,
-    )

@@ -1,7 +1,4 @@
-"""Collect harms from records: reported adverse effects, warnings on labels, contraindications.
-
-Questions on harm, safety and drugs to avoid are answered from these, never from evidence of efficacy.
-"""
+"""Collect harms, by which questions on harm, safety and drugs to avoid are answered: effects, warnings, cautions."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -34,16 +31,13 @@ from .posted import SeriousEvents, read_events
 
 Stance = Literal["reports", "undecided", "silent"]
 """`reports`: the drug is a cause, or worse than no drug. `silent`: apart from title and aim, no sentence names the drug
-and is relevant to the question. "No more harm" is not reported: on records that the reader was not
-trained on, a quarter of such readings were right."""
+and is relevant to the question. "No more harm" is not reported: a quarter of such readings were right."""
 _SECTIONS = {
     "harm": ("Boxed warning", "Warnings", "Contraindications"),
     "safety": ("Contraindications", "Boxed warning", "Pregnancy", "Drug interactions", "Warnings"),
     "avoid": ("Contraindications", "Boxed warning", "Warnings"),
 }
 _WEIGHTIEST = ("Withdrawn", "Boxed warning", "Contraindicated", "Avoid")
-
-
 _HARM, _DENIED = frozenset(("harm", "induced", "causes")), frozenset(("less", "not"))
 """Cues from `Sentence.signs` for harm, and for its denial."""
 NOT_PATIENTS = frozenset(("animal", "in_vitro", "protocol"))
@@ -65,7 +59,7 @@ class Harm(NamedTuple):
 
 
 class Warning(NamedTuple):
-    """A warning from a drug's label or a curated table about the harm or population asked about."""
+    """A sentence of a drug's label, or an entry of a curated table, about the harm or population asked about."""
 
     key: str
     """The record's key; empty for a curated table."""
@@ -73,7 +67,6 @@ class Warning(NamedTuple):
     heading: str
     """The label section's heading, or `Withdrawn`, `Contraindicated`, `Boxed warning` or `Avoid`."""
     sentence: str
-    """A whole sentence of the label, or the table's entry with its source."""
 
 
 def subject(asked: Question) -> str:
@@ -97,17 +90,10 @@ def _subjects(asked: Question) -> Sequence[str]:
 def harms(pool: Sequence[Evidence], asked: Question, readings: Readings) -> list[Harm]:
     """Find harms in publications that name the subject, in the order of the pool.
 
-    Args:
-        pool: all records found.
-        asked: the question; without a drug, all drugs with reported harm are found; with drugs and no harm, all that
-            they cause.
-        readings: the readings of the run.
+    Without a drug in the question all drugs with reported harm are found; with drugs and no harm, all that they cause.
     """
-    find, found = _find_on_subject if subject(asked) else _find_caused, list[Harm]()
-    for record in pool:
-        if kind_of(record) == "publication":
-            found.extend(find(record, asked, readings))
-    return found
+    find = _find_on_subject if subject(asked) else _find_caused
+    return [harm for record in pool if kind_of(record) == "publication" for harm in find(record, asked, readings)]
 
 
 def _read(record: Evidence, drug: str, condition: str, readings: Readings) -> Reading | None:
@@ -214,10 +200,7 @@ def _is_harm(reading: Reading, kind: str) -> bool:
 
 
 def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
-    """List label warnings on the subject, or on the other drugs asked about; the weightiest section first.
-
-    For one drug and no subject, all warnings on its label.
-    """
+    """List label warnings on the subject or the other drugs asked about, or all of one drug; the weightiest first."""
     names_it, named = _label_namer(asked), (*asked.drugs, *asked.drug_classes)
     found, is_all = list[Warning](), not subject(asked) and len(named) < 2
     for record in pool:
@@ -246,12 +229,11 @@ def warnings(pool: Iterable[Evidence], asked: Question) -> list[Warning]:
 
 def boxed(pool: Iterable[Evidence], drugs: Collection[str]) -> list[Warning]:
     """List the first sentence of the boxed warning of each drug whose retrieved label has one."""
-    labels = [(record, drug) for record in pool if isinstance(record.record, Label) and (drug := drug_of(record))]
-    told = [(record, drug, label_sections(record).get("Boxed warning", "")) for record, drug in labels if drug in drugs]
     return [
         Warning(record.key, drug, "Boxed warning", first)
-        for record, drug, text in told
-        for first in sentences(text)[:1]
+        for record in pool
+        if isinstance(record.record, Label) and (drug := drug_of(record)) and drug in drugs
+        for first in sentences(label_sections(record).get("Boxed warning", ""))[:1]
     ]
 
 
@@ -267,13 +249,7 @@ def signals(pool: Iterable[Evidence], asked: Question) -> list[tuple[str, list[s
 
 
 def first_word(asked: Question, known: Iterable[Warning], label: Sequence[Warning]) -> str:
-    """Answer yes, no or with caution if warnings decide; empty if not, or if no single drug or harm is asked about.
-
-    Args:
-        asked: the question.
-        known: the result of `cautions`.
-        label: the result of `warnings`, the weightiest for each drug.
-    """
+    """Answer yes, no or with caution if `cautions` or the weightiest `warnings` of each drug decide; else empty."""
     names_it, is_on_all = _label_namer(asked), not subject(asked) and len(asked.drugs) + len(asked.drug_classes) < 2
     headings = {each.heading for each in (*known, *(() if is_on_all else label))}
     clauses = [(each.heading, clause) for each in label for clause in each.sentence.split(" and ")]
