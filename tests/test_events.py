@@ -9,7 +9,7 @@ import mypy.api
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from willowbark.teams.events import ICONS, AgentEvent, EventType
 
@@ -31,27 +31,7 @@ def test_every_type_has_an_icon_of_its_own_that_the_markdown_shows(kind: EventTy
     assert shown.startswith(ICONS[kind])
     assert shown.endswith("something")
     assert len(set(ICONS.values())) == len(get_args(EventType))
-
-
-def test_the_round_is_shown_from_the_first() -> None:
-    assert "round" not in AgentEvent(type="started", message="x").to_markdown()
-    assert "(round 2)" in AgentEvent(type="searching", message="x", iteration=2).to_markdown()
-
-
-def test_the_time_knows_its_zone() -> None:
-    assert AgentEvent(type="started", message="x").timestamp.tzinfo is UTC
-    with pytest.raises(ValidationError):
-        AgentEvent(type="started", message="x", timestamp=datetime(2026, 1, 1))
-
-
-def test_an_event_is_frozen_and_takes_no_more_fields_or_types() -> None:
-    event = AgentEvent(type="started", message="x")
-
-    with pytest.raises(ValidationError):
-        event.message = "y"  # type: ignore[misc]
-    for wrong in ({"type": "dancing"}, {"more": 1}, {"iteration": -1}):
-        with pytest.raises(ValidationError):
-            AgentEvent(**{"type": "started", "message": "x", **wrong})  # type: ignore[arg-type]
+    assert "(round 2)" in AgentEvent(type=kind, message="x", iteration=2).to_markdown()
 
 
 def cycle() -> list[Any]:

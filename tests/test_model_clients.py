@@ -176,14 +176,6 @@ def test_a_missing_key_is_named(name: str, variable: str) -> None:
         model_client(name, settings(), {})
 
 
-@needs("openai")
-async def test_a_server_of_ones_own_needs_no_key() -> None:
-    client = model_client("openai/local", settings(base_url="http://127.0.0.1:1/v1"), {})
-    await close(client)
-
-    assert client.model_info.get("structured_output") is False
-
-
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "ollama", "azure"])
 def test_a_missing_extra_is_one_line_with_the_command(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, PROVIDERS[provider].library, None)  # as if it were not installed

@@ -42,11 +42,6 @@ def test_the_contact_address_of_the_settings_goes_to_the_sources() -> None:
         assert (named.email, unnamed.email) == ("someone@example.org", None)
 
 
-def test_a_file_of_settings_may_be_named() -> None:
-    Path("mine.toml").write_text("[research]\nmax_iterations = 3\n")
-    assert RunOptions(settings=Path("mine.toml")).chosen().research.max_iterations == 3
-
-
 @pytest.mark.parametrize(("approve", "asks"), [(None, False), (False, False), (True, True), (scripted, True)])
 def test_who_approves_decides_whether_anybody_is_asked(approve: object, asks: bool) -> None:
     assert RunOptions(settings=Settings(), approve=approve).chosen().research.approve is asks

@@ -93,10 +93,6 @@ def on(kind: str, quirk: Callable[[Body], Said]) -> Callable[[Body], Said]:
     return lambda body: quirk(body) if kind_of(body) == kind else good(body)
 
 
-def wrapped(before: str, after: str) -> Callable[[Body], Said]:
-    return on("JudgeDraft", lambda body: f"{before}{json.dumps(VERDICT)}{after}")
-
-
 def judged(said: Any) -> Callable[[Body], Said]:
     return on("JudgeDraft", lambda _: said if isinstance(said, str) else json.dumps(said))
 
@@ -118,14 +114,8 @@ JUDGE_FAILS = "judge: the model gave no valid JudgeDraft in 2 attempts"
 UNREAD = "not read by the model: the model did not answer"
 NO_SOURCE = "the model asked no source; the baseline analyst asked instead"
 HARMLESS = {
-    "thinks aloud first": wrapped('<think>{"mechanism_score": 9} hm {</think>', ""),
-    "thinks aloud, opening tag lost": wrapped("so { it is\n</think>\n", ""),
-    "a fence around it": wrapped("```json\n", "\n```"),
-    "prose around it": wrapped("Here you are: ", "\nI hope that helps {really}!"),
-    "a byte order mark before it": wrapped("\ufeff\u200b", "\u200b"),
+    "a byte order mark before it": judged(f"\ufeff\u200b{json.dumps(VERDICT)}\u200b"),
     "fields beside those asked for": judged({**VERDICT, "mood": "fine", "sufficient": True}),
-    "said twice": judged(json.dumps(VERDICT) * 2),
-    "a list far beyond its bounds": judged({**VERDICT, "gaps": VERDICT["gaps"] * 5000}),
     "a text far beyond its bounds": judged({**VERDICT, "reasoning": "x" * 200_000}),
     "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(VERDICT)}, usage=None)),
     "readings of records that were not shown": on(
@@ -140,15 +130,7 @@ HARMLESS = {
     ),
 }
 TOLD = {
-    "nothing at all": (judged(""), JUDGE_FAILS),
-    "an empty object": (judged({}), JUDGE_FAILS),
-    "a list": (judged([VERDICT["gaps"]]), JUDGE_FAILS),
-    "prose alone": (judged("The evidence is fair, I would say."), JUDGE_FAILS),
-    "cut off": (judged(json.dumps(VERDICT)[:200]), JUDGE_FAILS),
-    "single quotes": (judged(str(VERDICT)), JUDGE_FAILS),
-    "scores beyond their scale": (judged({**VERDICT, "mechanism_score": 99}), JUDGE_FAILS),
     "confidence that is no number": (judged({**VERDICT, "confidence": float("nan")}), JUDGE_FAILS),
-    "a megabyte of braces": (judged("{" * 1_000_000), JUDGE_FAILS),
     "null": (on("JudgeDraft", lambda _: completion({"content": None})), "judge: the model "),
     "cut at the limit of its length": (
         on("JudgeDraft", lambda _: completion({"content": "{"}, "length")),
@@ -173,16 +155,12 @@ TOLD = {
     "a page of HTML": (on("JudgeDraft", lambda _: PlainTextResponse("<html>")), "judge: the model did not answer"),
     "calls tools that were not offered": (on("JudgeDraft", lambda _: called(("shell", "{}"))), "judge: the model "),
     "a key that ran out": (on("JudgeDraft", lambda _: refusal(401, "Expired key.")), "401 Expired key"),
-    "an empty balance": (on("JudgeDraft", lambda _: refusal(402, "Insufficient Balance")), "402 Insufficient Balance"),
     "a model that went away": (on("JudgeDraft", lambda _: refusal(404, "No such model.")), "404 No such model"),
-    "a server in pieces": (on("JudgeDraft", lambda _: refusal(500, "Oops.")), "500 Oops"),
-    "a full server": (on("JudgeDraft", lambda _: refusal(529, "Overloaded")), "529 Overloaded"),
     "a limit of requests": (on("JudgeDraft", lambda _: refusal(429, "Slow down.")), "429 Slow down"),
     "a prompt too long to read": (
         on("ReadingsDraft", lambda _: refusal(400, "This model's maximum context length is 8 tokens.")),
         "maximum context length is 8 tokens",
     ),
-    "a filter against reading": (on("ReadingsDraft", lambda _: refusal(400, "content_filter")), UNREAD),
     "no tools": (on("choice", lambda _: refusal(400, "does not support tools")), "400 does not support tools"),
     "a tool call that names no arguments": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
     "arguments that are no JSON": (on("choice", lambda _: called(("search_pubmed", "{query"))), "unusable arguments"),

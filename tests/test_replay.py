@@ -30,11 +30,10 @@ async def run(server: SourceServer, ledger: Ledger, **options: Any) -> ResearchR
     ("plan", "told"),
     [
         (FaultPlan(), ""),
-        (FaultPlan(faults=(Fault(kind="status", status=500, source="europepmc"),)), "europepmc"),
         (FaultPlan(dead={"europepmc": "hang"}), "europepmc"),
         (FaultPlan(seed=7, faults=(Fault(kind="reset", rate=0.2), Fault(kind="html", rate=0.1))), ""),
     ],
-    ids=["nothing-fails", "a-source-fails", "a-source-times-out", "faults-all-over"],
+    ids=["nothing-fails", "a-source-times-out", "faults-all-over"],
 )
 async def test_a_replay_asks_nobody_and_meets_the_same_failures(plan: FaultPlan, told: str, tmp_path: Path) -> None:
     with FaultyServer(faults=plan) as broken, Ledger(tmp_path / "ledger.db") as ledger:

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import BaseChatAgent
-from autogen_agentchat.base import Response, TaskResult, Team
+from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from builders import QUESTION, findings, record, reply, scripted, without_clock
@@ -111,36 +109,6 @@ async def test_a_model_chooses_only_where_the_judge_names_nobody_and_all_search_
     await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], selector))
     assert sorted(name for name, what in moments[4:] if what == "ended") == called
     assert len(selector.create_calls) == len(said)
-
-
-FRESH = """
-import asyncio, json, sys
-from autogen_agentchat.base import Team
-async def main():
-    team = Team.load_component(json.load(sys.stdin))
-    result = await team.run(task={question!r})
-    report = result.messages[-1].content
-    print(json.dumps([type(team).__name__, report.drug_candidates, report.search_iterations]))
-asyncio.run(main())
-"""
-
-
-async def test_a_loaded_team_runs_in_a_fresh_process(sources: SourceServer) -> None:
-    here = team(max_iterations=1)
-    component = here.dump_component()
-    assert Team.load_component(component).dump_component() == component
-    dumped = component.model_dump_json()
-    report = report_of(await ran(here))
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", FRESH.format(question=QUESTION)],
-        input=dumped,
-        env={"WILLOWBARK_LIBRARY__PATH": "bundled", "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout) == ["ResearchTeam", report.drug_candidates, report.search_iterations]
 
 
 async def test_a_team_survives_save_and_load_after_every_message_of_a_round() -> None:

@@ -1,7 +1,6 @@
 """A run folder's files are whole or absent, and no name leads out of it."""
 
 import os
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,12 +46,6 @@ def test_any_question_gives_a_safe_id(question: str) -> None:
     assert RUN_ID.fullmatch(new_run_id(question))
 
 
-def test_two_runs_of_one_second_do_not_share_a_folder(tmp_path: Path) -> None:
-    folders = {RunFolder.create(tmp_path / "new" / "runs", QUESTION).path for _ in range(5)}
-
-    assert len(folders) == 5
-
-
 def test_a_report_is_written_in_both_forms_with_its_appendix_or_in_those_asked_for(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
 
@@ -82,16 +75,6 @@ def test_writing_again_replaces_the_file_whole(tmp_path: Path) -> None:
     path = folder.write("report.md", "short")
 
     assert path.read_text() == "short\n"
-
-
-def test_files_are_as_open_as_the_umask_says(tmp_path: Path) -> None:
-    before = os.umask(0o022)
-    try:
-        path = RunFolder.create(tmp_path, QUESTION).write("report.md", "x")
-    finally:
-        os.umask(before)
-
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
 def test_a_folder_that_became_a_file_is_one_line(tmp_path: Path) -> None:
