@@ -38,11 +38,7 @@ _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
 def date_parts(date: str) -> tuple[int, ...]:
-    """Split a date into year, month and day, as far as given; empty for anything else.
-
-    >>> date_parts("2024-01-15"), date_parts("2019"), date_parts(UNKNOWN_DATE)
-    ((2024, 1, 15), (2019,), ())
-    """
+    """Split a date into year, month and day, as far as given; empty for anything else."""
     return tuple(map(int, date.split("-"))) if _DATE.fullmatch(date) else ()
 
 

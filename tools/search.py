@@ -43,11 +43,7 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def of(cls, source: str, said: Filters | None) -> Self:
-        """Parse filters; those without a value are not set.
-
-        Raises:
-            SourceRefused: an unknown filter, or an invalid value.
-        """
+        """Parse filters; a SourceRefused names one that is unknown, or its invalid value."""
         try:
             return cls.model_validate({name: each for name, each in (said or {}).items() if each not in (None, "")})
         except ValidationError as error:
@@ -226,9 +222,7 @@ class Source:
         self.transport = transport
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
-        """Search, returning status, records, the source's hit count and warnings.
-
-        If the run has a local library, it answers instead.
+        """Search, returning status, records, the source's hit count and warnings; a local library answers in its place.
 
         Args:
             query: words, or the boolean form from `preprocess_query`.
@@ -422,11 +416,7 @@ class SearchHandler:
             self.add_rag_tool()
 
     def add_rag_tool(self, collected: CollectedEvidence | None = None) -> CollectedEvidence:
-        """Search collected records beside the sources; they count neither as a source nor in the total of hits.
-
-        Args:
-            collected: records collected so far; None starts empty, in memory.
-        """
+        """Search collected records, at first none, beside the sources; they count neither as source nor as hits."""
         self.collected = CollectedEvidence() if collected is None else collected
         return self.collected
 

@@ -118,8 +118,8 @@ class RateLimiter:
     """Spaces out requests evenly, so that no one-second window exceeds the limit.
 
     Args:
-        path: SQLite file shared between processes; None keeps the limits in this object. If the path cannot be written,
-            the limits stay in this object and `shared` is False.
+        path: SQLite file shared between processes; None, or one that cannot be written, keeps the limits in this object
+            (`shared` is False).
         sleep: async function that waits a number of seconds.
     """
 

@@ -142,11 +142,7 @@ def is_in_mesh(name: str) -> bool:
 
 
 def name_essence(name: str) -> frozenset[str]:
-    """Return the stems that distinguish a condition's name from others.
-
-    >>> name_essence("Migraine Disorders") == name_essence("migraine")
-    True
-    """
+    """Return the stems that distinguish a condition's name from others: those of migraine for Migraine Disorders."""
     return frozenset(stems(name)).difference(stems("disease diseases disorder disorders syndrome syndromes"))
 
 
@@ -169,11 +165,7 @@ def _compile_patterns() -> tuple[_Patterns, _Patterns]:
 
 
 def find_deeds(text: str) -> list[Mention]:
-    """Find conditions described by an action, in the order of the text.
-
-    >>> [found.name for found in find_deeds("Does it help smokers to quit, or to lose some weight?")]
-    ['smoking cessation', 'obesity']
-    """
+    """Find conditions described by an action ("quit smoking"), in the order of the text."""
     return _find_patterns(_compile_patterns()[0], text)
 
 

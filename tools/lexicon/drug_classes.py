@@ -47,11 +47,6 @@ def _classes() -> _Classes:
 
 
 def find_drug_classes(text: str) -> list[Mention]:
-    """Return the drug classes named in a text, in order.
-
-    >>> [found.name for found in find_drug_classes("β-blockers or an ACE inhibitor")]
-    ['beta-blockers', 'ace inhibitors']
-    """
     return list(_classes().index.find(text))
 
 

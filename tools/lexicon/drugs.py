@@ -58,11 +58,7 @@ def strip_salt(name: str) -> str:
 
 
 def find_drugs(text: str) -> list[Mention]:
-    """Return the drugs named in a text, in order; foods, elements and the body's own substances are left out.
-
-    >>> [(drug.name, drug.text) for drug in find_drugs("Inderal or propranolol HCl, with water")]
-    [('propranolol', 'Inderal'), ('propranolol', 'propranolol HCl')]
-    """
+    """Return the drugs named in a text, in order; foods, elements and the body's own substances are left out."""
     named = [each for each in drug_names().index.find(text) if _is_meant(each, text)]
     found = []
     for each in merge_mentions(named, find_abbreviations(text, named)):
@@ -116,11 +112,7 @@ def same_drug(a: str, b: str) -> bool:
 
 
 def withdrawal_of(name: str) -> str | None:
-    """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed.
-
-    >>> withdrawal_of("rofecoxib"), withdrawal_of("aspirin")
-    ('worldwide, 2004: heart attack and stroke; PMID 24435895', None)
-    """
+    """Return when, where and why a drug was withdrawn, with the source; None if no withdrawal is listed."""
     return _read_withdrawals().get(canonical_drug(name) or name)
 
 

@@ -49,11 +49,7 @@ def _words_of(text: str) -> tuple[Sequence[str], Sequence[tuple[int, int]]]:
 
 
 def phrase_key(phrase: str) -> str:
-    """Return the normalised form of a phrase, without differences of case, hyphens and Greek letters.
-
-    >>> phrase_key("Isosorbide-5-Mononitrate") == phrase_key("isosorbide 5 mononitrate")
-    True
-    """
+    """Return the normalised form of a phrase, without differences of case, hyphens and Greek letters."""
     if phrase.isascii():
         return " ".join(_WORD.findall(phrase.lower()))
     return " ".join(_plain(word) for word in _WORD.findall(phrase))
@@ -105,13 +101,7 @@ class PhraseIndex:
 
 
 def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
-    """Find uses of the abbreviations that a text defines beside the given mentions, before or after a bracket.
-
-    >>> known = PhraseIndex({"isosorbide mononitrate": "ismn"})
-    >>> text = "Isosorbide mononitrate (ISMN); ISMN alone"
-    >>> [found.text for found in find_abbreviations(text, list(known.find(text)))]
-    ['ISMN', 'ISMN']
-    """
+    """Find uses of the abbreviations that a text defines beside the given mentions, before or after a bracket."""
     meanings: dict[str, str] = {}
     for name, start, end, _ in mentions:
         short = ""
@@ -215,27 +205,19 @@ def _match_any(word: str) -> str:
 
 @cache
 def cue_regex(name: str, package: str) -> re.Pattern[str]:
-    """Return the pattern of the named cues in a package's `cues.tsv`.
-
-    Raises:
-        KeyError: the table has no such name.
-    """
+    """Return the pattern of the named cues in a package's `cues.tsv`."""
     return compile_cues(_read_cues(package)[name])
 
 
 @cache
 def cue_form(form: str, package: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Compile a regular expression that contains names of cues in braces: `{level} rose`.
-
-    Raises:
-        KeyError: the table has no such name.
-    """
+    """Compile a regular expression that contains names of cues in braces: `{level} rose`."""
     return re.compile(re.sub(r"\{([a-z ]+)\}", lambda name: cue_regex(name[1], package).pattern, form), flags)
 
 
 @cache
 def cue_list(name: str, package: str) -> tuple[str, ...]:
-    """Return the named cues one by one, as written in the table; raises as `cue_regex`."""
+    """Return the named cues one by one, as written in the table."""
     return split_names(_read_cues(package)[name])
 
 

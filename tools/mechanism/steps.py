@@ -67,11 +67,7 @@ _LESS = (
 
 
 def sign_of(action_type: str | None) -> int:
-    """Return 1 if an action increases a target's activity, -1 if it decreases it, 0 if unknown.
-
-    >>> sign_of("AGONIST"), sign_of("Blocker"), sign_of("BINDING AGENT"), sign_of(None)
-    (1, -1, 0, 0)
-    """
+    """Return 1 if an action increases a target's activity, -1 if it decreases it, 0 if unknown."""
     kind = (action_type or "").upper()
     return (kind in _MORE) - (kind in _LESS)
 
@@ -122,13 +118,6 @@ class Step(BaseModel, frozen=True, extra="forbid"):
 
 
 def weight_of(backings: Iterable[Backing]) -> float:
-    """Compute the weight of a step from its evidence.
-
-    >>> weight_of([Backing(key="a", source="chembl", basis="action")])
-    0.9
-    >>> weight_of([Backing(key=k, source="pubmed", basis="sentence", quote="…", denies=k == "c") for k in "abc"])
-    0.32
-    """
     given = list(backings)
     sentences = {
         each.key: 0.5 if each.hedged else 1.0 for each in given if each.basis == "sentence" and not each.denies
