@@ -29,7 +29,7 @@ from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.lexicon.stemming import content_words
+from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import build_library
 from willowbark.tools.questions.kinds import question_words

@@ -22,7 +22,7 @@ from .enclosure import visible
 from .errors import UsageError
 from .evidence import Evidence, merge
 from .lexicon import common_drug_names, find_drugs
-from .lexicon.stemming import content_words
+from .lexicon.matching import content_words
 from .questions.kinds import question_words
 from .reading.screening import readable
 from .reading.text import sentence_spans

@@ -22,7 +22,7 @@ from .collected import CollectedEvidence
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
-from .lexicon.stemming import content_words, stems, stems_among
+from .lexicon.matching import content_words, stems, stems_among
 from .questions.question import wider_queries
 from .registry import searchable
 from .sources.card import SourceCard, source_modules

@@ -14,7 +14,7 @@ from willowbark.tools.appraisal.posted import SeriousEvents
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
-from willowbark.tools.lexicon.stemming import stems
+from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences

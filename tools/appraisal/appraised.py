@@ -17,7 +17,7 @@ from ..errors import ReadingStopped
 from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..lexicon.conditions import is_generic
-from ..lexicon.stemming import stems
+from ..lexicon.matching import stems
 from ..questions import Question
 from ..questions.question import speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design

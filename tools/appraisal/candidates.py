@@ -15,7 +15,7 @@ from ..errors import ReadingStopped
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, condition_synonyms, withdrawal_of
 from ..lexicon.drug_classes import belongs_to_class
-from ..lexicon.stemming import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question
 from ..reading.document import Document
 from ..reading.screening import readable

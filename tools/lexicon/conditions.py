@@ -21,8 +21,8 @@ from .matching import (
     phrase_key,
     read_table,
     split_names,
+    stems,
 )
-from .stemming import stems
 
 _PHRASE = r"\b(?:(?!{no modifier}){modifier}[\s-]){1,3}{disease head}\b"
 """One to three modifiers before a head, as in "chronic kidney disease"."""

@@ -6,8 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .conditions import canonical_condition, condition_synonyms, is_generic
-from .matching import Mention, PhraseIndex, phrase_key, read_table, split_names
-from .stemming import stems
+from .matching import Mention, PhraseIndex, phrase_key, read_table, split_names, stems
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 A library is a folder with an index and a manifest of the files in it. A file counts once it is read to its end: then
 the index is committed and the manifest written, in this order. After an interruption, building resumes with the same
-file; reading a file again changes nothing, since the last version in the last file counts. Each article is parsed alone,
-by the function that reads PubMed's replies: a broken one affects no other, and memory holds one at a time.
+file; reading a file again changes nothing, since the last version in the last file counts. Each article is parsed
+alone, by the function that reads PubMed's replies: a broken one affects no other, and memory holds one at a time.
 https://pubmed.ncbi.nlm.nih.gov/download/
 """
 

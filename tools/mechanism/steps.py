@@ -31,7 +31,7 @@ from willowbark.tools.registry import kind_of
 
 from ..appraisal.appraised import condition_names
 from ..evidence import Evidence
-from ..lexicon.stemming import content_words, stem, stems, stems_among
+from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question
 from ..reading.document import Document, Sentence
 from ..reading.text import says

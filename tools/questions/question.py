@@ -22,8 +22,7 @@ from ..lexicon import (
 )
 from ..lexicon.conditions import find_known_conditions, known_names
 from ..lexicon.drugs import drug_names
-from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, tokens
-from ..lexicon.stemming import stem
+from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, stem, tokens
 from .kinds import ON_HARM, QUESTIONS, Guess, Kind, Name, has_role, kind_of, question_words
 from .query import (
     PREVENTION_WORD,
