@@ -1,11 +1,10 @@
 """Europe PMC: articles and preprints told apart, abstracts whole, and no failure taken for an empty result."""
 
-from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from recorded import answering
+from recorded import Answer, answering
 
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.transport import RetryPolicy
@@ -23,28 +22,14 @@ def page(*hits: dict[str, Any], total: int | None = None, mark: str | None = Non
     return httpx.Response(200, json=body | ({"nextCursorMark": mark} if mark else {}))
 
 
-class Server:
-    """Answers searches by their cursor mark, and keeps what it was asked."""
-
-    def __init__(self, *pages: httpx.Response, otherwise: Callable[[], httpx.Response] | None = None) -> None:
-        self.pages = list(pages)
-        self.otherwise = otherwise
-        self.asked: list[httpx.QueryParams] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(request.url.params)
-        place = len(self.asked) - 1
-        return self.pages[place] if place < len(self.pages) or not self.otherwise else self.otherwise()
-
-    def source(self) -> EuropePMC:
-        policy = RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001)
-        return answering(EuropePMC, self, policy=policy)
+def europe_pmc(answer: Answer, seen: list[httpx.Request]) -> EuropePMC:
+    return answering(EuropePMC, answer, seen, policy=RetryPolicy(attempts=3, first_wait_s=0.001, longest_wait_s=0.001))
 
 
 async def test_a_search_asks_for_full_records_with_synonyms() -> None:
-    server = Server(page(hit()))
-    reply = await server.source().find("metformin AND longevity", 7)
-    assert dict(server.asked[0]) == {
+    seen = list[httpx.Request]()
+    reply = await europe_pmc(page(hit()), seen).find("metformin AND longevity", 7)
+    assert dict(seen[0].url.params) == {
         "query": "(TITLE_ABS:metformin OR KW:metformin) AND (TITLE_ABS:longevity OR KW:longevity)",
         "format": "json",
         "resultType": "core",
@@ -72,9 +57,9 @@ FILTERS = {
 
 @pytest.mark.parametrize(("filters", "sent"), FILTERS.values(), ids=FILTERS)
 async def test_filters_become_part_of_the_query(filters: dict[str, Any], sent: str) -> None:
-    server = Server(page())
-    assert (await server.source().find("a OR b", filters=filters)).query == sent
-    assert server.asked[0]["query"] == sent
+    seen = list[httpx.Request]()
+    assert (await europe_pmc(page(), seen).find("a OR b", filters=filters)).query == sent
+    assert seen[0].url.params["query"] == sent
 
 
 QUERIES = {
@@ -116,8 +101,8 @@ def test_words_without_a_field_are_sought_where_a_paper_says_what_it_is_about(qu
 
 
 async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
-    server = Server(page(hit("1"), total=3, mark="m1"), otherwise=lambda: httpx.Response(500))
-    reply = await server.source().find("zzz", 10)
+    pages = iter([page(hit("1"), total=3, mark="m1")])
+    reply = await europe_pmc(lambda _: next(pages, httpx.Response(500)), []).find("zzz", 10)
     assert reply.status is Status.PARTIAL
     assert len(reply.records) == 1
     assert "500" in reply.warnings[0]
@@ -134,10 +119,10 @@ FAILURES: dict[str, tuple[httpx.Response, type[SearchError], int]] = {
 async def test_a_failed_search_is_never_an_empty_one(
     answer: httpx.Response, error: type[SearchError], attempts: int
 ) -> None:
-    server = Server(otherwise=lambda: answer)
+    seen = list[httpx.Request]()
     with pytest.raises(error):
-        await server.source().find("statins")
-    assert len(server.asked) == attempts
+        await europe_pmc(answer, seen).find("statins")
+    assert len(seen) == attempts
 
 
 def test_a_preprint_says_so() -> None:
