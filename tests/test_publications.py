@@ -40,7 +40,6 @@ def test_the_online_date_only_refines_the_issues_year(issue: str | None, online:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("long covid fatigue", "long covid fatigue"),
         ('("long covid"[tiab] OR PASC) AND metformin', "long covid PASC metformin"),
         ('metformin NOT "animal model" NOT (mice OR rats) NOT review[pt]', "metformin"),
         ('TITLE_ABS:"beta blocker" AND SRC:PPR', "beta blocker PPR"),
