@@ -26,7 +26,6 @@ _MOST_SUMMARY = 1_000  # characters
 TOLD = ("supports", "contradicts")
 DIRECTIONS = (*TOLD, "inconclusive")
 NOT_RATED = "not rated"
-_HEAD = {"of": "digest"}
 
 
 class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
@@ -71,12 +70,12 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
         on = f", all on {listed(self.drugs_left_off, _MOST_NAMED)} among them" if self.drugs_left_off else ""
         return f"{counted(self.left_off, 'further result')} {verb} left off{on}."
 
-    def as_text(self, marker: str | None = None) -> str:
-        """Format the digest for a model: the summary, and the lines as a block with this or a new marker."""
+    def as_text(self) -> str:
+        """Format the digest for a model: the summary, and the lines as a block."""
         told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
         if self.lines:
             lines = [line.model_dump() for line in self.lines]
-            told.append(enclose_lines(lines, marker or new_marker(), head=_HEAD))
+            told.append(enclose_lines(lines, new_marker(), head={"of": "digest"}))
         return "\n".join(told)
 
     def as_markdown(self, most: int | None = None, quote: int | None = None) -> str:
@@ -106,6 +105,7 @@ def make_digest(
     known, by_drug = list(lines), dict[str, list[EvidenceLine]]()
     for line in known:
         by_drug.setdefault(line.drug, []).append(line)
+    drugs = list(by_drug)
 
     def in_turns(lines: Sequence[EvidenceLine]) -> list[EvidenceLine]:
         """Order a drug's lines: alternately supporting and contradicting, the larger group first; then inconclusive."""
@@ -113,33 +113,29 @@ def make_digest(
         decided = [each for turn in zip_longest(*sides) for each in turn if each is not None]
         return [*decided, *(each for each in lines if each.direction not in TOLD)]
 
+    def digest_of(chosen: Sequence[EvidenceLine]) -> EvidenceDigest:
+        shown = {line.drug for line in chosen}
+        return EvidenceDigest(
+            question=short(question, 200),
+            summary=one_line(summary, _MOST_SUMMARY),
+            lines=sorted(chosen, key=lambda line: drugs.index(line.drug)),
+            left_off=len(known) - len(chosen),
+            drugs_left_off=[drug for drug in drugs if drug not in shown][:_MOST_NAMED],
+        )
+
     turns = [line for turn in zip_longest(*map(in_turns, by_drug.values())) for line in turn if line is not None]
     turns.sort(key=lambda line: line.direction not in TOLD)
-    empty = EvidenceDigest(question=short(question, 200), summary=one_line(summary, _MOST_SUMMARY), left_off=len(known))
-    names = sorted(by_drug, key=len, reverse=True)[:_MOST_NAMED]  # the longest names that may be listed
-    bare, block = empty.model_copy(update={"drugs_left_off": names}), enclose_lines([], new_marker(), head=_HEAD)
-    forms = (bare.model_dump_json(), f"{bare.as_text()}\n{block}")
-    room = most_bytes - 10 - max(len(form.encode()) for form in forms)
-    chosen: list[EvidenceLine] = []
+    made = digest_of([])
     for most in _QUOTE_LENGTHS:
-        chosen, left = [], room
+        made = digest_of([])
         for line in turns:
-            shown = line.model_copy(update={"quote": one_line(line.quote, most)})
-            if (size := len(shown.model_dump_json().encode()) + 20) <= left:
-                chosen.append(shown)
-                left -= size
-        if len(chosen) == len(turns) or len({line.id for line in chosen}) >= ENOUGH:
+            larger = digest_of([*made.lines, line.model_copy(update={"quote": one_line(line.quote, most)})])
+            if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) > most_bytes:
+                break
+            made = larger
+        if len(made.lines) == len(turns) or len({line.id for line in made.lines}) >= ENOUGH:
             break
-    drugs = list(by_drug)
-    chosen.sort(key=lambda line: drugs.index(line.drug))
-    shown_drugs = {line.drug for line in chosen}
-    return empty.model_copy(
-        update={
-            "lines": chosen,
-            "left_off": len(known) - len(chosen),
-            "drugs_left_off": [drug for drug in drugs if drug not in shown_drugs][:_MOST_NAMED],
-        }
-    )
+    return made
 
 
 def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:

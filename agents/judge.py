@@ -155,7 +155,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)
             for r in dossier.replies
         ]
-        reading = progress(searches, pool, self.limits.max_records, 0)
+        reading = progress(searches, pool, self.limits.max_records)
         if (now := verdicts(candidates)) != memory.verdicts:
             memory.verdicts, memory.changed_at = now, reading.read
         reading = reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)})

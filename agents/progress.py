@@ -83,14 +83,13 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
 
 
-def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, unchanged: int) -> Progress:
+def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int) -> Progress:
     """Count the records read of a pool without duplicates, and list the queries with hits left.
 
     Args:
         searches: all so far.
         pool: all records.
         most: requested depth in records.
-        unchanged: records read since a verdict last changed.
     """
     read: dict[tuple[str, SourceName], int] = {}
     hits: dict[tuple[str, SourceName], int] = {}
@@ -112,7 +111,6 @@ def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int, un
         read=studies,
         hits=max(sum(widest.values()), studies),
         most=most,
-        unchanged=unchanged,
         unread=list(dict.fromkeys(unread)),
     )
 

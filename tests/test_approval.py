@@ -150,21 +150,6 @@ async def test_asking_that_fails_leaves_the_default_and_says_why(error: Exceptio
     assert approval.because in ("the input was closed", "asking failed (ValueError)", "asleep")
 
 
-async def test_a_person_who_is_waited_for_can_be_interrupted() -> None:
-    token, waits = CancellationToken(), asyncio.Event()
-
-    async def away(_: str, token: CancellationToken | None) -> str:
-        waits.set()
-        await asyncio.Event().wait()
-        return ""
-
-    asking = asyncio.ensure_future(ApproverAgent(input_func=away).on_messages(THREAD, token))
-    await waits.wait()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-
-
 async def test_a_decision_from_an_earlier_life_asks_nobody() -> None:
     agent = ApproverAgent(input_func=lambda _: pytest.fail("asked again"))
     before = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))

@@ -107,7 +107,7 @@ def to_assess(
         searches=searches,
         candidates=appraise_candidates(parse_question(question), records),
         pool=len(records),
-        progress=progress(searches, records, most, 0),
+        progress=progress(searches, records, most),
         records=list(records),
         specialists=SPECIALISTS,
     )

@@ -4,10 +4,11 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
+import httpx
 from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record, reply
-from faults.server import SourceServer
 from recorded import recorded
+from test_specialist import transport
 
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Dossier, Findings, FindingsMessage
@@ -16,8 +17,7 @@ from willowbark.teams.run.course import partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import ExchangeLog, Transport
+from willowbark.tools.http.transport import ExchangeLog
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
@@ -141,14 +141,21 @@ async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_ab
 
 
 async def test_a_check_that_was_cut_short_is_made_anew() -> None:
-    with SourceServer(latency_s=0.5) as server:
-        async with Transport(Endpoints.at(server.url)) as transport:
-            run = RunContext(transport)
-            run.check_ahead(parse_question(QUESTION), POOL)
-            await asyncio.sleep(0.2)
-            await run.leave()
-            pool, _ = await run.checked(parse_question(QUESTION), POOL)
-            await run.leave()
+    begun, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        begun.set()
+        await may_go_on.wait()
+        return httpx.Response(404)
+
+    async with transport(answer) as slow:
+        run = RunContext(slow)
+        run.check_ahead(parse_question(QUESTION), POOL)
+        await begun.wait()
+        await run.leave()
+        may_go_on.set()
+        pool, _ = await run.checked(parse_question(QUESTION), POOL)
+        await run.leave()
 
     assert all("trust_state" in each.metadata for each in pool)
 

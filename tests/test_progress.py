@@ -27,14 +27,14 @@ def test_hits_are_those_of_the_widest_search_of_each_kind() -> None:
         search(source="europepmc", hits=800),
         search(source="clinicaltrials"),
     ]
-    found = progress(searches, [TRIAL], 300, 0)
+    found = progress(searches, [TRIAL], 300)
     assert (found.read, found.hits, found.unread) == (1, 1570, ["q", "drugs"])
 
 
 def test_a_query_is_unread_until_its_pages_are_as_many_as_its_hits_or_one_is_empty() -> None:
-    assert progress([search(hits=100), search(hits=0)], [], 300, 0).unread == []
-    assert progress([search(hits=101), search(hits=0)], [], 300, 0).unread == ["q"]
-    assert progress([search(hits=101), search(read=0)], [], 300, 0).unread == []
+    assert progress([search(hits=100), search(hits=0)], [], 300).unread == []
+    assert progress([search(hits=101), search(hits=0)], [], 300).unread == ["q"]
+    assert progress([search(hits=101), search(read=0)], [], 300).unread == []
 
 
 @pytest.mark.parametrize(

@@ -50,19 +50,10 @@ PROMPTS_VERSION = "2026.11.30"
 """Version of the agents' prompts; raise it when a change to one alters the request."""
 _MAX_STARTS = 40  # braces tried as the start of JSON: parsing from each of thousands would take minutes
 _MAX_TOLD = 200  # characters of a provider's error message in a report
-_TOO_LONG = (
-    "context length",
-    "context window",
-    "context size",
-    "too long",
-    "too large",
-    "too many tokens",
-    "maximum context",
-    "reduce the length",
-    "exceeds the available context",
-    "413 ",
+_TOO_LONG = re.compile(
+    r"context (length|window|size)|too (long|large|many tokens)|(maximum|available) context|reduce the length|413 "
 )
-"""Phrases in servers' errors on prompts that are too long."""
+"""What servers' errors on prompts that are too long say."""
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
@@ -167,7 +158,7 @@ async def ask(  # noqa: PLR0915
                 is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
                 is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
                 if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
-                    answer.was_too_long = any(words in why.lower() for words in _TOO_LONG)
+                    answer.was_too_long = bool(_TOO_LONG.search(why.lower()))
                     return f"the model did not answer ({why})"
                 refusals -= 1
                 if form.get("json_output") is True:
