@@ -34,7 +34,7 @@ class StudyEffect(NamedTuple):
     """An effect estimate and the study that reports it."""
 
     study: str
-    """Label in the plot: `Smith 2001`, or a registry number."""
+    """`Smith 2001`, or a registry number."""
     title: str
     direction: str
     """supports, contradicts, or anything else for inconclusive."""
@@ -48,7 +48,6 @@ class ForestPlot:
     name: str
     drug: str
     effects: tuple[StudyEffect, ...]
-    """At least two, in the studies' order."""
     left_out: int
     """Number of estimates not clearly on this drug: several compared, or none named in sentence or title."""
 
@@ -81,13 +80,8 @@ class ForestPlot:
 def forest_plots(drug: str, place: int, effects: Iterable[StudyEffect]) -> list[ForestPlot]:
     """Group a drug's effect estimates into one plot for each family of measures with at least two.
 
-    Ratios (odds ratio, risk ratio, hazard ratio, rate ratio) share an axis, each row naming its measure; differences
-    have units of their own and share one only with the same measure.
-
-    Args:
-        drug: its name.
-        place: its rank among the report's candidates, from 1.
-        effects: as reported by its studies, without retracted ones.
+    Ratios share an axis, each row naming its measure; differences have units of their own and share one only with the
+    same measure. `place` is the drug's rank among the candidates, from 1.
     """
     found: dict[str, list[StudyEffect]] = {}
     left_out: Counter[str] = Counter()
@@ -147,7 +141,7 @@ class Timeline:
 
     @property
     def caption(self) -> str:
-        """Caption of the picture."""
+        """How it is named below."""
         latest = "; the latest" if len(self.trials) == MAX_TRIALS else ""
         return f"Registered trials by phase, from start to completion{latest}"
 

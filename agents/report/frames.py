@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.errors import MissingExtra
 from willowbark.tools.evidence import Evidence, SearchResult
-from willowbark.tools.works.trust import flags_of
 
 from .content import ReportContent
 from .forms.blocks import Link, Table, flow, table
 from .forms.html import table_html
 from .forms.markdown import table as table_in_markdown
+from .texts import flags_said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,20 +96,14 @@ class EvidenceList(list[Evidence]):
 def _table(records: Iterable[Evidence]) -> Table:
     rows = []
     for record in records:
-        citation, raised = record.citation, flags_of(record)
-        marks = {
-            "preprint": record.is_preprint,
-            "retracted": "retracted" in raised,
-            "expression of concern": "expression_of_concern" in raised,
-            "title only": not record.has_abstract,
-        }
+        citation = record.citation
         more = " et al." if len(citation.authors) > citation.MAX_AUTHORS_IN_CITATION else ""
         cells = (
             ", ".join(citation.authors[: citation.MAX_AUTHORS_IN_CITATION]) + more,
             citation.date,
             citation.source,
             f"{record.relevance:.2f}",
-            ", ".join(name for name, is_set in marks.items() if is_set),
+            ", ".join(flags_said(record)),
         )
         rows.append((flow(Link(citation.title, citation.url)), *map(flow, cells)))
     return table("", ("record", "authors", "date", "source", "relevance", "flags"), rows)

@@ -89,16 +89,7 @@ class References:
         found = []
         for key, number in self._numbers.items():
             record = self._records[key]
-            citation, data, paper, raised = record.citation, record.record, record.paper, flags_of(record)
-            flags = {
-                "preprint": record.is_preprint,
-                "retracted": "retracted" in raised,
-                "expression of concern": "expression_of_concern" in raised,
-                "corrected": "corrected" in raised,
-                "retraction not checked": is_unchecked(record),
-                "title only": not record.has_abstract,
-                "contains text addressed to machines": is_addressed_to_machines(record),
-            }
+            citation, data, paper = record.citation, record.record, record.paper
             entry = {
                 "number": number,
                 "key": key,
@@ -124,9 +115,24 @@ class References:
             if licence := licence_of(record):
                 titles = list(dict.fromkeys(place.title for place in places(record)))
                 known["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
-            raised_flags = [flag for flag, is_raised in flags.items() if is_raised]
-            found.append({**entry, **{name: each for name, each in known.items() if each}, "flags": raised_flags})
+            own = {name: each for name, each in known.items() if each}
+            found.append({**entry, **own, "flags": flags_said(record)})
         return found
+
+
+def flags_said(record: Evidence) -> list[str]:
+    """List what a reader should know of a record before its content: preprint, retracted, title only, …."""
+    raised = flags_of(record)
+    flags = {
+        "preprint": record.is_preprint,
+        "retracted": "retracted" in raised,
+        "expression of concern": "expression_of_concern" in raised,
+        "corrected": "corrected" in raised,
+        "retraction not checked": is_unchecked(record),
+        "title only": not record.has_abstract,
+        "contains text addressed to machines": is_addressed_to_machines(record),
+    }
+    return [flag for flag, is_raised in flags.items() if is_raised]
 
 
 @pass_context
