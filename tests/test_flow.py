@@ -58,7 +58,3 @@ def test_each_exclusion_has_its_reason() -> None:
     assert found.duplicates == 1
     assert found.excluded == {RETRACTED: 1, NO_DRUG: 1, OFF_TOPIC: 1, BACKGROUND: 1}
     assert found.included == 1
-
-
-def test_a_search_without_records_is_all_noughts() -> None:
-    assert flow_of(("pubmed", [])) == Flow()

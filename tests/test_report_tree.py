@@ -183,13 +183,9 @@ def test_a_terminal_obeys_no_record() -> None:
     assert {urlsplit(address).hostname for address in leads_to} <= linked_hosts()
 
 
-def test_content_in_one_line_holds_its_lists() -> None:
+def test_lists_and_wide_tables_keep_what_they_hold_in_one_line_and_in_markdown() -> None:
     content = TypeAdapter(Flow).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
-
     assert [node.text for node in spans(content)] == ["a", "b", "[1]", "; ", "c"]
-
-
-def test_a_wide_table_is_a_list_in_markdown_with_what_stands_below_each_line() -> None:
     rows = (Row((flow("1"), flow("2")), flow("more")), Row((flow("3"), flow("4"))))
     wide = Table("Caption", ("a", "b"), (Group(rows, flow("both")),), "records")
 

@@ -60,10 +60,6 @@ def test_an_approval_has_its_day_its_agency_and_its_number() -> None:
     assert "first in 1967, by ChEMBL, which names no agency" in told(year)
 
 
-def test_a_drug_that_was_taken_off_the_market_is_said_to_be_so() -> None:
-    assert "worldwide, 2004: heart attack and stroke" in told()
-
-
 def test_labels_are_quoted_where_they_meet_the_people_asked_about() -> None:
     said = told(
         label(
@@ -72,21 +68,15 @@ def test_labels_are_quoted_where_they_meet_the_people_asked_about() -> None:
             contraindications=["Do not use for migraine in pregnancy."],
             warnings=["Kidney stones."],
             indications_and_usage=["Epilepsy. Prevention of migraine in adults."],
+            drug_interactions=["On and on about other things. " * 60 + "Propranolol levels rise. Lithium levels fall."],
         )
     )
 
     assert "**Boxed warning:** “Harm to the unborn child.”" in said
     assert "**Warnings on pregnancy or migraine:** “Do not use for migraine in pregnancy.” (Contraindications)" in said
     assert "**Labelled for:** “Prevention of migraine in adults.” (Indications and usage)" in said
-    assert "Kidney stones" not in said
-
-
-def test_interactions_among_the_candidates_are_read_from_the_whole_section() -> None:
-    long = "The label goes on and on about other things. " * 60
-    said = told(label("TOPIRAMATE", drug_interactions=[f"{long}Propranolol levels rise. Lithium levels fall."]))
-
     assert "propranolol: “Propranolol levels rise.” (Drug interactions)" in said
-    assert "Lithium" not in said
+    assert not any(words in said for words in ("Kidney stones", "Lithium"))
 
 
 def test_warnings_of_databases_are_told_with_country_and_year_and_stand_in_the_heading() -> None:
@@ -108,9 +98,10 @@ def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_caus
     assert "do not show that the drug caused it" in said
 
 
-def test_silence_is_no_safety_and_nothing_is_recommended() -> None:
+def test_silence_is_no_safety_nothing_is_recommended_and_a_withdrawal_is_said() -> None:
     said = told()
 
+    assert "worldwide, 2004: heart attack and stroke" in said
     assert "No approval, label or reported adverse events were found for propranolol and topiramate;" in said
     assert "Nothing here is a recommendation, and the absence of a report is not evidence of safety." in said
 
