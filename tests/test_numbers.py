@@ -27,6 +27,7 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
         ("Median follow-up was 2.6 years (every 6 months).", 31.2),
         ("After a 4-week lead-in, 48 weeks of treatment followed.", 11.0),
         ("After washout, 12 weeks of treatment followed.", 2.8),
+        ("They were evaluated every two weeks, until the study ended.", None),
     ],
 )
 def test_ages_and_what_goes_before_or_between_treatments_are_no_follow_up(told: str, months: float | None) -> None:

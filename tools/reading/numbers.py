@@ -316,7 +316,7 @@ _SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
 _DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "year": 365.25, "yr": 365.25}
 _MONTHS = {unit: days / 30.4375 for unit, days in _DAYS.items()}
 _BESIDE = 18  # letters to look at after a time span: "4-week placebo run-in"
-_SPAN = rf"(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
+_SPAN = rf"(?<!every )(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
 _LEADS = r"(?:a |an |the |up to |at least |a period of |a total of |mean of |median of |average of )*"
 _FOLLOW_UPS = tuple(
     re.compile(pattern, re.IGNORECASE)
