@@ -21,6 +21,7 @@ _PEOPLE = frozenset("patient patients people those woman women man men child chi
 _TREATED = frozenset("treatment therapy treat treating treated treats".split())
 _SIGNS = ("harm", "induced", "causes", "less", "not")
 _SKIPPED = frozenset("; : , ( ) = ±".split())
+_COMPARED = "<>=≤≥"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,42 +185,29 @@ class Document:
     @cached_property
     def words(self) -> list[str]:
         """The tokens as used in features: numbers as `0`, p values as `P<` or `P>`, punctuation as empty words."""
-        found: list[str] = []
-        for at, token in enumerate(self.tokens):
-            word = token.text
-            if word in _SKIPPED:
-                word = ""
-            elif word[0].isdecimal():
-                is_year = "." not in word and len(word) == 4 and word[:2] in ("19", "20")
-                word = self._p_value(at) or ("00" if is_year else "0")
-            elif word == "p" and at + 1 < len(self.tokens) and self.tokens[at + 1].text in "<>=≤≥":
-                word = ""
-            found.append(word)
+        texts, found = [token.text for token in self.tokens], list[str]()
+        for at, word in enumerate(texts):
+            if word in _SKIPPED or (word == "p" and texts[at + 1 : at + 2] and texts[at + 1] in _COMPARED):
+                found.append("")
+            elif not word[0].isdecimal():
+                found.append(word)
+            elif (
+                at > 1 and texts[at - 2] == "p" and texts[at - 1] in _COMPARED and word.count(",") + word.count(".") < 2
+            ):
+                found.append("P>" if texts[at - 1] in ">≥" or float(word.replace(",", ".")) > 0.05 else "P<")
+            else:
+                found.append("00" if len(word) == 4 and word[:2] in ("19", "20") and "." not in word else "0")
         return found
 
     @cached_property
     def words_without_drugs(self) -> list[str]:
         """The words with `DRUG` for each drug, so that drug names cannot predict a design."""
-        words, tokens = list(self.words), self.tokens
-        starts = {token.start: at for at, token in enumerate(tokens)}
+        words, starts = list(self.words), [token.start for token in self.tokens]
         for _, start, end in self.drugs:
-            at = starts.get(start)
-            if at is not None:
-                words[at] = "DRUG"
-                for after in range(at + 1, len(words)):
-                    if tokens[after].start >= end:
-                        break
-                    words[after] = ""
+            at, after = bisect_left(starts, start), bisect_left(starts, end)
+            if starts[at : at + 1] == [start]:
+                words[at:after] = ["DRUG", *[""] * (after - at - 1)]
         return words
-
-    def _p_value(self, at: int) -> str | None:
-        if at < 2 or self.tokens[at - 1].text not in "<>=≤≥" or self.tokens[at - 2].text != "p":
-            return None
-        try:
-            value = float(self.tokens[at].text.replace(",", "."))
-        except ValueError:
-            return None
-        return "P>" if self.tokens[at - 1].text in ">≥" or value > 0.05 else "P<"
 
     @cached_property
     def pieces(self) -> list[tuple[str, int, int]]:

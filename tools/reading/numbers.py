@@ -116,9 +116,8 @@ class EffectSize(BaseModel, frozen=True, extra="forbid"):
     measure: Measure
     value: float
     ci_low: float | None = None
-    """Lower limit of the confidence interval; None: not reported."""
+    """None: not reported, like the upper limit of the confidence interval."""
     ci_high: float | None = None
-    """Upper limit of the confidence interval; None: not reported."""
     p: float | None = None
     """The p value, or its bound if only that is given; None: not reported."""
     sentence: str
@@ -129,22 +128,14 @@ def _p_value(match: re.Match[str]) -> float:
 
 
 def intervals(sentence: str) -> list[tuple[float, float]]:
-    """Find the confidence intervals that a sentence names as such: (lower, upper).
-
-    >>> intervals("Difference -16 mm, 95% CI: -26 to -6, P = 0.0032")
-    [(-26.0, -6.0)]
-    """
+    """Find the confidence intervals that a sentence names as such: (lower, upper)."""
     return [_limits(match) for match in _CI.finditer(plain(sentence))]
 
 
 def effect_sizes(text: str | Sequence[str], drug: str | None = None) -> list[EffectSize]:
-    """Find odds, risk and hazard ratios and mean and risk differences, with interval and p value.
+    """Find the effect sizes, of a drug or of all, in a text or its sentences, with interval and p value.
 
     An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
-
-    Args:
-        text: a text, or its sentences, such as a `Document`'s lines.
-        drug: leaves out the effect sizes of other drugs; None keeps all.
 
     >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
@@ -356,8 +347,6 @@ def spelled_number(text: str) -> int | None:
 
 def followup_months(text: str | Sequence[str]) -> Number | None:
     """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
-
-    Ages, histories, times between visits, run-in and washout are left out.
 
     >>> followup_months("Median follow-up was 2.6 years.").value
     31.2
