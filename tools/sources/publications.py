@@ -246,11 +246,6 @@ def in_whole_sentences(text: str, most: int, ends: str = ".!?") -> str:
     return text[:end].rstrip()
 
 
-def leads_elsewhere(name: str) -> bool:
-    """Whether a name, used as part of a path, would point to another path."""
-    return not {".", ".."}.isdisjoint(name.split("/"))
-
-
 def iso_date(year: str, month: str = "", day: str = "") -> str | None:
     """Return a date as precise as its parts allow; None without a year.
 

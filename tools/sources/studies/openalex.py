@@ -12,7 +12,6 @@ from ...http.reply import Reply
 from ...http.transport import Transport
 from ...search import local_library
 from ..card import SourceCard
-from ..publications import leads_elsewhere
 
 CARD = SourceCard(
     name="openalex",
@@ -41,7 +40,7 @@ async def work(doi: str, transport: Transport) -> Work | None:
         SearchError: no reply, or an unreadable one.
     """
     checked = checked_identifier("doi", doi)
-    if checked is None or leads_elsewhere(checked):
+    if checked is None:
         return None
     if (library := local_library(transport)) is not None:
         held = library.work("openalex", checked)
