@@ -9,7 +9,7 @@ from recorded import Answer, answering
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import RetryPolicy
-from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.search import Status
 from willowbark.tools.sources.studies.clinicaltrials import (
     FIELDS,
     ClinicalTrials,
@@ -18,15 +18,9 @@ from willowbark.tools.sources.studies.clinicaltrials import (
     parse_study,
 )
 
-PATIENT = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002)
 
-
-async def ask(answer: Answer, query: str = "migraine", **kwargs: Any) -> SourceReply:
-    return await answering(ClinicalTrials, answer, policy=PATIENT).find(query, **kwargs)
-
-
-async def look_up(answer: Answer, nct_id: str) -> SourceReply:
-    return await answering(ClinicalTrials, answer, policy=PATIENT).trial(nct_id)
+def registry(answer: Answer, seen: list[httpx.Request] | None = None) -> ClinicalTrials:
+    return answering(ClinicalTrials, answer, seen, policy=RetryPolicy(first_wait_s=0.001, longest_wait_s=0.002))
 
 
 def study(number: int = 1, **modules: Any) -> dict[str, Any]:
@@ -77,15 +71,10 @@ def posted(*measures: dict[str, Any], events: list[dict[str, Any]], **modules: A
 
 
 async def test_a_search_asks_for_interventional_trials_of_every_status() -> None:
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return page(study(1), study(2), totalCount=7)
-
-    reply = await ask(answer, "(migraine[tiab] OR hemicrania) AND propranolol", max_results=2)
-    params = dict(asked[0].url.params)
-    assert asked[0].url.path == "/clinicaltrials/studies"
+    seen, answer = list[httpx.Request](), page(study(1), study(2), totalCount=7)
+    reply = await registry(answer, seen).find("(migraine[tiab] OR hemicrania) AND propranolol", 2)
+    params = dict(seen[0].url.params)
+    assert seen[0].url.path == "/clinicaltrials/studies"
     assert params == {
         "query.term": "(migraine OR hemicrania) AND propranolol",
         "filter.advanced": "AREA[StudyType]INTERVENTIONAL",
@@ -100,43 +89,31 @@ async def test_a_search_asks_for_interventional_trials_of_every_status() -> None
 async def test_a_refused_query_names_the_reason_without_addresses() -> None:
     said = "Error parsing query in `term`: no viable alternative, see https://clinicaltrials.gov/x?key=1"
     with pytest.raises(SourceRefused) as caught:
-        await ask(lambda _: httpx.Response(400, text=said))
+        await registry(httpx.Response(400, text=said)).find("migraine")
     assert "no viable alternative" in caught.value.reason
     assert "://" not in str(caught.value)
 
 
-async def test_a_trial_is_looked_up_by_its_number() -> None:
-    asked: list[str] = []
+async def test_a_trial_is_looked_up_by_its_number_also_by_an_older_one() -> None:
+    seen = list[httpx.Request]()
+    reply = await registry(httpx.Response(200, json=study(12)), seen).trial(" nct00000012 ")
+    older = await registry(httpx.Response(200, json=study(13))).trial("NCT00000012")
+    none = await registry(httpx.Response(404, text="NCT number NCT00000012 not found")).trial("NCT00000012")
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.path)
-        return httpx.Response(200, json=study(12))
-
-    reply = await look_up(answer, " nct00000012 ")
-    assert asked == ["/clinicaltrials/studies/NCT00000012"]
-    assert reply.status is Status.OK
+    assert [request.url.path for request in seen] == ["/clinicaltrials/studies/NCT00000012"]
+    assert (reply.status, reply.warnings) == (Status.OK, [])
     assert reply.records[0].citation.url == "https://clinicaltrials.gov/study/NCT00000012"
+    assert older.records[0].metadata["nct_id"] == "NCT00000013"
+    assert older.warnings == ["NCT00000012 is an older number of NCT00000013"]
+    assert (none.status, none.warnings) == (Status.EMPTY, ["there is no trial NCT00000012"])
 
 
-async def test_an_unknown_trial_is_empty_with_a_warning() -> None:
-    reply = await look_up(lambda _: httpx.Response(404, text="NCT number NCT00000012 not found"), "NCT00000012")
-    assert reply.status is Status.EMPTY
-    assert "NCT00000012" in reply.warnings[0]
-
-
-async def test_an_older_number_leads_to_the_trial_and_says_so() -> None:
-    reply = await look_up(lambda _: httpx.Response(200, json=study(13)), "NCT00000012")
-    assert reply.records[0].metadata["nct_id"] == "NCT00000013"
-    assert "older number" in reply.warnings[0]
-
-
-@pytest.mark.parametrize("wrong", ["", "12", "NCT123", "../studies", "NCT00000012?x=1"])
+@pytest.mark.parametrize("wrong", ["", "NCT123", "../studies", "NCT00000012?x=1"])
 async def test_what_is_no_nct_number_is_never_asked_for(wrong: str) -> None:
-    def answer(_: httpx.Request) -> httpx.Response:
-        raise AssertionError("asked")
-
+    seen = list[httpx.Request]()
     with pytest.raises(SourceRefused):
-        await look_up(answer, wrong)
+        await registry(httpx.Response(404), seen).trial(wrong)
+    assert not seen
 
 
 @pytest.mark.parametrize(
