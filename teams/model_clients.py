@@ -75,12 +75,7 @@ class Provider:
 
 
 def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = os.environ) -> "ChatCompletionClient":
-    """Create a model client by name.
-
-    Args:
-        name: `baseline`, `openai/gpt-4.1-mini`, `anthropic/…`, `ollama/llama3.1`, `azure/<deployment>`.
-        settings: `[llm]` sets temperature, base address, time limit.
-        environ: where keys are.
+    """Create a model client by name: `baseline`, `openai/gpt-4.1-mini`, `anthropic/…`, `azure/<deployment>`.
 
     Raises:
         UsageError: an unknown form of name, or a missing extra, key or address; one line that says what to do.
@@ -173,11 +168,7 @@ class _CappedBody:
 def clients_of_roles(
     settings: "Settings", environ: Mapping[str, str] = os.environ
 ) -> "dict[str, ChatCompletionClient]":
-    """Create the clients of the models in `[llm.roles]`, by model name.
-
-    Raises:
-        UsageError: as `model_client`.
-    """
+    """Create the clients of the models in `[llm.roles]`, by model name; UsageError as `model_client`."""
     named = settings.llm.roles.model_dump().values()
     others = dict.fromkeys(name for name in named if name not in (None, settings.llm.model))
     return {name: model_client(name, settings, environ) for name in others}

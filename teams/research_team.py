@@ -214,7 +214,6 @@ def participants_of(
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:
-    """Return the name of the one member that produces a type of message."""
     names = _producers(members, produced)
     if len(names) != 1:
         raise UsageError(f"the team needs exactly one {role}; it has {len(names)}")
@@ -228,14 +227,7 @@ def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessa
 def next_speakers(
     thread: Thread, specialists: Sequence[str], judge: str, reporter: str, approver: str | None = None
 ) -> list[str]:
-    """Name who speaks next; several speak in parallel.
-
-    Args:
-        thread: all messages so far.
-        specialists: names of the searching agents.
-        judge: name of the judge.
-        reporter: name of the report agent.
-        approver: name of the agent that asks a person about the candidates; None if there is none.
+    """Name who speaks next, given the names of the agents; several speak in parallel.
 
     Returns:
         Names; empty where the policy leaves a choice among the specialists.

@@ -100,12 +100,7 @@ class Journal:
             self._paused_at = None
 
     def attach(self, relay: Recorder | None, on_failure: Callable[[], None]) -> None:
-        """Connect a further recorder and a callback for failure.
-
-        Args:
-            relay: also receives every exchange; None sends none.
-            on_failure: called once when the ledger can no longer be written.
-        """
+        """Set who also receives every exchange, and what is called once the ledger can no longer be written."""
         self._relay, self._on_failure = relay, on_failure
         if self.failure is not None:  # the question was put into words before, and could not be kept
             on_failure()

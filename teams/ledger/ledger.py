@@ -50,11 +50,9 @@ class Run(BaseModel, frozen=True, extra="forbid"):
     version: str
     """Willowbark's version at the start of the run."""
     model: str
-    """The model's name in the settings."""
+    """This and the next two as in `Model`."""
     analyst: str
-    """The model's name in reports."""
     model_info: dict[str, Any]
-    """Abilities of the model, in AutoGen's form."""
     sandboxed: bool
     settings: dict[str, Any]
     spent_s: float = Field(ge=0)
@@ -75,11 +73,7 @@ class Run(BaseModel, frozen=True, extra="forbid"):
 
 
 class Ledger:
-    """A workspace's file of runs; a context manager.
-
-    Args:
-        path: the file, created if missing; None keeps everything in memory.
-        busy_timeout_s: seconds to wait while other programs write to it.
+    """A workspace's file of runs, created if missing, in memory if None; a context manager.
 
     Raises:
         LedgerError: the file cannot be used.
@@ -124,7 +118,7 @@ class Ledger:
             question: as asked.
             settings: JSON-safe, without keys.
             model: the run's.
-            sandboxed: whether the sources are a sandbox's.
+            sandboxed: whether others than the public sources are asked.
             run_id: None generates one.
             reuse: whether fresh replies of other runs may be used.
             spent_s: seconds of work before now.
@@ -213,11 +207,7 @@ class Ledger:
             unpack_bytes(data, expected)
 
     def forget(self, run_id: str) -> None:
-        """Delete a run, even a damaged one, with all content that no other run uses.
-
-        Raises:
-            LedgerError: no such run, or a process is working on it.
-        """
+        """Delete a run, even a damaged one, with all content that no other run uses; LedgerError if it is held."""
         if not self._database.query("SELECT 1 FROM run WHERE id = ?", run_id):
             raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
         with self._hold(run_id), self._database.transaction() as database:

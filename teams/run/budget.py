@@ -55,13 +55,7 @@ class BudgetExceeded(WillowbarkError):
 
 
 def price_of(model: str, own: Mapping[str, Price] | None = None) -> Price | None:
-    """Return a model's price; None if unknown.
-
-    >>> price_of("openai/gpt-4.1-mini").output
-    1.6
-    >>> price_of("openai/something-new") is None
-    True
-    """
+    """Return a model's price; None if unknown."""
     if own and model in own:
         return own[model]
     return Price(input=0, output=0) if model.startswith("ollama/") else PRICES.get(model)
@@ -89,13 +83,7 @@ class Prices:
         return self.main is not None and None not in self.others.values()
 
     def cost_usd(self, usage: RequestUsage, model: str | None = None, *, in_batch: bool = False) -> float | None:
-        """Return the cost of a model's calls in US dollars; None if its price is unknown.
-
-        Args:
-            usage: tokens of prompts and answers.
-            model: name of the model; None, or one that no role uses, means the main model.
-            in_batch: whether the calls were made in a batch.
-        """
+        """Return the US dollars of a model's calls; None if its price is unknown. No `model` is the main one."""
         price = self.others.get(model or "", self.main)
         if price is None:
             return None
@@ -110,9 +98,7 @@ class Prices:
     def account(self, turns: Sequence[TurnUsage], total: RequestUsage | None = None) -> list[TurnUsage]:
         """Build a report's account: turns by round and agent, with US dollars where the price is known.
 
-        Args:
-            turns: usage of each turn.
-            total: usage of the whole run; what exceeds the turns becomes an extra entry. None adds none.
+        What a `total` of the whole run exceeds the turns by becomes an entry of its own.
         """
         entries = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
         if total is not None:
@@ -137,9 +123,7 @@ class Budget:
     prices: Prices = Prices(None)
     """Money is counted where they are known."""
     max_tokens: int | None = None
-    """Of the whole run; None sets no limit."""
     max_cost_usd: float | None = None
-    """Of the whole run; None sets no limit."""
     warn: Callable[[str], None] = lambda _: None
     """Called once with a message, at 80 % of a limit."""
     calls: ModelCalls = field(default_factory=ModelCalls)
@@ -171,11 +155,7 @@ class Budget:
         return self.share > 1 - BUDGET_RESERVE
 
     def check(self) -> None:
-        """Check that another call is allowed.
-
-        Raises:
-            BudgetExceeded: a limit is reached.
-        """
+        """Raise BudgetExceeded if a limit is reached."""
         if self.share >= 1:
             raise BudgetExceeded(f"the run's budget is used up: {self}")
 
@@ -221,11 +201,10 @@ def estimate(model: str, max_iterations: int, llm: LLMSettings, most_records: in
         "report": REPORT_TOKENS,
         "literature": CHOICE_TOKENS * max_iterations,
     }
-    cost = Prices.of_run(model, llm).cost_of(
-        [
-            TurnUsage(agent=agent, prompt_tokens=number * 4 // 5, completion_tokens=number - number * 4 // 5)
-            for agent, number in tokens.items()
-        ]
-    )
+    turns = [
+        TurnUsage(agent=agent, prompt_tokens=number * 4 // 5, completion_tokens=number - number * 4 // 5)
+        for agent, number in tokens.items()
+    ]
+    cost = Prices.of_run(model, llm).cost_of(turns)
     money = "at a price that is not known" if cost is None else f"${cost:.2f}"
     return f"up to about {round(sum(tokens.values()), -3):,} tokens, {money}"

@@ -5,7 +5,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -72,7 +72,6 @@ class Course:
     """Addresses of the sources."""
     options: RunOptions
     """Provides hooks, recorder and cancellation token."""
-    _: KW_ONLY
     model: Model
     """The main model, as ledger and price list describe it."""
     journal: Journal

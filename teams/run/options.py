@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from willowbark.tools.errors import UsageError
@@ -122,15 +122,11 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     shown: Shown = Shown()
     """How command line and notebook show it."""
 
-    @field_validator("model_client", "cancellation_token", mode="before")
+    @field_validator("model_client")
     @classmethod
-    def _check_class(cls, value: object, field: ValidationInfo) -> object:
-        if value is not None:
-            from willowbark.agents import autogen  # noqa: PLC0415  imported only when there is a value to check
-
-            classes = {"model_client": autogen.ChatCompletionClient, "cancellation_token": autogen.CancellationToken}
-            if not isinstance(value, kind := classes[str(field.field_name)]):
-                raise PydanticCustomError("is_instance_of", f"should be an instance of {kind.__name__}")
+    def _check_client(cls, value: object) -> object:
+        if value is not None and not hasattr(value, "create"):  # AutoGen is loaded later
+            raise PydanticCustomError("is_instance_of", "should be an instance of ChatCompletionClient")
         return value
 
     @classmethod
@@ -184,12 +180,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
 
     @contextmanager
     def sources_at(self, settings: Settings) -> Iterator[Endpoints]:
-        """Return the sources' endpoints, valid while the context is open.
-
-        Raises:
-            UsageError: a source to be searched lacks its key, or the library cannot be read or is not the expected
-                one.
-        """
+        """Yield the sources' endpoints; UsageError if a source lacks its key, or the library is not as expected."""
         if self.endpoints is not None:
             yield self.endpoints
         elif settings.library.path is not None:

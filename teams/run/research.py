@@ -59,29 +59,16 @@ async def research(question: str | RunOptions, **choices: Any) -> "ResearchRepor
 
 
 def ask(question: str | RunOptions, **choices: Any) -> "ResearchReport":
-    """Answer a question with a report, and block until it is ready: `research` for scripts without an event loop.
-
-    Arguments and exceptions are those of `research`.
-
-    Raises:
-        UsageError: an event loop is already running, as in a notebook; use `await research(…)` there.
-    """
+    """Answer a question with a report, and block until it is ready: `research` for scripts without an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(research(question, **choices))
-    raise UsageError(
-        "ask cannot wait where an event loop runs already (a notebook, say): use `await research(…)` there"
-    )
+    raise UsageError("ask cannot wait where an event loop runs already (a notebook, say): use `await research(…)`")
 
 
 async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
-    """Follow a run to its end.
-
-    Raises:
-        SourcesUnreachable: no source answered, and the options ask to raise this.
-        RunFailed: it ended without a report.
-    """
+    """Follow a run to its end, and return its report or raise as `research` does."""
     report: ResearchReport | None = None
     problem = "the run ended without a report"
     async with aclosing(stream):
@@ -149,6 +136,6 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             answer = CreateResult(finish_reason="stop", content=asked, usage=understanding, cached=False)
             cost = Prices.of_run(model.name, settings.llm).cost_usd(understanding, model.name)
             journal.keep_answer(UNDERSTANDING, model.name, answer, understanding, cost)
-        course = Course(asked, settings, client, where, options, model=model, others=others, journal=journal)
+        course = Course(asked, settings, client, where, options, model, journal, others)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event

@@ -62,24 +62,13 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGen
         others = clients_of_roles(settings)
         for other in others.values():
             stack.push_async_callback(close_client, other)
-        course = Course(
-            run.question,
-            settings,
-            client,
-            where,
-            options,
-            model=run.of_model,
-            others=others,
-            journal=journal,
-        )
+        course = Course(run.question, settings, client, where, options, run.of_model, journal, others)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
 
 
 async def replay(run_id: str, ledger: Ledger) -> ResearchReport:
-    """Recreate a run's report from its journal, without network and without a model.
-
-    The report equals the run's own, except for the times of its creation and searches.
+    """Recreate a run's report from its journal, without network and model; it equals the run's own but for clocks.
 
     Raises:
         LedgerError: no such run, one without a report, or damaged content.
@@ -95,9 +84,8 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     journal = ledger.journal(run_id)
     settings = Settings.restored(run.settings)
     if all(turn.type != ReportMessage.__name__ for turn in journal.earlier_turns):
-        yield AgentEvent(
-            type="complete", message="The report of what was found until the stop", data=_stored(run, ledger)
-        )
+        report = _stored(run, ledger)
+        yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
         return
     if settings.library.path is not None:
         endpoints = Endpoints(library=library_of(settings.library))
@@ -105,16 +93,8 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         email = None if run.sandboxed else settings.tools.pubmed.email
         endpoints = Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
     analyst = BaselineChatCompletionClient() if run.model == BASELINE else _Absent(run)
-    course = Course(
-        run.question,
-        settings,
-        analyst,
-        endpoints,
-        RunOptions(),
-        model=run.of_model,
-        others={name: _Absent(run, name) for name in settings.llm.roles.model_dump().values() if name},
-        journal=journal,
-    )
+    others = {name: _Absent(run, name) for name in settings.llm.roles.model_dump().values() if name}
+    course = Course(run.question, settings, analyst, endpoints, RunOptions(), run.of_model, journal, others)
     async with aclosing(course.run()) as events:
         async for event in events:
             yield event

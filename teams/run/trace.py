@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.transport import Exchange, Recorder
+from willowbark.tools.http.transport import Exchange
 
 from ..events import AgentEvent
 
@@ -37,10 +37,7 @@ _log = logging.getLogger("willowbark.run")
 
 
 class SpanRecorder:
-    """A recorder that creates a span for every exchange with a source, then passes it on to `inner`, if given."""
-
-    def __init__(self, inner: Recorder | None = None) -> None:
-        self._inner = inner
+    """A recorder that creates a span for every exchange with a source."""
 
     def exchanged(self, exchange: Exchange) -> None:
         """Create a span for one exchange."""
@@ -63,8 +60,6 @@ class SpanRecorder:
             span.set_attribute("error.type", str(exchange.status or "no_answer"))
             span.set_status(StatusCode.ERROR)
         span.end(end)
-        if self._inner is not None:
-            self._inner.exchanged(exchange)
 
 
 async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:

@@ -62,11 +62,7 @@ class RunFolder:
 
     @classmethod
     def at(cls, root: Path, run_id: str) -> Self:
-        """Open the folder of a run, creating it if missing.
-
-        Raises:
-            UsageError: not an id, or the folder cannot be created.
-        """
+        """Open the folder of a run, creating it if missing; UsageError if `run_id` is no id, or that fails."""
         path = root / _check_id(run_id)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -76,14 +72,7 @@ class RunFolder:
         return cls(path)
 
     def write_report(self, report: "ResearchReport", formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
-        """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically.
-
-        Returns:
-            The files' paths.
-
-        Raises:
-            UsageError: the folder cannot be written to.
-        """
+        """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically; return their paths."""
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
         texts: dict[str, str] = {}
         if "md" in formats:

@@ -34,11 +34,9 @@ _MOST_FAILED = 5  # units in a row
 
 
 class ModelReader(TrainedReader):
-    """Reads with a model: rows of `hash`, `record` and `question`, all of one condition.
+    """Reads with the model of `[llm]`: rows of `hash`, `record` and `question`, all of one condition.
 
-    Args:
-        settings: `[llm]` names the model, its server and whether it reads in batches.
-        sent: table of the batches that prompts were sent in, so that the next call waits for them.
+    `sent` is the table of the batches that prompts were sent in, so that the next call waits for them.
 
     Attributes:
         name: of the model, in the settings.
