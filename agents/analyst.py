@@ -32,7 +32,6 @@ class AnalystConfig(BaseModel):
     fallback: ComponentModel | None = None
     system_message: str | None = None
     include_rag: bool = False
-    """Whether its model may search the collected records before it answers."""
 
 
 class Memory(BaseModel, extra="forbid"):
@@ -96,7 +95,6 @@ class Analyst(Participant[M], BaseChatAgent):
 
     DESCRIPTION: ClassVar[str]
     PROMPT: ClassVar[str]
-    """File name of its prompt."""
 
     def __init__(
         self,

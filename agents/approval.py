@@ -28,9 +28,7 @@ class Proposal(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     supporting: int = Field(ge=0)
-    """Studies that support it."""
     contradicting: int = Field(ge=0)
-    """Studies that contradict it."""
     certainty: Level
     """GRADE-like level."""
     evidence_quality: Quality
@@ -49,7 +47,6 @@ class ApprovalAnswer(BaseModel, frozen=True, extra="forbid"):
     accepted: tuple[str, ...] = ()
     """Names of candidates; all others are set aside."""
     reason: str = Field(default="", max_length=MAX_REASON_CHARACTERS)
-    """Why the others are set aside; may be empty."""
 
 
 class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
@@ -59,7 +56,6 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
     candidates: tuple[Proposal, ...]
     """Candidates with supporting or contradicting evidence, best first."""
     timeout_s: float
-    """Seconds until the default applies."""
     default: Default
 
     def all(self) -> ApprovalAnswer:

@@ -63,8 +63,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         description: one sentence for the selector of speakers.
         input_func: as `UserProxyAgent` takes it; None asks in the terminal.
         approve: gets the typed request and decides; None asks through `input_func`.
-        decided_by: who answers through `approve`: a program, or a person at an interface of its own.
-        via: name of the interface for the report; None derives it from who is asked.
+        via: name of the interface at which a person is asked; None for a terminal, a user proxy, or a program.
         default: applies if nobody answers.
         timeout_s: seconds for an answer.
     """
@@ -79,14 +78,13 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         description: str = "Asks a person which candidates the report should deal with.",
         input_func: InputFuncType | None = None,
         approve: Approve | None = None,
-        decided_by: Literal["person", "program"] = "program",
         via: str | None = None,
         default: Default = "all",
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         super().__init__(name, description=description, input_func=input_func or terminal_input)
         self._approve = approve
-        self._decided_by: Literal["person", "program"] = "person" if approve is None else decided_by
+        self._decided_by: Literal["person", "program"] = "program" if approve and via is None else "person"
         self._via = via
         self.default: Default = default
         self.timeout_s = timeout_s

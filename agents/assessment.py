@@ -53,13 +53,10 @@ class AssessmentDetails(BaseModel, extra="forbid"):
     """Scores of the evidence."""
 
     mechanism_score: int = Field(ge=0, le=10)
-    """How well the candidates' mechanisms are established, 0 to 10."""
     mechanism_reasoning: str = Field(min_length=10)
     clinical_evidence_score: int = Field(ge=0, le=10)
-    """How strong the clinical evidence is, 0 to 10."""
     clinical_reasoning: str = Field(min_length=10)
     candidates_score: int = Field(default=0, ge=0, le=10)
-    """Whether named candidates have evidence on the condition, 0 to 10."""
     sources_score: int = Field(default=0, ge=0, le=10)
     """Number and kind of the sources, 0 to 10; computed from the records."""
     sources_breakdown: dict[str, int] = {}
@@ -94,15 +91,11 @@ class JudgeAssessment(BaseModel, extra="forbid"):
     """Searches by specialist, each with the gap it should close; the two lists above name each query once."""
     reasoning: str = Field(min_length=20)
     iteration: int = Field(default=1, ge=1)
-    """The round that was judged; set by code."""
     stop_reason: StopReason | None = None
     """Why the search ends here; None while it continues. Set by code."""
     progress: Progress = Progress()
-    """How many of the hits were read; computed from the searches and records."""
     tokens_used: int = 0
-    """Tokens of the run so far; set by code."""
     notes: list[str] = []
-    """Problems in this round; set by code."""
 
 
 class NextSearches(BaseModel, frozen=True, extra="forbid"):
@@ -138,25 +131,18 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 
     question: str
     iteration: int
-    """The round to be judged, from 1."""
     searches: list[Search]
-    """All searches so far, by round."""
     candidates: list[Candidate]
     """The appraisal by rule of all records, best supported first."""
     pool: int
-    """Records found so far."""
     progress: Progress
-    """Publications and trials read, and hits found."""
     records: list[Evidence]
     """Records of the pool shown to the model, best first."""
     specialists: list[Specialist] = []
-    """Specialists available to search."""
     hypotheses: HypothesisAssessment = Field(default_factory=HypothesisAssessment)
     """Hypotheses on how the leading candidates might act, with tests."""
     most_rounds: int = 10
-    """Rounds after which the search ends."""
     threshold: float = JUDGE_THRESHOLD
-    """Least confidence for sufficient evidence."""
     gaps: list[str] = []
     """Gaps that the judge found in the previous round."""
     refused: list[str] = []
@@ -164,11 +150,9 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     reflections: dict[str, str] = {}
     """Each specialist's model's reflection on this round; empty without a language model."""
     tokens_used: int = 0
-    """Tokens of the run so far."""
     max_tokens: int | None = None
     """Tokens after which the search ends; None for no limit."""
     marker: str = Field(default_factory=new_marker, exclude=True)
-    """Marks the block of readings."""
 
     @property
     def readers(self) -> list[str]:

@@ -70,7 +70,6 @@ Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
 Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a call or its result on a console
 REFUSED = "The model refused: "
-"""Prefix of a model's refusal."""
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
 _events = logging.getLogger(CORE_EVENT_LOGGER_NAME)
@@ -284,7 +283,6 @@ def openai_server(client: ChatCompletionClient) -> Literal["strict", "own"] | No
 
 
 Call = Callable[..., Awaitable[Any]]
-"""A call of a provider's library."""
 
 
 def patch_provider_client(

@@ -51,13 +51,11 @@ class RunContext:
     account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None
     """Computes the report's account of tokens and cost from each turn's usage; None for no account."""
     calls: Callable[[], ModelCalls] = ModelCalls
-    """Returns the counts of model calls so far; zero by default."""
     decided: Approval | None = None
     """Decision made before the run was resumed, which the approver repeats; None asks."""
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     """Context for waiting for a person, which excludes the time from the budget."""
     readings: Readings = field(default_factory=Readings)
-    """Readings of the records so far."""
     stopped: str | None = None
     """Why the run ended early, for the report; None if the judge gives the reason."""
     reads_in_batches: bool = False
@@ -73,7 +71,6 @@ class RunContext:
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
-    """None until a specialist has received the question."""
 
     def __post_init__(self) -> None:
         self._so_far: list[Evidence] = []

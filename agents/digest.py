@@ -33,7 +33,6 @@ class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
 
     drug: str
     direction: str
-    """supports, contradicts or inconclusive."""
     certainty: str
     """GRADE level for the drug; `refuted`; `not rated` if no study has a verdict."""
     study: str
@@ -51,7 +50,6 @@ class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
     summary: str
     """The report's answer, or the result of searches."""
     lines: list[EvidenceLine] = []
-    """Lines by drug, the leading drug first."""
     left_off: int = 0
     """Number of studies with a quote that did not fit."""
     drugs_left_off: list[str] = []

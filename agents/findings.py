@@ -29,9 +29,7 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
     name: str
     description: str = ""
     tools: tuple[str, ...] = ()
-    """Names of its tools."""
     takes: tuple[Asked, ...] = ("queries",)
-    """Kinds of input that its tools take."""
 
     @property
     def line(self) -> str:
@@ -50,7 +48,6 @@ class Findings(BaseModel, extra="forbid"):
     declared: Specialist | None = None
     """The specialist; None if the agent does not declare itself: it is then assumed to take queries."""
     iteration: int = Field(ge=1)
-    """The round, from 1."""
     summary: str
     """Result of the searches in a few sentences, or why there was no search."""
     reflection: str = ""
@@ -64,7 +61,6 @@ class Findings(BaseModel, extra="forbid"):
     reading_tokens: tuple[int, int] = (0, 0)
     """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
-    """Those of them at a batch's price."""
     notes: list[str] = []
     """Problems, for the report's limitations."""
     reading_notes: list[str] = []
@@ -103,7 +99,6 @@ class Dossier(BaseModel, extra="forbid"):
     asked_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     findings: list[Findings] = []
     tokens_used: int = 0
-    """Prompt and completion tokens of all messages seen."""
 
     def add(self, messages: Sequence[BaseChatMessage]) -> None:
         """Add messages; a user's message starts a new question."""

@@ -85,17 +85,14 @@ class JudgeMemory(Memory):
     """State of a judge."""
 
     assessed: int = 0
-    """The latest round judged."""
     verdicts: dict[str, str] = Field(default_factory=dict)
     """The verdict on each drug when one last changed."""
     changed_at: int = 0
     """Number of records read then."""
     gaps: list[str] = Field(default_factory=list)
-    """Gaps found in the latest round."""
     refused: list[str] = Field(default_factory=list)
     """Searches it then requested that were not made, each with the reason."""
     wanted: list[NextSearch] = Field(default_factory=list)
-    """Searches it then requested that were made."""
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):

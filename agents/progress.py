@@ -28,7 +28,6 @@ class Search(BaseModel, frozen=True, extra="forbid"):
     """As asked, before the source rewrote it."""
     status: Status
     read: int
-    """Records returned."""
     hits: int
     """Hits reported by the source; 0 if a later page does not repeat it."""
 
@@ -41,7 +40,6 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
     hits: int = Field(default=0, ge=0)
     """Publications and trials found by the widest searches; at least those read."""
     most: int = Field(default=STANDARD, ge=1)
-    """Requested depth in records."""
     unchanged: int = Field(default=0, ge=0)
     """Records read since a verdict on a drug last changed."""
     unread: list[str] = []

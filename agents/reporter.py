@@ -6,7 +6,6 @@ the rest, and assembles everything else (references, counts, grades, limitations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import Field
@@ -57,7 +56,6 @@ class ReportMemory(Memory):
     judged: bool = False
     """Whether the judge's verdict covers all findings."""
     has_asked: bool = False
-    """Whether a verdict was already requested."""
 
 
 ASKS = (
@@ -68,15 +66,8 @@ _UNJUDGED = "Written without a verdict: no judge spoke on what was found last."
 _UNENDED = "Written although the judge asked for another round."
 
 
-@dataclass(frozen=True)
-class _Drafted:
-    """A draft with its inputs."""
-
-    pool: list[Evidence]
-    candidates: list[Candidate]
-    aside: list[Candidate]
-    """Candidates excluded from the report by decision."""
-    writing: Writing
+Drafted = tuple[list[Evidence], list[Candidate], list[Candidate], Writing]
+"""The pool, the candidates in the report and those set aside by decision, and what was written on the first."""
 
 
 class ReportWritten(TerminationCondition, Component[NoSettings]):
@@ -131,7 +122,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     def __init__(self, name: str, model_client: ChatCompletionClient, **options: Any) -> None:
         super().__init__(name, model_client, ReportMemory(), **options)
-        self._begun: tuple[tuple[object, ...], asyncio.Future[_Drafted]] | None = None
+        self._begun: tuple[tuple[object, ...], asyncio.Future[Drafted]] | None = None
 
     def join(self, run: RunContext) -> None:
         """Join a run; without one no retraction or correction is looked up, and the report says so."""
@@ -181,7 +172,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     async def _draft(
         self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
-    ) -> _Drafted:
+    ) -> Drafted:
         pool, appraised = await self._run.checked(question, found)
         approval = self._memory.approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
@@ -190,7 +181,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval, aids)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
-        return _Drafted(pool, candidates, aside, writing)
+        return pool, candidates, aside, writing
 
     async def _write(
         self, cancellation_token: CancellationToken
@@ -203,7 +194,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             drafted = await self._begun[1]
         else:
             drafted = await self._draft(question, found, iteration, cancellation_token)
-        self._begun, writing = None, drafted.writing
+        self._begun = None
+        pool, candidates, aside, writing = drafted
         own = turns_of(self.name, iteration, writing.usage)
         usage = self._run.account([*self._memory.usage, *own]) if self._run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
@@ -218,8 +210,8 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         material = Material(
             dossier=self._memory.dossier,
             assessments=self._memory.assessments,
-            pool=drafted.pool,
-            candidates=drafted.candidates,
+            pool=pool,
+            candidates=candidates,
             by_model=failure is None and not reads_requests(self._model_client),
             verdicts=writing.verdicts,
             repaired=writing.repaired,
@@ -229,7 +221,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             model_failed=failure is not None,
             stop_reason=self._run.stopped,
             approval=self._memory.approval or Approval.not_asked(),
-            aside=drafted.aside,
+            aside=aside,
             usage=usage,
             readings=self._run.readings,
         )

@@ -330,7 +330,6 @@ class _Turn:
     replies: list[SourceReply] = field(default_factory=list)
     read: Read = field(default_factory=Read)
     digest: EvidenceDigest | None = None
-    """None without a search."""
     model_failed: bool = False
     """Whether the model failed to choose queries: it then does not read either."""
     notes: list[str] = field(default_factory=list)

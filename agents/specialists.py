@@ -1,8 +1,8 @@
 """Willowbark's own specialists with their sources and tools; their prompts are next to this file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from willowbark.agents.autogen import BaseTool, ChatCompletionClient
 from willowbark.tools.registry import offered
@@ -11,29 +11,12 @@ from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetT
 from .asking import prompt
 from .specialist import SpecialistAgent
 
-
-class _Role(NamedTuple):
-    description: str
-    lookups: Callable[[Sequence[str]], list[BaseTool[Any, Any]]]
-    """Builds the tools besides those of its sources, from the sources' names."""
-
-
-def _of_papers(sources: Sequence[str]) -> list[BaseTool[Any, Any]]:
-    citations = [GetCitations(sources)] if set(sources).intersection(GetCitations.SOURCES) else []
-    return [GetPaper(), *citations]
-
-
 ROLES = {
-    "literature": _Role("Searches PubMed and Europe PMC for publications on drugs for the condition.", _of_papers),
-    "trials": _Role(
-        "Searches ClinicalTrials.gov for trials of drugs in the condition, stopped ones included.",
-        lambda _: [GetTrial()],
-    ),
-    "mechanism": _Role(
-        "Connects drugs to targets, targets to pathways, these to the condition, from databases of each.",
-        lambda _: [GetMechanisms()],
-    ),
+    "literature": "Searches PubMed and Europe PMC for publications on drugs for the condition.",
+    "trials": "Searches ClinicalTrials.gov for trials of drugs in the condition, stopped ones included.",
+    "mechanism": "Connects drugs to targets, targets to pathways, these to the condition, from databases of each.",
 }
+"""Descriptions by name."""
 
 
 def specialist_agent(
@@ -53,12 +36,17 @@ def specialist_agent(
         sources: which of its sources to search; None for those that need no key.
         options: passed to `SpecialistAgent`.
     """
-    own, role = offered(name) if sources is None else sources, ROLES[name]
+    own = offered(name) if sources is None else sources
+    lookups: dict[str, list[BaseTool[Any, Any]]] = {
+        "literature": [GetPaper(), *([GetCitations(own)] if set(own).intersection(GetCitations.SOURCES) else [])],
+        "trials": [GetTrial()],
+        "mechanism": [GetMechanisms()],
+    }
     return SpecialistAgent(
         name,
         model_client,
-        tools=[*(SourceTool(source, max_results) for source in own), *role.lookups(own)],
-        description=role.description,
+        tools=[*(SourceTool(source, max_results) for source in own), *lookups[name]],
+        description=ROLES[name],
         system_message=prompt(f"{name}.md"),
         **options,
     )

@@ -69,13 +69,11 @@ class Answer(Generic[T]):
     given: T | None = None
     """None if no client gave a valid answer."""
     by: ChatCompletionClient | None = None
-    """The client that gave it."""
     failures: list[str] = field(default_factory=list)
     """Why each earlier client gave none, in order."""
     was_too_long: bool = False
     """Whether the last of them failed on length, so that a shorter request may succeed."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
-    """Tokens of all attempts."""
 
     @property
     def notes(self) -> list[str]:

@@ -142,14 +142,11 @@ class Place:
     batch: str | None = None
     """Batch in which it was sent before the run was resumed; None if not sent yet."""
     keep: Callable[[str], None] = lambda _: None
-    """Called with the batch in which it was sent."""
     is_open: bool = True
     was_answered: bool = False
-    """Whether the batch answered it."""
     unanswered: str = ""
     """Why the batch did not answer it; empty if it did, or if it was in no batch."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
-    """Tokens at a batch's price."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 

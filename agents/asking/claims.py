@@ -69,7 +69,6 @@ class Located(NamedTuple):
     zones: frozenset[str]
     """Parts of the record that its sentences belong to, as in `Sentence.zone`."""
     before: frozenset[str]
-    """Those of the sentences before it."""
 
 
 def verify(

@@ -28,12 +28,10 @@ class QuestionDraft(BaseModel, extra="forbid"):
 
     kind: Literal["treat", "prevent", "harm", "avoid", "safety", "mechanism", "status", "negative", "uses", "none"]
     condition: str
-    """Condition to treat or prevent, or the harm."""
     people: str
     """People asked about: children, pregnancy, people with another condition."""
     drug: str
     without: str
-    """Drugs or a class to exclude."""
 
     @property
     def in_words(self) -> str:

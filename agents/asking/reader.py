@@ -64,7 +64,6 @@ class ToRead:
     """A record to be read by a model, with the drugs to ask about."""
 
     record: Evidence
-    """Record as returned by `readable`."""
     drugs: tuple[str, ...]
     """Generic names found in it by the lexicon; may be empty."""
     condition: str

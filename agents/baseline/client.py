@@ -60,7 +60,6 @@ class BaselineConfig(BaseModel):
     """Settings of the baseline."""
 
     estimates_tokens: bool = True
-    """Whether answers include an estimate of a language model's tokens; False counts none."""
 
 
 class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfig]):

@@ -228,4 +228,4 @@ def approver_for(
     if approve is None or isinstance(approve, bool):
         nobody = nobody_to_ask("nobody was there to ask")
         return agent(approve=nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
-    return agent(approve=approve, via=via, decided_by="program" if via is None else "person")
+    return agent(approve=approve, via=via)
