@@ -22,7 +22,6 @@ from willowbark.agents.assessment import StopReason
 from willowbark.teams import exports
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
-from willowbark.teams.ledger import ledger
 from willowbark.teams.page import guard, live_runs
 from willowbark.teams.run import hooks
 from willowbark.tools import collected
@@ -154,7 +153,6 @@ FIGURES = [
         f"({NUMBERS[context.TEXTS_PER_CANDIDATE]} each, {NUMBERS[FULL]} in all",
     ),
     ("docs/how-to/ask-the-evidence.md", f"A record gives {NUMBERS[collected.PER_RECORD]} passages at most"),
-    ("docs/how-to/resume.md", f"Above {ledger.MAX_BYTES >> 30} GiB"),
     ("docs/how-to/set-the-judge.md", f"| rounds, `max_iterations` | {ResearchSettings().max_iterations} |"),
     ("docs/how-to/set-the-judge.md", f"| `max_seconds` | {ResearchSettings().limits.max_seconds:.0f} |"),
     ("docs/how-to/set-the-judge.md", f"| `quick` | about 60 | {ResearchSettings(depth='quick').page_size} |"),
