@@ -13,6 +13,7 @@ from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
+from willowbark.agents.report.candidates import MOST_BLOCKS
 from willowbark.agents.report.content import NONE_PROPOSED
 from willowbark.agents.report.findings import question_as_read
 from willowbark.agents.report.model import ReportMessage, ResearchReport
@@ -126,7 +127,8 @@ async def test_a_drug_whose_studies_are_on_prevention_is_marked_where_that_was_n
     assert report.summary_parts[0].text.startswith("Timolol (for prevention)") is marked
 
 
-async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
+async def test_drugs_beyond_those_shown_are_named_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("willowbark.agents.report.material.MAX_CANDIDATES", 12)
     drugs = (
         "timolol atenolol nadolol bisoprolol topiramate candesartan verapamil amitriptyline venlafaxine lisinopril "
         "flunarizine pizotifen metoprolol"
@@ -136,6 +138,9 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are() -> None:
     [left] = set(drugs) - set(report.drug_candidates)
     assert f"With evidence: {left} (1 supporting)." in report.to_markdown()
     assert "without an extractable result" not in report.to_markdown()
+    [evidence] = [each for each in report.to_tree().sections if each.id == "evidence"]
+    assert len(evidence.blocks) == MOST_BLOCKS  # the others have a row with a link to their study
+    assert f"| {report.drug_candidates[-1]} | not reported (1 study) | [better" in report.to_markdown()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:

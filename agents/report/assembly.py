@@ -45,9 +45,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     trials, records = trial_table(material.candidates, material.records), flow(material)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
-    heading, parts = title(material), first_screen(material, candidates, answered)
-    confident = confidence(material, answered)
     blocks = rows_of_blocks(candidates, evidence)
+    heading, parts = title(material), first_screen(material, [c for c in candidates if c.name in blocks], answered)
+    confident = confidence(material, answered)
     arguments = [argument(candidate.chain, mechanisms.graph) for candidate in candidates if candidate.chain]
     further, methods, mechanistic = further_drugs(material), methodology(material), mechanisms_found(material)
     harms = safety(material)
@@ -55,8 +55,8 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     references = References(material.records)
     answer = references.write(answered.draft(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
-    references.cite(each.best_estimate.key for each in candidates if each.best_estimate)
-    references.cite(row.key for candidate in candidates for row in blocks[candidate.name])
+    references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
+    references.cite(row.key for rows in blocks.values() for row in rows)
     clinical = references.write(further)
     references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
     for candidate, draft in zip(candidates, arguments, strict=True):  # from here on cited in the appendix alone

@@ -50,6 +50,7 @@ from .forms.blocks import (
 )
 from .forms.links import record_name, url_of
 
+MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
@@ -85,9 +86,15 @@ def candidates(report: ReportContent) -> Section:
         return Section("Candidates", "candidates", (paragraph(none),))
     new = [c for c in report.candidates if c.group != "established"]
     is_checked = any(c.group != "not_checked" for c in report.candidates)
+    with_block = rows_of_blocks(report.candidates, report.evidence_table)
     columns = ("drug", "participants (studies)", "effect", "certainty", "comments")
     blocks: list[Block] = [
-        Table(caption, columns, (Group(tuple(_overview_row(report, each, is_checked) for each in group)),), "overview")
+        Table(
+            caption,
+            columns,
+            (Group(tuple(_overview_row(report, each, is_checked, each.name in with_block) for each in group)),),
+            "overview",
+        )
         for caption, group in (
             ("Candidates" if all(c.group == "not_checked" for c in new) else "Repurposing candidates", new),
             ("Approved or standard of care for this condition", [c for c in report.candidates if c not in new]),
@@ -117,9 +124,12 @@ def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
 
 
-def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: bool) -> Row:
-    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables."""
-    best = candidate.best_estimate
+def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: bool, has_block: bool) -> Row:
+    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables.
+
+    Without a block below, the row links to the study of its effect and says what lowered the certainty.
+    """
+    best, place = candidate.best_estimate, report.candidates.index(candidate) + 1
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
     decided = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
     sizes = [row.sample_size for row in decided if row.sample_size is not None]
@@ -136,7 +146,7 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: b
     lowered = listed(list(dict.fromkeys(reason.partition(":")[0].lower() for reason in candidate.held_down_by)))
     comments = (
         ", ".join(f"{len(keys)} {name}" for name, keys in directions.items() if keys),
-        f"certainty lowered for {lowered}" if lowered else "",
+        f"certainty lowered for {lowered}" if lowered and not has_block else "",
         status or elsewhere or (_APPROVAL[candidate.group] if is_checked else ""),
         f"outcome of the effect: {outcome}" if outcome not in (None, EFFICACY) else "",
         "studied for prevention" if candidate.for_prevention else "",
@@ -144,11 +154,15 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: b
         f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else "",
     )
     flags = [node for mark in candidate.marks for node in flow(" ", Text(mark, "flag"))]
+    if best is None:
+        effect = flow("none")
+    else:
+        effect = flow(best.line, report.cite([best.key])) if has_block else flow(Link(best.line, url_of(best.key)))
     return Row(
         (
-            flow(Link(candidate.name, f"#candidate-{report.candidates.index(candidate) + 1}")),
+            flow(Link(candidate.name, f"#candidate-{place}") if has_block else candidate.name),
             flow(f"{participants} ({counted(len(decided), 'study')}{unsized if sizes else ''})"),
-            flow(best.line, report.cite([best.key])) if best else flow("none"),
+            effect,
             flow(Text(_level(candidate), "level")),
             flow("; ".join(filter(None, comments)), *flags),
         )
@@ -165,10 +179,19 @@ def _level(candidate: DrugCandidate) -> str:
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
     """Select the studies for each drug's block, by drug name: those without benefit or with harm, then in support.
 
-    The first drugs have more, each has one for each side.
+    The first drugs have a block, and those that failed or were withdrawn; the first of them have more studies, each has
+    one for each side.
     """
-    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(candidates)))
-    for place, candidate in enumerate(candidates):
+    with_block = [
+        c
+        for at, c in enumerate(candidates)
+        if at < MOST_BLOCKS
+        or len(c.contradicting_citations) >= len(c.supporting_citations)
+        or c.evidence_quality == "refuted"
+        or "withdrawn" in c.marks
+    ]
+    found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(with_block)))
+    for place, candidate in enumerate(with_block):
         sides = bool(candidate.supporting_citations) + bool(candidate.contradicting_citations)
         most, best = max(share + (place < rest), sides), candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
@@ -183,7 +206,7 @@ def comparison(report: ReportContent) -> Section | None:
     shown = rows_of_blocks(report.candidates, report.evidence_table)
     rows = []
     for place, candidate in _in_order(report):
-        for row in shown[candidate.name]:
+        for row in shown.get(candidate.name, ()):
             result = row.pico.result if row.pico else None
             effect = join_flows(filter(None, (flow(result or ""), _value_cell(row, "estimate"))), ": ")
             study = flow(Link(candidate.name, f"#candidate-{place}"), " (", *_study_link(report, row), ")")
@@ -207,7 +230,7 @@ def _value_cell(row: EvidenceRow, what: ValueKind) -> Flow:
 def evidence(report: ReportContent) -> Section | None:
     """Build a block for each drug: decisive studies, failures first, and steps of its certainty."""
     shown, blocks = rows_of_blocks(report.candidates, report.evidence_table), list[Block]()
-    for place, candidate in _in_order(report):
+    for place, candidate in ((place, each) for place, each in _in_order(report) if each.name in shown):
         own: list[Block] = [
             paragraph(Text(mark, "flag"), caution[caution.find(":") :])
             for mark, caution in zip(candidate.marks, candidate.cautions, strict=False)

@@ -20,7 +20,7 @@ from ..findings import Dossier
 from ..progress import Progress
 from .content import TurnUsage
 
-MAX_CANDIDATES = 12  # in the report; further ones are only named
+MAX_CANDIDATES = 24  # in the report; further ones are only named
 _ENDINGS = {
     "sufficient_evidence": "the evidence was judged sufficient",
     "token_budget_exceeded": "the token budget was nearly used up",
