@@ -308,14 +308,23 @@ def _item(
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title, or what a trial lists, names a condition and no other, which may only say who was treated."""
+    """Whether a title, or what a trial lists, names a condition; beside others, only first and not as the people's.
+
+    A condition after it mostly says whom the drug was given: "hypertension in diabetes" is on hypertension.
+    """
     document, listed = Document.of(record), record.trial.conditions if record.trial else ()
     wanted = [frozenset(stems(name)) for name in names]
     words = frozenset(stems(" ; ".join((document.title, *listed))))
-    titled = (name for name, start, _ in document.conditions if start < document.offset and not is_generic(name))
-    held = [frozenset(stems(name)) for name in titled]
-    alike = all(any(each <= one or one <= each for each in wanted) for one in held)
-    return alike and any(each <= words for each in wanted)
+    if not any(each <= words for each in wanted):
+        return False
+    own, others = list[tuple[int, int]](), list[tuple[int, int]]()
+    for name, start, end in document.conditions:
+        if start < document.offset and not is_generic(name):
+            held = frozenset(stems(name))
+            (own if any(each <= held or held <= each for each in wanted) else others).append((start, end))
+    if not others or not own:
+        return not others
+    return min(own) < min(others) and not document.sentences[0].has_as_population(*min(own))
 
 
 def _prevents(document: Document, reading: Reading) -> bool:

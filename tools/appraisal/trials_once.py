@@ -61,7 +61,7 @@ class AppraisedItem:
     primary: Primary = "not_reported"
     indication: Indication = "condition"
     in_title: bool = True
-    """Whether the title names the condition asked about, and no other one."""
+    """Whether the title names the condition asked about, and no other one before it."""
     surrogate: bool = False
     """Whether the outcome is only a marker of the condition."""
     unnamed: str | None = None
