@@ -1,12 +1,7 @@
 """The dossier that judge and report agent build from messages."""
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
-from builders import QUESTION, asked, findings, record, reply, verdict
+from builders import QUESTION, asked, count_calls, findings, record, reply, verdict
 
 from willowbark.agents.findings import Dossier, FindingsMessage
 from willowbark.tools.search import SourceReply, Status
@@ -57,25 +52,6 @@ def test_other_models_read_the_summary_and_not_the_records() -> None:
     assert FindingsMessage.load(message.dump()) == message
 
 
-def bytecodes(work: Callable[[], object]) -> int:
-    """How many instructions of Python some work takes, the same on every machine."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any]:
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
-
-
 def rounds_of(count: int, *, chained: bool) -> list[FindingsMessage]:
     """Rounds of 20 records; each found twice, or ten in a row united by what each shares with the next."""
     found = []
@@ -93,7 +69,7 @@ def rounds_of(count: int, *, chained: bool) -> list[FindingsMessage]:
 def test_four_times_the_records_take_four_times_the_work(chained: bool) -> None:
     def work(count: int) -> int:
         given = [asked(), *rounds_of(count, chained=chained)]
-        return bytecodes(lambda: dossier(*given).pool())
+        return count_calls(lambda: dossier(*given).pool())
 
     work(20)  # what is made once
     few = work(100)

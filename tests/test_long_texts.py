@@ -1,11 +1,11 @@
 """What a model writes is gone through once, however long it is: work is counted, not time."""
 
 import random
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from builders import count_calls
 
 from willowbark.tools.questions import parse_question, preprocess_query
 
@@ -16,20 +16,8 @@ _WORDS = ["".join(_LETTERS.choices("bcdfghjklmnpqrst", k=_LETTERS.randint(3, 9))
 
 
 def work(of: Callable[[str], Any], text: str) -> int:
-    """Calls that a function makes, in Python and in C."""
-    calls = 0
-
-    def count(_: Any, event: str, __: Any) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
     of(text[:10])  # what is loaded once does not count
-    sys.setprofile(count)
-    try:
-        of(text)
-    finally:
-        sys.setprofile(None)
-    return calls
+    return count_calls(lambda: of(text))
 
 
 @pytest.mark.parametrize("of", [parse_question, preprocess_query], ids=lambda each: each.__name__)

@@ -308,12 +308,6 @@ async def test_counts_and_tables_hold_what_was_read() -> None:
     assert "Unknown" not in entry
 
 
-async def test_a_model_that_fails_is_replaced_and_named() -> None:
-    report = await written(agent=ReportAgent("report", scripted(), fallback=BaselineChatCompletionClient()))
-    assert report.drug_candidates[0] == "propranolol"
-    assert any("report: the model did not answer (ValueError); baseline" in line for line in report.limitations)
-
-
 async def test_a_mechanism_is_proposed_only_where_a_database_links_a_target_with_the_condition() -> None:
     disease = Evidence(
         content="migraine disorder",
@@ -370,25 +364,15 @@ async def test_called_again_without_a_verdict_it_writes_and_says_so_also_when_lo
     assert message.content.stop_reason == "no_verdict"
     assert any("Written without a verdict" in line for line in message.content.limitations)
     assert "requested before a judge had ended the search" in message.content.executive_summary
+    early = await written(*SEARCHED, verdict("continue"), answers=(drafted(CLAIM),))
+    assert any("although the judge asked for another round" in line for line in early.limitations)
 
 
-async def test_called_while_the_judge_wants_another_round_the_report_says_so() -> None:
-    report = await written(*SEARCHED, verdict("continue"), answers=(drafted(CLAIM),))
-    assert any("although the judge asked for another round" in line for line in report.limitations)
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        "<script>alert(1)</script>",
-        "![x](http://evil.example/x.png)",
-        "[free drugs](http://evil.example)",
-        "a | b | c",
-        "\n# Take this drug\n",
-        "`rm -rf`",
-    ],
-)
-async def test_a_record_cannot_write_markup_into_the_report(payload: str) -> None:
+async def test_a_record_cannot_write_markup_into_the_report() -> None:
+    payload = (
+        "<script>alert(1)</script> ![x](http://evil.example/x.png) [free drugs](http://evil.example) a | b "
+        "`rm -rf`\n# Take this drug\n"
+    )
     quote = "Propranolol reduced migraine attacks greatly."
     nasty = record("6", f"Propranolol in migraine {payload}", f"{quote} {payload}")
     claim = Claim(quote=quote, drug="propranolol", evidence_key="pmid:6", stance="supports")
