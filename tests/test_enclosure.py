@@ -94,12 +94,6 @@ def test_no_text_closes_its_block_or_opens_another(contents: list[str]) -> None:
     assert all(isinstance(json.loads(line), dict) for line in lines[1:-1])
 
 
-def test_a_record_of_nothing_visible_does_not_take_the_others_with_it() -> None:
-    hidden = record("\u200b", title="\u2060")
-
-    assert contents_of(enclose([hidden, record("Seen.")], MARKER)) == ["(no visible text)", "Seen."]
-
-
 @pytest.mark.parametrize(
     "odd",
     [b"\xff", "\ud800", {1, 2}, {("a", 1): object}, float("nan")],

@@ -3,7 +3,6 @@
 import gzip
 import json
 import multiprocessing
-import shutil
 import time
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import building, open_library
 from willowbark.tools.library.building import Manifest, build_library, verify_library
-from willowbark.tools.library.index import BUILT_INDEX
 from willowbark.tools.sources.studies.pubmed import PubMed, parse_articles
 
 REPLY = Path(__file__).parent / "replies" / "pubmed" / "efetch.xml"
@@ -36,12 +34,6 @@ def article(pmid: int, title: str, version: int = 1, more: str = "") -> str:
         f'<PubmedArticle><MedlineCitation><PMID Version="{version}">{pmid}</PMID><Article><ArticleTitle>{title}'
         f"</ArticleTitle>{more}</Article></MedlineCitation></PubmedArticle>"
     )
-
-
-def place_file(baseline: Path, folder: Path, number: int) -> None:
-    folder.mkdir(exist_ok=True)
-    for path in baseline.glob(f"*{number:04}.xml.gz*"):
-        shutil.copy(path, folder)
 
 
 def records(folder: Path, first: int = FIRST_PMID, most: int = 400) -> dict[str, Evidence]:
@@ -145,27 +137,6 @@ def test_killed_ten_times_it_is_the_same_library(baseline: Path, tmp_path: Path)
     build_library(tmp_path / "undisturbed", baseline)
     assert records(tmp_path / "library") == records(tmp_path / "undisturbed")
     assert list(verify_library(tmp_path / "library", baseline)) == []
-
-
-def test_files_that_a_killed_build_left_in_the_index_are_not_in_its_way(baseline: Path, tmp_path: Path) -> None:
-    library, early, late = tmp_path / "library", tmp_path / "early", tmp_path / "late"
-    for number in (1, 2, 3):
-        place_file(baseline, early, number)
-    build_library(library, early)
-    shutil.copytree(library, late)
-    place_file(baseline, early, 4)
-    build_library(late, early)
-    left = {path.name for path in (late / BUILT_INDEX).glob("*.del")}
-    managed = json.loads((library / BUILT_INDEX / ".managed.json").read_text())
-    for name in left:  # as if killed between writing them and the commit
-        shutil.copy(late / BUILT_INDEX / name, library / BUILT_INDEX)
-    (library / BUILT_INDEX / ".managed.json").write_text(json.dumps([*managed, *left]))
-
-    build_library(library, early)
-
-    assert left
-    assert records(library) == records(late)
-    assert list(verify_library(library, early)) == []
 
 
 def test_what_stopped_between_index_and_manifest_is_read_again(

@@ -52,7 +52,7 @@ def test_four_processes_of_eight_tasks_never_get_the_same_moment(tmp_path: Path)
 class Clock:
     """A clock that goes on only while everybody sleeps; until `held_until` nobody wakes."""
 
-    def __init__(self, held_until: float = 0.0) -> None:
+    def __init__(self, held_until: float) -> None:
         self.now = 1000.0
         self._held_until = held_until
         self._alarms: list[float] = []
@@ -71,27 +71,16 @@ class Clock:
         self._alarms.remove(alarm)
 
 
-async def starts(clock: Clock, tasks: int, per_second: float, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Moments at which so many tasks start that all ask at once."""
+async def test_requests_held_up_by_a_busy_loop_do_not_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(held_until=1000.75)
     monkeypatch.setattr(limiter_module, "time", clock)
     limiter, moments = RateLimiter(sleep=clock.sleep), list[float]()
 
     async def ask() -> None:
-        await limiter.wait("source", per_second)
+        await limiter.wait("source", 10)
         moments.append(clock.now)
 
-    await asyncio.gather(*(ask() for _ in range(tasks)))
-    return sorted(moments)
-
-
-async def test_tasks_of_one_limiter_keep_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = await starts(Clock(), 25, 20, monkeypatch)
-
-    assert moments == pytest.approx([1000 + place / 20 for place in range(25)])
-
-
-async def test_requests_held_up_by_a_busy_loop_do_not_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = await starts(Clock(held_until=1000.75), 8, 10, monkeypatch)
+    await asyncio.gather(*(ask() for _ in range(8)))
 
     assert len(moments) == 8
     assert max(sum(start <= moment < start + 0.3 for moment in moments) for start in moments) <= 5

@@ -11,8 +11,7 @@ from recorded import recorded
 
 from willowbark.agents.report.forms.links import safe_url
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.registry import cards, kind_of, linked_hosts, offered, searchable, title_of
+from willowbark.tools.registry import cards, linked_hosts, offered, searchable
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, search_args
@@ -78,14 +77,6 @@ async def test_what_nobody_knows_is_a_true_zero_and_a_drug_is_named(name: str) -
 
     assert (found.status, found.records, found.total) == (Status.EMPTY, [], 0)
     assert "nosuchdrug" in str(found.warnings) or not by_name or name in NOT_BY_DRUG
-
-
-def test_a_record_is_what_its_source_gives_unless_it_says_otherwise() -> None:
-    cited = Citation(source="chembl", title="T", url="https://www.ebi.ac.uk/x")
-
-    assert kind_of(Evidence(content="T", citation=cited)) == "drug"
-    assert kind_of(Evidence(content="T", citation=cited, metadata={"kind": "notice"})) == "notice"
-    assert (title_of("chembl"), title_of("preprint"), title_of("mine")) == ("ChEMBL", "preprint servers", "mine")
 
 
 @pytest.mark.parametrize(

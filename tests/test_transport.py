@@ -123,12 +123,6 @@ async def test_a_reader_that_fails_unforeseen_is_heard_and_not_asked_again(error
     assert log.exchanges[0].error == f"ended by {error.__name__}"
 
 
-async def test_statuses_that_the_reader_wants_to_see_are_shown_to_it() -> None:
-    transport, _ = asking(reply(404))
-
-    assert await ask(transport, also=[404], read=lambda answer: answer.status) == 404
-
-
 @pytest.mark.parametrize(
     ("step", "error"),
     [
