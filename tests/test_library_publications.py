@@ -16,18 +16,6 @@ COLLECTION = ROOT.parent / "shared" / "data" / "benchmarks" / "world_half.jsonl.
 TRIALS = ROOT.parent / "shared" / "data" / "benchmarks" / "evidence_inference_train.jsonl.gz"
 """Tells numbers of PubMed Central."""
 
-PUBLICATION_TYPES = {
-    "Randomized Controlled Trial",
-    "Controlled Clinical Trial",
-    "Clinical Trial",
-    "Clinical Trial Protocol",
-    "Observational Study",
-    "Meta-Analysis",
-    "Systematic Review",
-    "Review",
-    "Comment",
-    "Case Reports",
-}
 FIGURE_WORDS = {"p", "n", "ci", "vs", "mg", "kg", "g", "d", "h", "percent"}  # what stands between figures in a list
 RUN = 8  # words in a row that would make a summary a copy
 
@@ -51,11 +39,6 @@ FILES = sorted(
 RECORDS = [record for path in FILES for record in read(path)]
 
 needs_source = pytest.mark.skipif(not SOURCE.exists(), reason="../shared/data/library_source is not beside this clone")
-
-
-def sentences(text: str) -> list[str]:
-    """Split a summary where a full stop is followed by a space and a new beginning."""
-    return re.split(r"(?<=[.!?])(?<!vs\.) (?=[A-Z0-9(])", text)
 
 
 def words(text: str) -> list[str]:
@@ -108,34 +91,6 @@ def source() -> dict[str, dict[str, Any]]:
                 found[record["pmid"]] = {**record, "year": year, "authors": authors, "topic": "Alzheimer_disease"}
     with gzip.open(SOURCE, "rt", encoding="utf-8") as lines:
         return found | {record["pmid"]: record for record in map(json.loads, lines)}
-
-
-def test_a_seed_question_is_covered_with_failures_reviews_and_causes_of_harm() -> None:
-    own = [record for record in RECORDS if record["topic"] == "Alzheimer_disease"]
-    texts = [f"{record['title']} {record['abstract']}" for record in own]
-
-    assert len(own) >= 40
-    assert sum("Randomized Controlled Trial" in record["publication_types"] for record in own) >= 15
-    assert sum("Review" in record["publication_types"] for record in own) >= 5
-    for failed in ("rofecoxib", "naproxen", "Semagacestat", "Verubecestat", "Gantenerumab", "progestin"):
-        assert any(failed in text for text in texts), failed
-    assert sum("scopolamine" in text for text in texts) >= 5
-
-
-def test_records_have_the_agreed_values() -> None:
-    """An unknown is null or an empty list, never an empty string."""
-    for record in RECORDS:
-        pmid = record["pmid"]
-        assert re.fullmatch(r"\d{1,8}", pmid), pmid
-        assert record["title"], pmid
-        assert all(re.search(r"\S \S|[Gg]roup|[Ii]nvestigators", author) for author in record["authors"]), pmid
-        assert record["pmcid"] is None or re.fullmatch(r"PMC\d+", record["pmcid"]), pmid
-        assert set(record["publication_types"]) <= PUBLICATION_TYPES, pmid
-        assert all(re.fullmatch(r"NCT\d{8}", nct_id) for nct_id in record["nct_ids"]), pmid
-        assert record["journal"] is None or record["journal"].strip(), pmid
-        assert (record["doi"], record["mesh_terms"]) == (None, []), pmid
-        assert pmid in record["provenance"], pmid
-        assert record["abstract"] is None or 2 <= len(sentences(record["abstract"])) <= 16, pmid
 
 
 @needs_source
