@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from ..enclosure import visible
 from ..lexicon import (
     asked_condition,
     canonical_class,
@@ -32,7 +33,6 @@ OPERATORS = frozenset(("AND", "OR", "NOT"))
 
 PREVENTION_WORD = re.compile(r"prevent\w*|prophyla\w*", re.IGNORECASE)
 _PREVENTION = ("prevent", "prevention", "prophylaxis", "prophylactic")
-_INVISIBLE = dict.fromkeys((0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF), None)
 _SYNTAX = dict.fromkeys(map(ord, '()"[]'), " ")
 _TYPOGRAPHY = str.maketrans(
     {**dict.fromkeys("“”„‟«»", '"'), **dict.fromkeys("‘’‚‛", "'"), **dict.fromkeys("‐‑‒–—―−", "-")}
@@ -71,9 +71,8 @@ class Unit:
 
 def normalise_text(text: str) -> str:
     """Normalise quotes, dashes and white space; remove invisible characters."""
-    seen = "".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text.translate(_INVISIBLE))
-    seen = unicodedata.normalize("NFKC", seen).translate(_INVISIBLE).translate(_TYPOGRAPHY)
-    return " ".join(unicodedata.normalize("NFKC", seen).split())
+    seen = unicodedata.normalize("NFKC", visible(text)).translate(_TYPOGRAPHY)
+    return " ".join(unicodedata.normalize("NFKC", visible(seen)).split())
 
 
 def bare_words(text: str) -> list[str]:
