@@ -181,6 +181,8 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
     assert one.confidence == chains["propranolol"].confidence < 0.2
     assert one.to_search_queries() == ["propranolol AND ADRB1", "ADRB1 AND migraine"]
     assert "no record names a process of ADRB1" in found.knowledge_gaps
+    both = one.model_copy(update={"target": "ADRA1A, ADRA1B", "pathway": "release, of this"})
+    assert both.to_search_queries()[:2] == ["propranolol AND (ADRA1A OR ADRA1B)", 'propranolol AND "release of this"']
     empty = {"searches": [], "candidates": [], "progress": {}, "records": []}
     request = AssessmentRequest.model_validate(
         {"question": "q", "iteration": 1, "pool": 2, **empty, "hypotheses": found}
@@ -302,7 +304,7 @@ def test_where_evidence_is_told_by_kind_genes_and_pathways_alone_tie_a_process_b
 
 def test_words_of_a_name_that_stand_apart_are_not_the_name() -> None:
     bag = record("7", "T", "Response of the skin, in migraine as in buckwheat allergy, was inflammatory.")
-    phrase = record("8", "T", "An inflammatory response is a hallmark of migraine.")
-
     assert chain(ACTS, protein("ADRB1", "inflammatory response"), bag).missing
-    assert not chain(ACTS, protein("ADRB1", "inflammatory response"), phrase).missing
+    for phrase in ("An inflammatory response", "A response, clearly inflammatory,"):  # one word between is none
+        said = record("8", "T", f"{phrase} is a hallmark of migraine.")
+        assert not chain(ACTS, protein("ADRB1", "inflammatory response"), said).missing

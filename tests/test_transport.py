@@ -283,8 +283,9 @@ async def test_a_redirect_to_a_strange_host_is_refused(location: str) -> None:
     assert len(script.requests) == 1
 
 
-async def test_a_redirect_within_the_sources_is_followed() -> None:
-    transport, script = asking(reply(301, location="/europepmc/y?a=1"), reply())
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_within_the_sources_is_followed(status: int) -> None:
+    transport, script = asking(reply(status, location="/europepmc/y?a=1"), reply())
 
     assert await ask(transport, params={"a": 1}) == GOOD
     assert str(script.requests[1].url) == "http://127.0.0.1:1/europepmc/y?a=1"
@@ -330,6 +331,17 @@ async def test_a_key_is_sent_in_the_body_and_shown_nowhere(step: Step, caplog: p
     assert not any(KEY in text for text in shown)
     assert KEY not in told
     assert log.exchanges[0].url.endswith("/x?term=x")
+
+
+@pytest.mark.parametrize(("where", "query"), [("header", "a=1"), ("parameter", f"a=1&api_key={KEY}")])
+async def test_a_key_goes_where_its_source_wants_it(where: Any, query: str) -> None:
+    endpoint = Endpoint(base_url="http://127.0.0.1:1", key=SecretStr(KEY), key_in=where, key_header="x-token")
+    transport, script = asking(reply(), endpoints=Endpoints(by_source={"pubmed": endpoint}))
+
+    await ask(transport, params={"a": 1})
+
+    assert (script.requests[0].method, script.requests[0].url.query.decode()) == ("GET", query)
+    assert script.requests[0].headers.get("x-token") == (KEY if where == "header" else None)
 
 
 async def test_long_parameters_go_into_the_body_where_the_source_takes_them() -> None:
