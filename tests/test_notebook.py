@@ -193,14 +193,3 @@ async def test_a_front_end_without_input_leaves_the_default_at_once(kernel: Kern
 
     assert status == "ok"
     assert printed(seen).splitlines()[0] == "default | notebook | the notebook takes no input"
-
-
-async def test_interrupting_the_input_box_gives_the_report_by_the_default(kernel: Kernel) -> None:
-    kernel.client.execute(APPROVED, allow_stdin=True)
-    await kernel.client.get_stdin_msg(timeout=60)
-    await kernel.owner.interrupt_kernel()
-    reply = await kernel.client.get_shell_msg(timeout=60)
-    assert reply["content"]["status"] == "ok"
-
-    _, seen = await kernel.run("print(report.approval.because)")
-    assert printed(seen) == "the run ended before anybody decided: cancelled\n"

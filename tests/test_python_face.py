@@ -6,10 +6,10 @@ import sys
 import pytest
 
 import willowbark
-from willowbark import Settings, tools
+from willowbark import tools
 from willowbark.teams import ResearchTeam
 from willowbark.tools import pubmed
-from willowbark.tools.errors import SourceRefused, UsageError
+from willowbark.tools.errors import SourceRefused
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.registry import searchable
 
@@ -45,13 +45,3 @@ async def test_a_source_is_searched_by_itself(monkeypatch: pytest.MonkeyPatch) -
     assert set(dir(tools)) == set(searchable())
     with pytest.raises(SourceRefused, match="there are page, mindate"):
         await pubmed.search("migraine", year=2001)
-
-
-def test_a_setting_that_is_none_is_named() -> None:
-    for name, told in (
-        ("reading.depth", "reading: "),
-        ("depth", "depth: "),
-        ("research.dept", "research.dept: .*depth"),
-    ):
-        with pytest.raises(UsageError, match=f"options: {told}"):
-            Settings().overridden({name: 1})

@@ -257,19 +257,6 @@ def test_a_run_of_another_version_costs_no_list_and_is_named_in_a_line(run_id: s
     assert "not of this version of Willowbark (content.of_old)" in complaint(invoke("replay", run_id, "-q"))
 
 
-@pytest.mark.parametrize("command", ["resume", "replay"])
-def test_resume_and_replay_are_shown_as_ask_is(command: str, run_id: str) -> None:
-    if command == "resume":
-        interrupt(run_id)
-    done = invoke(command, run_id, "--json", "--out", "elsewhere", "-v", "--trace", "spans.json")
-
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["research_question"] == QUESTION
-    assert json.loads((Path("elsewhere") / run_id / "report.json").read_text()) == json.loads(done.stdout)
-    assert "[willowbark.run]" in done.stderr
-    assert Path("spans.json").stat().st_size > 0
-
-
 def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one(run_id: str) -> None:
     assert "no other run asked" in complaint(invoke("diff"))
     later = ask_again()

@@ -104,8 +104,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         begun = options.model_copy(update=given)
         if stream is not None:
             return stream(begun)
-        from ..run.course import Course  # noqa: F401, PLC0415  the whole team: bad input is reported before
-        from ..run.research import research_stream  # noqa: PLC0415
+        from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before
 
         return research_stream(begun)
 
