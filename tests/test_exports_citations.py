@@ -22,7 +22,6 @@ PREPRINT = reference(
     source="preprint",
     date="2020-01",
     authors=["van der Berg-Smith J-P", "O'Neil KA Jr", "WHO Study Group"],
-    flags=["preprint"],
 )
 JOURNAL = reference(6, "pmid:1", "In a journal", journal="Thorax", doi="10.1136/thorax.58.3.1", date="2003-02-28")
 
@@ -80,6 +79,7 @@ def test_volume_issue_pages_and_flags_are_read_back_from_every_form() -> None:
     assert read["alternate_title1"] == item["container-title-short"] == "N Engl J Med"
     assert "retracted" in bib["note"]
     assert (read["notes"], item["note"]) == (["retracted"], "retracted")
+    assert render(one, "ris").count(b"AN  - ") == 1
     numbered = ris(report({**JOURNAL, "pages": "e5807"}))[0]
     assert (numbered["start_page"], "end_page" in numbered) == ("e5807", False)
 
