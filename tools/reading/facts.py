@@ -1,8 +1,7 @@
 """Predict a record's study design and number of participants with small learned models.
 
-The design comes from a multinomial regression over words and phrases. Publication types are features too; none decides
-alone, since they can be wrong (a review tagged as a trial). The number of participants is one of the numbers in the
-text, or a sum of its arms, picked by a ranker over the words around each; "not reported" is one more candidate.
+No publication type decides a design alone, since they can be wrong (a review tagged as a trial). The number of
+participants is one of the numbers in the text, or a sum of its arms, picked by the words around each.
 """
 
 import re
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import pairwise, product, takewhile
 from typing import cast
 
 from ..lexicon.matching import read_table, split_names
@@ -34,7 +33,7 @@ _NUMBER_WORDS = frozenset(
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one".split()
 )
-_MULTIPLE = {"two": 2, "three": 3, "four": 4, "2": 2, "3": 3, "4": 4}
+_MULTIPLE = {2: ("two", "2"), 3: ("three", "3"), 4: ("four", "4")}
 _TELLING_BY_ABSENCE = (
     "randomised", "blind", "placebo", "human", "compared", "group", "animal", "cell", "review", "control", "versus",
     "assigned", "search",
@@ -74,7 +73,7 @@ def weight_of(head: Head) -> Mapping[str, float]:
 
 
 def design_features(document: Document) -> list[str]:
-    """List words and word pairs by part of the record, design cues and pairs of them, and publication types."""
+    """List words, word pairs and design cues, in part by where they stand, and publication types."""
     found: dict[str, None] = {}
     shown = document.words_without_drugs
     cut = document.sentences
@@ -165,44 +164,34 @@ class Number:
 
 def candidates(document: Document, design: str) -> dict[int, list[str]]:
     """List candidate numbers of participants with the features of each; 0 means "not reported"."""
-    found: dict[int, dict[str, None]] = {}
-    tokens = document.tokens
-    cut = document.sentences
-    seen: Counter[int] = Counter()
-    summed: set[int] = set()
-    largest = 0
-    for order, sentence in enumerate(cut):
+    found: dict[int, dict[str, None]] = {1: {}}
+    seen, summed = Counter[int](), set[int]()
+    peopled: dict[int, None] = {}
+    for order, sentence in enumerate(document.sentences):
         mentions = list(numbers_of(document, sentence))
-        place = sentence.headed or f"at{min(4, 5 * order // len(cut))}"
+        place = sentence.headed or f"at{min(4, 5 * order // len(document.sentences))}"
         for mention in mentions:
             seen[mention.value] += 1
-            largest = max(largest, mention.value if mention.people else 0)
-            into = found.setdefault(mention.value, {})
-            into.update(dict.fromkeys(_around(document.words, mention, sentence, place)))
-        for value, told in _sums(document.words, tokens, sentence, mentions):
+            peopled |= {mention.value: None} if mention.people else {}
+            told = [place, *_around(document.words, mention, sentence)]
+            told += [f"people {place}"] if mention.people else []
+            found.setdefault(mention.value, {}).update(dict.fromkeys(told))
+        for value, told in _sums(document, sentence, mentions):
             summed.add(value)
-            into = found.setdefault(value, {})
-            into.update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
-    single = found.setdefault(1, {})
-    single["single"] = None
-    peopled = [value for value, features in found.items() if "people" in features]
+            found.setdefault(value, {}).update(dict.fromkeys(f"sum {name}" for name in (*told, place)))
     for value, features in found.items():
         size = sum(edge <= value for edge in _EDGES)
-        features.update(dict.fromkeys((f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}")))
-        if value == largest:
-            features["largest"] = features[f"{design} largest"] = None
-        if peopled and value == peopled[0]:
-            features["foremost"] = None
-        if value in summed and seen[value]:
-            features["adds up"] = None
-            features[f"adds up {'people' in features}"] = None
-        if "people" in features:
-            above = sum(other > value for other in peopled)
-            features[f"above{min(above, 3)}"] = None
-    nothing = {"none": None, f"none {design}": None, f"none people{min(len(peopled), 3)}": None}
-    nothing[f"none {design} people{min(len(peopled), 3)}"] = None
-    offered = {NOT_REPORTED: nothing, **found}
-    return {value: list(features) for value, features in offered.items()}
+        told = [f"size{size}", f"{design} size{size}", f"times{min(seen[value], 4)}"]
+        told += ["largest", f"{design} largest"] if value == max(peopled, default=0) else []
+        told += ["adds up", f"adds up {value in peopled}"] if value in summed and value in seen else []
+        told += ["single"] if value == 1 else []
+        if value in peopled:
+            told += [f"above{min(sum(other > value for other in peopled), 3)}"]
+            told += ["foremost"] if value == next(iter(peopled)) else []
+        features.update(dict.fromkeys(told))
+    some = f"people{min(len(peopled), 3)}"
+    nothing = ["none", f"none {design}", f"none {some}", f"none {design} {some}"]
+    return {NOT_REPORTED: nothing} | {value: list(features) for value, features in found.items()}
 
 
 def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
@@ -240,67 +229,46 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
         yield Number(value, first, at, people or arm, arm)
 
 
-def _around(words: Sequence[str], mention: Number, sentence: Sentence, place: str) -> Iterator[str]:
+def _around(words: Sequence[str], mention: Number, sentence: Sentence) -> Iterator[str]:
     left = [word for word in words[max(sentence.first, mention.first - 8) : mention.first] if word][-5:]
     right = [word for word in words[mention.last : min(sentence.last, mention.last + 12)] if word][:7]
     yield "number"
-    yield place
-    yield f"written {words[mention.first] == '00'}"
-    if mention.people:
-        yield "people"
-        yield f"people {place}"
-    if mention.arm:
-        yield "arm"
-        yield f"arm {place}"
-    for distance, word in enumerate(reversed(left), 1):
-        yield f"<{word}"
-        if distance <= 2:
-            yield f"<{distance}{word}"
-    for distance, word in enumerate(right, 1):
-        yield f">{word}"
-        if distance <= 2:
-            yield f">{distance}{word}"
+    yield from ["people"] if mention.people else []
+    yield from ["arm"] if mention.arm else []
+    for side, near in (("<", left[::-1]), (">", right)):
+        yield from (f"{side}{word}" for word in near)
+        yield from (f"{side}{distance}{word}" for distance, word in enumerate(near[:2], 1))
     yield f"<<{' '.join(left[-2:])}"
     yield f">>{' '.join(right[:2])}"
     yield f"<>{left[-1] if left else '^'} {right[0] if right else '$'}"
-    for word in {word for word in words[sentence.first : sentence.last] if word.isalpha()}:
-        yield f"s:{word}"
+    yield from (f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha())
 
 
-def _sums(
-    words: Sequence[str], tokens: Sequence[Token], sentence: Sentence, mentions: Sequence[Number]
-) -> Iterator[tuple[int, list[str]]]:
+def _sums(document: Document, sentence: Sentence, mentions: Sequence[Number]) -> Iterator[tuple[int, list[str]]]:
     """Yield sums and multiples of a sentence's numbers, with the features of how each was formed."""
-    arms = [mention for mention in mentions if mention.arm]
+    words = document.words
+    arms, rest = ([mention for mention in mentions if mention.arm is is_arm] for is_arm in (True, False))
     if len(arms) > 1:
-        yield from _sum("n", words, sentence, arms)
-        if len(arms) > 2:
-            yield from _sum("n two", words, sentence, arms[:2])
-    rest = [mention for mention in mentions if not mention.arm]
+        yield _sum("n", words, sentence, arms)
     for one, other in pairwise(rest):
         if (one.people or other.people) and other.first - one.last < 20:
             kind = f"{'people' if one.people else '-'} {'people' if other.people else '-'}"
-            yield from _sum(kind, words, sentence, (one, other))
+            yield _sum(kind, words, sentence, (one, other))
     for three in zip(rest, rest[1:], rest[2:], strict=False):
         if three[0].people and three[2].first - three[0].last < 30:
-            yield from _sum("three", words, sentence, three)
-    for least in (3, 4):
-        people = [mention for mention in rest if mention.people]
-        if len(people) >= least:
-            yield from _sum(f"people {least}", words, sentence, people[:least])
-    told = {token.text for token in tokens[sentence.first : sentence.last]}
+            yield _sum("three", words, sentence, three)
+    people = [mention for mention in rest if mention.people]
+    yield from (_sum(f"people {least}", words, sentence, people[:least]) for least in (3, 4) if len(people) >= least)
+    told = {token.text for token in document.tokens[sentence.first : sentence.last]}
     if told & {"each", "per", "equal", "equally"}:
-        for mention in mentions:
-            for factor in (2, 3, 4) if 3 <= mention.value <= 2000 else ():
-                named = any(_MULTIPLE.get(word) == factor for word in told)
-                features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
-                yield factor * mention.value, features
+        for mention, factor in product((each for each in mentions if 3 <= each.value <= 2000), (2, 3, 4)):
+            named = not told.isdisjoint(_MULTIPLE[factor])
+            features = [f"each{factor} {named}", f"each people {mention.people}", f"each arm {mention.arm}"]
+            yield factor * mention.value, features
 
 
-def _sum(
-    kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield a sum with features from the words between, before and after its parts."""
+def _sum(kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Number]) -> tuple[int, list[str]]:
+    """Return a sum with features from the words between, before and after its parts."""
     first, last = parts[0], parts[-1]
     between = [word for word in words[first.last : parts[1].first] if word]
     before = [word for word in words[max(sentence.first, first.first - 6) : first.first] if word][-3:]
@@ -311,4 +279,4 @@ def _sum(
     features += [f"<{word}" for word in before] + [f">{word}" for word in after]
     features += [f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha()]
     features.append(f"even{int(4 * min(first.value, last.value) / max(first.value, last.value))}")
-    yield sum(part.value for part in parts), features
+    return sum(part.value for part in parts), features
