@@ -126,15 +126,6 @@ def test_a_models_reading_counts_before_the_learned_one_which_stands_beside_it()
     assert found.appraisal.contradicting == ["pmid:1"]
 
 
-def test_posted_results_count_without_any_other_reader() -> None:
-    days = outcome("Change in monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
-    [found] = [c for c in candidates(trial(days), effect="worse") if c.drug == "topiramate"]
-
-    [first] = found.records[0].readings
-    assert (first.reader, first.effect, first.verdict) == ("posted", "better", "supports")
-    assert found.records[0].item.direction is Direction.supports
-
-
 def test_posted_results_count_before_a_models_reading_which_stands_beside_them() -> None:
     days = outcome("Change in monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
     study = trial(days)

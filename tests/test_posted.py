@@ -224,17 +224,16 @@ def appraised(record: Evidence) -> AppraisedRecord:
     return candidate.records[0]
 
 
-def test_a_posted_result_is_evidence_for_the_candidate() -> None:
-    (candidate,) = appraise_candidates(parse_question(QUESTION), [trial(outcome(DAYS, BETTER, SIGNIFICANT))])
-    assert candidate.appraisal.supporting == ["nct:NCT99999901"]
-    assert candidate.records[0].sentence.startswith(DAYS)
-    assert candidate.records[0].item.against_nothing
-
-
-def test_a_stop_for_harm_outweighs_a_posted_success() -> None:
-    stopped = {"overallStatus": "TERMINATED", "whyStopped": "Excess of serious adverse events"}
-    seen = appraised(trial(outcome(DAYS, BETTER, SIGNIFICANT), status=stopped))
-    assert (seen.item.direction, seen.sentence) == (Direction.contradicts, "Excess of serious adverse events")
+@pytest.mark.parametrize(
+    ("reason", "direction"),
+    [("Excess of serious adverse events", Direction.contradicts), ("Funding ended", Direction.supports)],
+)
+def test_a_stop_for_harm_outweighs_a_posted_success_and_one_for_want_of_money_does_not(
+    reason: str, direction: Direction
+) -> None:
+    stopped = {"overallStatus": "TERMINATED", "whyStopped": reason}
+    seen = appraised(trial(FAVOURABLE, status=stopped))
+    assert (seen.item.direction, seen.sentence == reason) == (direction, direction is Direction.contradicts)
 
 
 @pytest.mark.parametrize(
@@ -267,11 +266,6 @@ def test_a_stop_for_futility_is_shown_by_its_reason_not_by_a_quote_that_says_not
     seen = appraise_record(record, "topiramate", parse_question(QUESTION), Readings(given=[given]))
     assert seen.readings[0].reader == "model"
     assert (seen.item.direction, seen.sentence) == (Direction.contradicts, "Stopped for futility")
-
-
-def test_a_trial_stopped_for_want_of_money_can_still_have_a_result() -> None:
-    stopped = {"overallStatus": "TERMINATED", "whyStopped": "Funding ended"}
-    assert appraised(trial(outcome(DAYS, BETTER, SIGNIFICANT), status=stopped)).item.direction is Direction.supports
 
 
 def test_the_registrys_aims_decide_nothing() -> None:

@@ -1,5 +1,6 @@
 """Find the candidate drugs in the collected records and appraise the evidence for each."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -143,11 +144,11 @@ def appraise_candidates(
         ReadingStopped: reading was stopped, and `leaves_unread` is False.
     """
     readings = readings or Readings()
-    entries: dict[str | None, list[Evidence]] = {}
-    found: dict[str, list[AppraisedRecord]] = {}
+    entries = defaultdict[str | None, list[Evidence]](list)
+    found = defaultdict[str, list[AppraisedRecord]](list)
     for record in pool:
         if kind_of(record) not in STUDIES:
-            entries.setdefault(drug_of(record), []).append(record)
+            entries[drug_of(record)].append(record)
             continue
         try:
             told = readings.once(record, asked, partial(_appraise_study, record, asked, readings))
@@ -156,26 +157,26 @@ def appraise_candidates(
                 continue
             raise
         for drug, said in told.items():
-            found.setdefault(drug, []).append(said)
+            found[drug].append(said)
     known: dict[str, list[AppraisedRecord]] = {}
     for drug, records in found.items():
         roles = [each.readings[0].role for each in records]
         is_treatment = sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles)
-        if is_treatment and not is_left_out(drug, asked, entries.get(drug, [])):
+        if is_treatment and not is_left_out(drug, asked, entries[drug]):
             known[drug] = records
     works = _drugs_that_work(known)
-    combined: dict[str, set[str]] = {}
+    combined = defaultdict[str, set[str]](set)
     for drug, records in known.items():
         for at, each in enumerate(records):
             if not works.isdisjoint((each.item.against or "").split(" and ")):
                 records[at] = each.model_copy(update={"item": replace(each.item, comparator_works=True)})
             if not each.item.alone:
-                combined.setdefault(each.key, set()).add(drug)
+                combined[each.key].add(drug)
     phases = list_developed(asked, pool)
     candidates = []
     for drug, records in known.items():
-        groups = [group for group in combined.values() if drug in group]
-        candidates.append(_candidate(drug, records, entries.get(drug, []), phases.get(drug), asked, groups))
+        partners = set[str]().union(*(drugs for drugs in combined.values() if drug in drugs)) - {drug}
+        candidates.append(_candidate(drug, records, entries[drug], phases.get(drug), asked, partners))
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *each.standing),
@@ -271,10 +272,10 @@ def is_left_out(drug: str, asked: Question, entries: Iterable[Evidence] = ()) ->
 def known_drugs(asked: Question, pool: Sequence[Evidence]) -> list[str]:
     """List the drugs that databases give for the condition, by generic name, highest phase first."""
     phases = list_developed(asked, pool)
-    given: dict[str | None, list[Evidence]] = {}
+    given = defaultdict[str | None, list[Evidence]](list)
     for record in pool if asked.excluded_routes else ():
-        given.setdefault(drug_of(record), []).append(record)
-    wanted = (name for name in phases if canonical_drug(name) and not is_left_out(name, asked, given.get(name, [])))
+        given[drug_of(record)].append(record)
+    wanted = (name for name in phases if canonical_drug(name) and not is_left_out(name, asked, given[name]))
     return sorted(wanted, key=lambda name: (-phases[name], name))
 
 
@@ -327,12 +328,10 @@ def _candidate(
     entries: Sequence[Evidence],
     phase: float | None,
     asked: Question,
-    combined: Sequence[Collection[str]],
+    partners: Collection[str],
 ) -> Candidate:
-    """Build a candidate from its studies, database entries and labels, and its highest phase for the condition.
-
-    `combined` are the drugs of each combination study that did not separate its own effect.
-    """
+    """Build a candidate from its studies, database entries and labels, its highest phase for the condition, and the
+    drugs of combination studies that did not separate its own effect."""
     own = [(each.key, said) for each in entries if isinstance(said := each.record, Drug)]
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
     indications = _indications([said for _, said in own])
@@ -358,7 +357,7 @@ def _candidate(
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
         group=group_of(asked, phase, entries),
         cautions=cautions,
-        combination=tuple(sorted({name for group in combined for name in group} - {drug})),
+        combination=tuple(sorted(partners)),
     )
 
 
