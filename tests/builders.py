@@ -170,6 +170,25 @@ def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayCha
     return ReplayChatCompletionClient(list(answers), model_info=info)
 
 
+def reading_draft(**changes: Any) -> dict[str, Any]:
+    """A model's reading of propranolol in the record 11111111: tested against placebo, and better."""
+    said = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": "", "role": "tested", "match": "same"}
+    said |= {"kind": "efficacy", "comparator": "placebo", "against": "", "effect": "better", "primary": "not_reported"}
+    more = {"indication": "condition", "alone": True, "hedged": False, "non_inferior": False}
+    return {**said, **more, **changes}
+
+
+def judge_draft(**changes: Any) -> dict[str, Any]:
+    """A model's assessment with high scores of propranolol, and one gap."""
+    reasons: dict[str, Any] = {
+        name: [] for name in ("mechanism_reasons", "clinical_reasons", "key_findings", "next_searches")
+    }
+    scores = dict.fromkeys(("mechanism_score", "clinical_evidence_score", "candidates_score"), 9)
+    gaps = [{"missing": "a second trial", "drugs": ["propranolol"]}]
+    told = {"drug_candidates": ["propranolol"], "gaps": gaps, "confidence": 0.9}
+    return {**reasons, **scores, **told, "reasoning": "The evidence is good enough for a report.", **changes}
+
+
 def reading(key: str, drug: str, **fields: Any) -> Reading:
     """What a reader says: by default a drug tested against placebo for efficacy, with the record's last sentence."""
     told: dict[str, Any] = {

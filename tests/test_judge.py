@@ -8,7 +8,7 @@ import pytest
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from builders import asked, drug_record, findings, record, reply, scripted
+from builders import asked, drug_record, findings, judge_draft, record, reply, scripted
 
 from willowbark.agents.assessment import (
     SHOWN_RECORDS,
@@ -35,20 +35,7 @@ TRIAL = record(
 
 
 def proposal(**changes: Any) -> str:
-    usual = {
-        "mechanism_reasons": [{"says": "target known", "drugs": ["propranolol"]}],
-        "mechanism_score": 9,
-        "clinical_reasons": [{"says": "trials against placebo", "drugs": ["propranolol"]}],
-        "clinical_evidence_score": 9,
-        "drug_candidates": ["propranolol"],
-        "candidates_score": 9,
-        "key_findings": [],
-        "gaps": [{"missing": "a second trial", "drugs": ["propranolol"]}],
-        "next_searches": [],
-        "reasoning": "The evidence is good enough for a report.",
-        "confidence": 0.9,
-    }
-    return json.dumps(usual | changes)
+    return json.dumps(judge_draft(**changes))
 
 
 async def judged(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from autogen_core.models import ChatCompletionClient
-from builders import QUESTION, scripted
+from builders import QUESTION, judge_draft, scripted
 
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
@@ -121,10 +121,7 @@ async def test_the_baseline_analyst_calls_specialists_by_what_they_declare() -> 
 async def test_a_language_model_is_told_who_there_is_and_calls_whom_it_names() -> None:
     def said(*next_searches: dict[str, str]) -> str:
         scores = dict.fromkeys(("mechanism_score", "clinical_evidence_score", "candidates_score"), 3)
-        words = {"reasoning": "More of it should be read.", "gaps": [{"missing": "further records", "drugs": []}]}
-        lists = {"drug_candidates": ["propranolol"]}
-        lists |= {name: [] for name in ("mechanism_reasons", "clinical_reasons", "key_findings")}
-        return json.dumps({**scores, **words, **lists, "confidence": 0.3, "next_searches": next_searches})
+        return json.dumps(judge_draft(**scores, confidence=0.3, next_searches=next_searches))
 
     judge = scripted(
         said(

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from builders import QUESTION
+from builders import QUESTION, judge_draft
 from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -56,19 +56,7 @@ def good(body: Body) -> Said:
     return json.dumps({"claims": [], "candidates": []}) if kind == "ReportDraft" else "ready"
 
 
-VERDICT = {
-    "mechanism_reasons": [{"says": "target unknown", "drugs": []}],
-    "mechanism_score": 3,
-    "clinical_reasons": [{"says": "trials are small", "drugs": ["propranolol"]}],
-    "clinical_evidence_score": 5,
-    "drug_candidates": ["propranolol"],
-    "candidates_score": 5,
-    "key_findings": [],
-    "gaps": [{"missing": "doses", "drugs": []}],
-    "next_searches": [],
-    "reasoning": "There are some trials, and little on mechanisms.",
-    "confidence": 0.4,
-}
+VERDICT = judge_draft(mechanism_score=3, clinical_evidence_score=5, candidates_score=5, confidence=0.4)
 
 
 def completion(message: Body, reason: str = "stop", **fields: Any) -> JSONResponse:

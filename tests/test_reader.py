@@ -13,7 +13,7 @@ from autogen_core.models import (
     FunctionExecutionResultMessage,
     RequestUsage,
 )
-from builders import QUESTION, record, scripted, verdict
+from builders import QUESTION, reading_draft, record, scripted, verdict
 
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.drafts import ReadingDraft
@@ -36,16 +36,7 @@ USAGE = RequestUsage(prompt_tokens=5, completion_tokens=2)
 
 
 def drafted(**changes: Any) -> ReadingDraft:
-    told = {"evidence_key": "pmid:11111111", "drug": "propranolol", "quote": RESULT, "role": "tested", "match": "same"}
-    more: dict[str, Any] = {
-        "kind": "efficacy",
-        "comparator": "placebo",
-        "against": "",
-        "effect": "better",
-        "primary": "not_reported",
-    }
-    more |= {"indication": "condition", "alone": True}
-    return ReadingDraft.model_validate({**told, **more, "hedged": False, "non_inferior": False, **changes})
+    return ReadingDraft.model_validate(reading_draft(**{"quote": RESULT, **changes}))
 
 
 def answered(*drafts: ReadingDraft) -> str:

@@ -10,7 +10,7 @@ from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
-from builders import QUESTION, findings, record, reply, scripted, without_clock
+from builders import QUESTION, findings, judge_draft, record, reply, scripted, without_clock
 from faults.server import SourceServer
 
 from willowbark.agents.assessment import AssessmentMessage
@@ -90,12 +90,7 @@ async def test_specialists_of_a_round_work_side_by_side() -> None:
     assert [what for _, what in moments] == ["began"] * 3 + ["ended"] * 3
 
 
-UNDECIDED = """
-{"mechanism_reasons": [], "mechanism_score": 1, "clinical_reasons": [], "clinical_evidence_score": 1,
- "drug_candidates": [], "candidates_score": 0, "key_findings": [],
- "gaps": [{"missing": "a drug with evidence", "drugs": []}], "next_searches": [],
- "reasoning": "Much too little so far.", "confidence": 0.1}
-"""
+UNDECIDED = json.dumps(judge_draft(mechanism_score=1, clinical_evidence_score=1, candidates_score=0, confidence=0.1))
 
 
 @pytest.mark.parametrize(("said", "called"), [(["two"], ["two"]), ([], ["one", "two"])], ids=["chooses", "fails"])

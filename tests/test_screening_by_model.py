@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from batch_servers import OpenAIBatchServer
+from builders import reading_draft
 from openai_server import OpenAIServer, refusal
 from starlette.responses import Response
 from test_other_providers import needs, said_in
@@ -47,12 +48,9 @@ def lines(body: Body) -> list[dict[str, Any]]:
 
 def none_tested(body: Body) -> str:
     """Reads each drug as one that is only mentioned."""
-    said = {"quote": "", "role": "background", "match": "same", "kind": "none", "comparator": "none", "against": ""}
-    said |= {"effect": "not_reported", "primary": "not_reported", "indication": "condition"}
+    said = {"role": "background", "kind": "none", "comparator": "none", "effect": "not_reported"}
     told = [
-        {**said, "evidence_key": each["key"], "drug": drug, "alone": True, "hedged": False, "non_inferior": False}
-        for each in lines(body)
-        for drug in each["drugs"]
+        reading_draft(evidence_key=each["key"], drug=drug, **said) for each in lines(body) for drug in each["drugs"]
     ]
     return json.dumps({"readings": told}) if kind_of(body) == "ReadingsDraft" else "ready"
 

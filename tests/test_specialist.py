@@ -10,7 +10,7 @@ from autogen_agentchat.base import ChatAgent, Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
-from builders import asked, scripted, verdict
+from builders import asked, reading_draft, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -30,28 +30,7 @@ SEARCH = {
 }
 SEEN = "One trial was found. Others of its drug are missing."
 NOTHING_READ = '{"readings": []}'
-READ = json.dumps(
-    {
-        "readings": [
-            {
-                "evidence_key": "pmid:11111111",
-                "drug": "propranolol",
-                "quote": "Propranolol reduced migraine attacks.",
-                "role": "tested",
-                "match": "same",
-                "kind": "efficacy",
-                "comparator": "placebo",
-                "against": "",
-                "effect": "better",
-                "primary": "met",
-                "indication": "condition",
-                "alone": True,
-                "hedged": False,
-                "non_inferior": False,
-            }
-        ]
-    }
-)
+READ = json.dumps({"readings": [reading_draft(quote="Propranolol reduced migraine attacks.", primary="met")]})
 ARTICLE = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>11111111</PMID><Article>
 <Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
 <ArticleTitle>Propranolol in migraine prevention</ArticleTitle>
