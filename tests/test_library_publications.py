@@ -1,8 +1,9 @@
-"""The bundled library's publications hold real records, summarised in the project's own words."""
+"""The bundled library holds real publications and trials, summarised in the project's own words."""
 
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "tools" / "library" / "bundled"
-SOURCE = ROOT.parent / "shared" / "data" / "library_source" / "abstracts.jsonl.gz"
-COLLECTION = ROOT.parent / "shared" / "data" / "benchmarks" / "world_half.jsonl.gz"
+SHARED = ROOT.parent / "shared" / "data"
+SOURCE = SHARED / "library_source" / "abstracts.jsonl.gz"
+COLLECTION = SHARED / "benchmarks" / "world_half.jsonl.gz"
 """Holds the abstracts on Alzheimer disease."""
-TRIALS = ROOT.parent / "shared" / "data" / "benchmarks" / "evidence_inference_train.jsonl.gz"
+TRIALS = SHARED / "benchmarks" / "evidence_inference_train.jsonl.gz"
 """Tells numbers of PubMed Central."""
 
 FIGURE_WORDS = {"p", "n", "ci", "vs", "mg", "kg", "g", "d", "h", "percent"}  # what stands between figures in a list
@@ -34,7 +36,6 @@ FILES = sorted(
     path
     for path in LIBRARY.glob("publications_*.jsonl")
     if path.stem not in ("publications_preprints", "publications_without_abstract", "publications_retracted")
-    # the others are in test_library_trials
 )
 RECORDS = [record for path in FILES for record in read(path)]
 
@@ -134,3 +135,70 @@ def test_summaries_are_in_our_own_words_and_their_numbers_stand_in_the_source(
         original = f"{source[record['pmid']]['title']} {abstract}"
         told = figures(summary) | {number for number in spelt_figures(summary) if number > 10}
         assert told - figures(original) - spelt_figures(original) == set(), record["pmid"]
+
+
+CONFIRMED_ON_A_REGISTRY_PAGE = {
+    "NCT00006398",
+    "NCT00549757",
+    "NCT00772057",
+    "NCT00884663",
+    "NCT01581281",
+    "NCT02630719",
+}
+"""Trials of which the shared data holds nothing; each record's provenance says where its facts were read."""
+
+
+def nct_id(trial: dict[str, Any]) -> str:
+    return str(trial["protocolSection"]["identificationModule"]["nctId"])
+
+
+REGISTERED = read(LIBRARY / "trials.jsonl")
+RETRACTED = read(LIBRARY / "publications_retracted.jsonl")
+
+
+def shared_texts(folder: Path) -> Iterator[str]:
+    """Yield the text of every file below a folder, compressed ones unpacked."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            yield (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8", errors="ignore")
+
+
+def test_posted_results_hold_the_primary_outcome_and_the_serious_events() -> None:
+    posted = [trial for trial in REGISTERED if "resultsSection" in trial]
+
+    assert {nct_id(trial) for trial in posted} == {"NCT01874431", "NCT02540993", "NCT02545049"}
+    for trial in posted:
+        assert trial["hasResults"]
+        (outcome,) = trial["resultsSection"]["outcomeMeasuresModule"]["outcomeMeasures"]
+        assert outcome["type"] == "PRIMARY"
+        assert outcome["analyses"]
+        for group in trial["resultsSection"]["adverseEventsModule"]["eventGroups"]:
+            assert 0 <= group["seriousNumAffected"] <= group["seriousNumAtRisk"]
+
+
+@needs_source
+def test_every_trial_is_in_the_shared_data_or_named_as_read_elsewhere() -> None:
+    wanted = {nct_id(trial) for trial in REGISTERED} - CONFIRMED_ON_A_REGISTRY_PAGE
+    for text in shared_texts(SHARED):
+        wanted -= {found for found in wanted if found in text}
+
+    assert wanted == set()
+
+
+@needs_source
+def test_no_summary_repeats_eight_words_of_the_registry() -> None:
+    ours = {nct_id(trial): runs(trial["protocolSection"]["descriptionModule"]["briefSummary"]) for trial in REGISTERED}
+    copied = set()
+    with gzip.open(SHARED / "library_source" / "trials.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for study in map(json.loads, lines):
+            theirs = study["protocolSection"]["descriptionModule"]["briefSummary"]
+            copied |= {nct_id(study)} if ours[nct_id(study)] & runs(theirs) else set()
+
+    assert copied == set()
+
+
+def test_a_retracted_article_says_so_as_pubmed_does_and_names_where_that_was_read() -> None:
+    for record in RETRACTED:
+        assert "Retracted Publication" in record["publication_types"]
+        assert record["pmid"] in record["provenance"]
