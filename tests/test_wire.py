@@ -189,7 +189,6 @@ async def test_a_whole_reply_arrives_as_it_was_meant(send: Send, answer: Answer)
         (sent(GZIPPED + gzip.compress(TEXT)[:-9], "Content-Encoding: gzip"), "gzip stream was cut"),
         (sent(GZIPPED + b"garbage", "Content-Encoding: gzip"), "gzip stream is broken"),
         (sent(GZIPPED[:-8] + bytes(8), "Content-Encoding: gzip"), "gzip stream is broken"),
-        (sent(gzip.compress(b"") * 100_000, "Content-Encoding: gzip"), "gzip stream is broken into too many pieces"),
         (sent(TEXT, "Content-Encoding: br"), "encoded as 'br'"),
         (sent(TEXT, "Content-Encoding: gzip", "Content-Encoding: br"), "encoded as 'gzip, br'"),
         (sent(TEXT, length=len(TEXT) + 1), "cut or malformed"),

@@ -51,10 +51,8 @@ def show_info(folder: Path) -> None:
     """
     held = Manifest.of(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    years = open_library(folder).count_years()
     lines = [
         f"records: {held.records:,}",
-        f"years: {min(years)} to {max(years)}" if years else "years: none",
         f"files: {len(held.files):,}, the last of them {max(held.files, default='none')}",
         f"taken out: {len(held.deleted):,}",
         f"size: {size / 1e9:.2f} GB",

@@ -143,14 +143,6 @@ class LibraryIndex:
         parts = [(Occur.Must, words), *((Occur.Must, Query.const_score_query(each, 0.0)) for each in filters)]
         return self._lines(Query.boolean_query(parts), most, start)
 
-    def count_years(self) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for year in range(1500, 2200):
-            query = _date_query(self._schema, year * 10000, year * 10000 + 9999)
-            if count := self._lines(query, 1, 0)[1]:
-                found[year] = count
-        return found
-
     def _lines(self, query: Query, most: int, start: int) -> tuple[list[str], int]:
         found = self._searcher.search(query, limit=most, offset=start)
         total: int = getattr(found, "count", None) or 0  # tantivy's stubs lack it
