@@ -4,13 +4,13 @@ from typing import Any
 
 import httpx
 import pytest
-from recorded import Answer, answering
+from recorded import Answer, answering, recorded
 
 from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import without_markup
-from willowbark.tools.sources.studies.europepmc import EuropePMC, parse_record, translated
+from willowbark.tools.sources.studies.europepmc import EuropePMC, by_numbers, parse_record, translated
 
 
 def hit(number: str = "1", source: str = "MED", **more: Any) -> dict[str, Any]:
@@ -106,6 +106,15 @@ async def test_a_later_page_that_fails_loses_no_earlier_one() -> None:
     assert reply.status is Status.PARTIAL
     assert len(reply.records) == 1
     assert "500" in reply.warnings[0]
+
+
+async def test_publications_of_several_kinds_of_number_are_had_in_one_request() -> None:
+    seen = list[httpx.Request]()
+    async with recorded({"*": page(hit("1"))}, seen) as way:
+        found = await by_numbers(["pmid:1", "pmcid:PMC2", "doi:10.1/a", "pmid:3"], way)
+
+    assert [record.key for record in found] == ["pmid:1"]
+    assert seen[0].url.params["query"] == '((EXT_ID:1 OR EXT_ID:3) AND SRC:MED) OR PMCID:PMC2 OR DOI:"10.1/a"'
 
 
 FAILURES: dict[str, tuple[httpx.Response, type[SearchError], int]] = {

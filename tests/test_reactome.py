@@ -35,6 +35,16 @@ async def test_a_look_up_that_is_cancelled_at_any_step_leaves_no_request_unasked
     gc.collect()
 
 
+async def test_pathways_are_found_by_words_a_page_at_a_time() -> None:
+    entries = [{"stId": f"R-HSA-{number}", "name": f"Signaling {number}"} for number in (1, 2, 3)]
+    answer = httpx.Response(200, json={"results": [{"entries": entries[:2]}, {"entries": entries[2:]}]})
+    pages = [await answering(Reactome, answer).find("signaling pathway", 2, {"page": number}) for number in (1, 2)]
+
+    shown = [[record.metadata["process_id"] for record in each.records] for each in pages]
+    assert shown == [["R-HSA-1", "R-HSA-2"], ["R-HSA-3"]]
+    assert [each.total for each in pages] == [3, 3]
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -169,5 +169,6 @@ async def test_the_summary_says_what_was_checked_what_was_found_and_what_was_not
     )
     assert "with PubMed, Europe PMC, Crossref and OpenAlex; 1 retracted." in said
     assert "1 could not be checked (PubMed: does not list it; Europe PMC: does not list it)." in said
+    assert "not by every source" not in said
     assert "with the local library alone" in trust_summary(await checked(*pool), in_library=True)
     assert trust_summary(pool) == ""

@@ -335,7 +335,13 @@ def parse_articles(xml: bytes) -> Articles:
     for error in (_text(element) or "no reason given" for element in found if element.tag == "ERROR"):
         if not any(said in error.lower() for said in _NO_RECORDS):
             raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
-    return Articles(*read_each((each for each in found if each.tag in _ARTICLES), parse_article))
+    records, unread = list[Evidence](), list[str]()
+    for article in (each for each in found if each.tag in _ARTICLES):
+        (read, why) = read_each([article], parse_article)
+        number = checked_identifier("pmid", _text(article.find(".//PMID")))
+        records += read
+        unread += [each.replace("record 1 of the reply", f"article {number or 'without PMID'}") for each in why]
+    return Articles(records, unread)
 
 
 def read_articles(xml: bytes) -> list[Element]:
