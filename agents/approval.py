@@ -1,8 +1,4 @@
-"""A person's approval of the candidates before the report is written: request, answer and decision.
-
-The agent that asks is in `approver.py`. Its decision is a message, so a saved, resumed or replayed run does not ask
-again.
-"""
+"""A person's approval of the candidates before the report is written: request, answer and decision."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Self

@@ -1,7 +1,6 @@
 """Asks a person about the candidates before the report is written: AutoGen's `UserProxyAgent` with a typed answer.
 
-In a research team it speaks after the judge's last turn, before the report. It asks through AutoGen Studio's input
-box, an input function in a terminal or notebook, or a program's function that takes the typed request.
+It asks through Studio's input box, an input function in a terminal or notebook, or a program's function.
 """
 
 import asyncio

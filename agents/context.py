@@ -1,7 +1,4 @@
-"""Context of a run, passed to its agents before the first turn: transport to the sources and budgets.
-
-It also holds shared results that are looked up once: the evidence as checked before a report is written.
-"""
+"""Context of a run, passed to its agents before the first turn: transport, budgets, and what is looked up once."""
 
 import asyncio
 import threading

@@ -1,7 +1,6 @@
 """A digest of the evidence: each study's result on each drug, with its quote, in a limited number of bytes.
 
-It replaces the report where that is too long: specialists send it to other agents, MCP's `research` and `appraise`
-to other programs, and consoles show it.
+Specialists send it to other agents, MCP's `research` and `appraise` to other programs, and consoles show it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Specialists' findings, and the dossier that judge and report agent build from them.
-
-Findings are only passed in messages, so a team's saved state is complete.
-"""
+"""Specialists' findings, passed in messages alone, and the dossier that judge and report agent build from them."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

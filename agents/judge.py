@@ -1,9 +1,7 @@
 """The judge: assesses the evidence so far and decides whether it is enough.
 
-A model gives scores, confidence, reasons, gaps and findings: reasons and gaps in phrases of a list, findings by the
-reading whose sentence says it, so that a report can show them as they are. Code sets the rest: counts come from the
-records, scores without a candidate are 0, and rules and budgets, which the model sees, decide whether to continue.
-Searches that are not made are returned to the model with the reason, and noted.
+A model gives scores, confidence, searches, and reasons, gaps and findings in listed phrases and sentences of records.
+Code sets the rest: counts come from the records, rules and budgets, which the model sees, decide whether to continue.
 """
 
 import asyncio

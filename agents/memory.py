@@ -1,8 +1,4 @@
-"""Context of a specialist's model: the question, its own searches and the others' latest messages.
-
-Only the reader gets whole records; the context has counts and the first titles, each once, so that a prompt grows by a
-few lines a round.
-"""
+"""Context of a specialist's model: the question, its own searches with counts and titles, others' latest messages."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,8 +1,4 @@
-"""The report agent: gets claims from a model, verifies each against its record, and lets code write the rest.
-
-A model proposes claims with record keys and quotes; code verifies them, returns failed ones once for correction, drops
-the rest, and assembles everything else (references, counts, grades, limitations) from the records.
-"""
+"""The report agent: gets claims from a model, has each verified against its record, and lets code write the rest."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

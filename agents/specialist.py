@@ -1,8 +1,6 @@
 """A specialist: searches its sources, has a model read the records, and returns typed findings.
 
-The literature, trials and mechanism agents are specialists with their own tools, prompt and description. A model sees
-the titles returned and may search again, then says what was found, what is missing and what is doubtful. The
-publications are read separately (`reader`) and do not stay in its prompts.
+A model sees the titles returned and may search again, then says what was found, what is missing and what is doubtful.
 """
 
 import asyncio

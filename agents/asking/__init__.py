@@ -1,8 +1,6 @@
 """Asks a model for a typed answer, whatever schema support its provider has.
 
-OpenAI's client takes a schema, Anthropic's refuses one, small local models write JSON inside prose. So: pass the
-schema if the client takes one, put it into the prompt if not or if it is refused, and always validate. An invalid
-answer is returned once with its error; then the next client is asked, finally the baseline analyst.
+An invalid answer is returned once with its error; then the next client is asked, finally the baseline analyst.
 """
 
 import json

@@ -1,11 +1,9 @@
 """Reads records through the batch APIs of OpenAI and Anthropic: half the price, answers within a day.
 
-A reading stage opens a `Gathered` with one place for each prompt. Calls from AutoGen's client to its provider's library
-wait there until every place has its prompt or is closed; then all are sent as one batch, and each call returns its own
-answer. Prompts that the batch does not answer are asked one by one.
+Calls from AutoGen's client to its provider's library wait in places until each has its prompt; all are sent as one
+batch. Prompts that it does not answer are asked one by one.
 
-https://developers.openai.com/api/docs/guides/batch
-https://platform.claude.com/docs/en/build-with-claude/batch-processing
+https://developers.openai.com/api/docs/guides/batch, https://platform.claude.com/docs/en/build-with-claude/batch-processing
 """
 
 import asyncio

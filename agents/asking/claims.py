@@ -1,8 +1,7 @@
-"""Claims and their verification: a model's statement is kept only if a record supports it.
+"""Claims and their verification: a model's quote is kept only if its record supports it.
 
-A claim is dropped unless its record is in the pool and its quote consists of whole sentences of that record that are on
-the drug and are neither an aim nor an instruction. If the readings disagree with its stance, the stance is dropped. No
-text of a model reaches a report.
+It has to consist of whole sentences of the record that are on the drug and neither an aim nor an instruction. If the
+readings disagree with its stance, the stance is dropped. No text of a model reaches a report.
 """
 
 import re

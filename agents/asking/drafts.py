@@ -1,9 +1,7 @@
-"""Types of models' answers, with bounds and with schemas that every provider accepts.
+"""Types of models' answers, with schemas that every provider accepts: all fields required, no others, all bounded.
 
-A draft holds only what a model decides, nothing that rules set; reasons come before scores, and quotes before their
-interpretation. Its schema requires all fields and allows no others. It has bounds, since a small model constrained by a
-grammar might never stop without them; `strict` removes them for providers that refuse them. Answers are cut to the
-bounds in either case.
+Reasons come before scores, and quotes before their interpretation. A small model constrained by a grammar might never
+stop without bounds; `strict` removes them for providers that refuse them, and answers are cut to them in either case.
 """
 
 from dataclasses import dataclass

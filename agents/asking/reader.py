@@ -1,10 +1,8 @@
 """Has a model read records in small concurrent batches, each once, and checks each quote in its record.
 
-For each drug a model gives its role and result in the record with quoted sentences; the direction follows from the
-table that all readers share. Quotes that are not in the record are returned once with the reason; if that fails, it is
-noted, and the learned reader's reading counts. Otherwise the model's verdict counts, and its `match` tells whether
-the record is on the condition. Of a controlled comparison it also gives the estimate, dose, comparator, participants
-and tolerability, each in the record's own words, which code finds in the sentence quoted for it.
+A model gives each drug's role and result with quoted sentences; the direction follows from the table that all readers
+share. What does not stand is returned once with the reason; then the learned reader's reading counts. Of a comparison
+it also gives values in the record's own words, which code finds in the sentence quoted for them.
 """
 
 import asyncio

@@ -1,8 +1,4 @@
-"""The baseline analyst's answers to the judge and the report agent.
-
-Scores come from the appraisal of the records, gaps from candidates' missing evidence and unread hits, claims from the
-appraised sentences themselves.
-"""
+"""The baseline analyst's answers to the judge and the report agent, from the appraisal of the records alone."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

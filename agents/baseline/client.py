@@ -1,8 +1,7 @@
 """The baseline analyst as an AutoGen model client: no language model, no network, no key.
 
-It recognises requests by their content (data to assess or to report on, tool results to sum up, tools to choose queries
-for, a speaker to name), never by the agent. It reads only data: requests from the judge and the report agent, blocks of
-records, the user's own words; prompts can be reworded freely. Deterministic: equal requests get equal answers.
+It recognises requests by their data (to assess or to report on, tool results, tools, a speaker to name), never by the
+agent or the words. Deterministic: equal requests get equal answers.
 """
 
 import ast
