@@ -6,8 +6,8 @@ import pytest
 from builders import ScriptedReader, material, record
 
 from willowbark.agents.report.content import ReportSection
+from willowbark.agents.report.findings import safety
 from willowbark.agents.report.forms.blocks import Section
-from willowbark.agents.report.safety import safety
 from willowbark.agents.report.texts import References
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.evidence import Citation, Evidence, SourceName

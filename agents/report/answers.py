@@ -35,9 +35,8 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED
-from .findings import link_to_condition
+from .findings import MOST_GROUPS, MOST_TRIALS, count_events, link_to_condition
 from .material import Material
-from .safety import MOST_GROUPS, MOST_TRIALS, count_events
 from .texts import Draft, Said
 
 MOST_QUOTED = 12  # sentences in the section
@@ -159,7 +158,7 @@ def answer_on_harm(material: Material) -> Answer:
     beside += [_say("signals", drug=drug, events=listed(e, most=5)) for drug, e in signals(material.pool, asked)]
     published = []
     if found and not about:
-        caused = Counter(of for _, of in {(each.key, each.of) for each in found})
+        caused = Counter(of for _, of in dict.fromkeys((each.key, each.of) for each in found))
         published = _leads(f"Reported harms of {named}", caused)
     elif asked.drugs or asked.drug_classes:
         published = _publications(named, about, found, asked.drugs)

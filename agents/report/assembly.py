@@ -22,10 +22,18 @@ from willowbark.tools.works.trust import retraction_note, trust_summary
 from .answers import answer_of
 from .candidates import rows_of_blocks
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
-from .findings import argument, disease_mechanism, further_drugs, mechanism_of, mechanisms_found, methodology
+from .findings import (
+    LONGEST,
+    argument,
+    disease_mechanism,
+    further_drugs,
+    mechanism_of,
+    mechanisms_found,
+    methodology,
+    safety,
+)
 from .material import Material
 from .model import ResearchReport
-from .safety import LONGEST, safety
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import References, write_lines

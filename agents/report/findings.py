@@ -1,18 +1,35 @@
-"""The report's findings in sentences: further drugs, mechanisms, the argument from mechanism, the methods."""
+"""The report's findings in sentences: further drugs, mechanisms, status and harms, the methods.
 
-from collections.abc import Mapping, Sequence
+Status and harms are quoted or counted; nothing is weighed against benefit or recommended.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from willowbark.tools.appraisal.appraised import condition_names
+from willowbark.tools.appraisal.approvals import label_sections
 from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
+from willowbark.tools.appraisal.posted import SeriousEvents
+from willowbark.tools.enclosure import visible
+from willowbark.tools.evidence import Evidence
+from willowbark.tools.lexicon import canonical_drug, withdrawal_of
+from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.steps import Backing, Chain
 from willowbark.tools.questions import Question
 from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.registry import title_of
-from willowbark.tools.wording import as_spelt, counted, listed
+from willowbark.tools.questions.question import speaks_of
+from willowbark.tools.reading.screening import readable, set_aside
+from willowbark.tools.reading.text import sentences
+from willowbark.tools.records import Approval, Drug, Label
+from willowbark.tools.registry import kind_of, title_of
+from willowbark.tools.sources.drugs.drug_record import signalled, warned
+from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, PUBLISHED
+from .content import CURATED, NOT_REPORTED, PUBLISHED
+from .forms.blocks import Section
 from .material import Material
 from .texts import Draft, Said
 
@@ -21,6 +38,12 @@ MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MAX_INVOLVED = 10  # targets and processes of the condition
+MOST_QUOTED = 2  # sentences of each kind
+MOST_GROUPS = 6  # trial groups with serious adverse events
+MOST_TRIALS = 3
+LONGEST = 200  # characters of a drug's warning
+_USES = ("Indications and usage",)
+_WARNINGS = ("Contraindications", "Boxed warning", "Warnings", "Pregnancy")
 _KINDS = {
     "peer_reviewed": "peer-reviewed publication",
     "preprints": "preprint",
@@ -142,6 +165,114 @@ def sources_of(backings: Sequence[Backing]) -> dict[str, Any]:
         "hedged": sum(each.hedged for each in sentences.values()),
         "records": list(dict.fromkeys(each.key for each in given))[:MAX_CITED],
     }
+
+
+def safety(material: Material) -> Draft:
+    """Tell each candidate's status and harms."""
+    entries = dict[str, list[Evidence]]()
+    for record in material.pool:
+        entry = record.record
+        if isinstance(entry, Drug | Label | Approval) and entry.drug:
+            entries.setdefault(canonical_drug(entry.drug) or entry.drug.lower(), []).append(record)
+    quoted, told, silent = dict[str, str](), list[Said](), list[str]()
+    for candidate in material.shown:
+        drug, records = candidate.drug, entries.get(candidate.drug, [])
+        drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
+        reporting, quotes = _harms_of(candidate, material, quoted)
+        quoted = {sentence: drug for sentence, _ in quotes} | quoted
+        warned_of = {each["kind"] for _, _, entry in drugs for each in entry.warnings}
+        data: dict[str, Any] = {
+            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, Approval)],
+            "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
+            "withdrawn": withdrawal_of(drug),
+            "warnings": next((("; ".join(map(warned, e.warnings)), key) for key, _, e in drugs if e.warnings), ()),
+            "signals": next(((", ".join(map(signalled, e.signals)), key) for key, _, e in drugs if e.signals), ()),
+            "label": _label(records, drug, material),
+            "events": [
+                (r.key, listed([count_events(each) for each in r.posted.serious_events], most=MOST_GROUPS))
+                for r in candidate.records
+                if r.posted and r.posted.serious_events
+            ][:MOST_TRIALS],
+            "reporting": reporting,
+            "quotes": [(text if quoted[text] == drug else "", quoted[text], key) for text, key in quotes],
+        }
+        if not any(data.values()):
+            silent.append(drug)
+            continue
+        marks = {
+            "withdrawn": data["withdrawn"] or "withdrawn" in warned_of,
+            "boxed warning": (data["label"] or {}).get("boxed") or "boxed warning" in warned_of,
+        }
+        note = ", ".join(mark for mark, is_set in marks.items() if is_set)
+        told.append(Said("safety", "drug", {"d": data}, Section(drug, f"safety-{len(told) + 1}", (), note, "folded")))
+    intro = Said("safety", "intro", {"silent": listed(silent, most=len(silent))})
+    return Draft("Safety and regulation", [intro, *told])
+
+
+def _product(approval: Approval) -> str:
+    """Name the product approved first by its number and brand."""
+    for first in approval.applications:
+        if first.get("approved") == approval.first_approved:
+            return ", ".join(str(first[name]) for name in ("number", "brand") if name in first)
+    return ""
+
+
+def count_events(group: SeriousEvents) -> str:
+    """Format a group with its participants with a serious adverse event out of all."""
+    return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
+
+
+def _label(records: Sequence[Evidence], drug: str, material: Material) -> dict[str, Any] | None:
+    record = next((readable(each) for each in records if isinstance(each.record, Label)), None)
+    if record is None or not isinstance(label := record.record, Label):
+        return None
+    sections, others = label_sections(record), [candidate.drug for candidate in material.shown]
+    rivals = [each for each in label.named_drugs if each["drug"] in others and each["drug"] != drug]
+    clean = [(each["drug"], visible(set_aside(each["sentence"])).strip(), each["heading"]) for each in rivals]
+    return {
+        "key": record.key,
+        "people": " or ".join(filter(None, (material.asked.population, short(material.topic)))),
+        "boxed": sentences(sections.get("Boxed warning", ""))[:MOST_QUOTED],
+        "uses": list(_on_the_asked(sections, _USES, material))[:MOST_QUOTED],
+        "warnings": list(_on_the_asked(sections, _WARNINGS, material))[:MOST_QUOTED],
+        "contraindications": sections.get("Contraindications", ""),
+        "interactions": [each for each in clean if each[1]][: 2 * MOST_QUOTED],
+    }
+
+
+def _on_the_asked(
+    sections: Mapping[str, str], headings: Sequence[str], material: Material
+) -> Iterator[tuple[str, str]]:
+    """Yield sentences under these headings on the people or the condition asked about, each with its heading."""
+    population = material.asked.population
+    conditions = [frozenset(stems(name)) for name in condition_names(material.asked)]
+    for heading in headings:
+        for sentence in sentences(sections.get(heading, "")):
+            words = frozenset(stems(sentence))
+            on_people = population and (
+                speaks_of(sentence, population) or (population == "pregnancy" and heading == "Pregnancy")
+            )
+            if on_people or (heading != "Pregnancy" and any(name <= words for name in conditions)):
+                yield sentence, heading
+
+
+def _harms_of(
+    candidate: Candidate, material: Material, quoted: Mapping[str, str]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the keys of publications on patients that report harm, and sentences on harm with their records' keys.
+
+    Sentences of publications that report harm come first, then by number of participants; of each publication one that
+    is not `quoted` for another drug, if there is any.
+    """
+    papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
+    read = [each for each in papers if each.readings and each.readings[0].design not in NOT_PATIENTS]
+    reporting = [each.key for each in read if each.readings[0].does_harm]
+    quotes = list[tuple[str, str]]()
+    for each in sorted(read, key=lambda each: (each.key not in reporting, -(each.item.sample_size or 0))):
+        every = harm_sentences(material.records[each.key], candidate.drug)
+        if every and len(quotes) < MOST_QUOTED:
+            quotes.append((next((sentence for sentence in every if sentence not in quoted), every[0]), each.key))
+    return reporting, quotes
 
 
 def methodology(material: Material) -> Draft:
