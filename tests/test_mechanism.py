@@ -6,7 +6,7 @@ from builders import drug_record, record
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.findings import argument, disease_mechanism
-from willowbark.agents.report.texts import Draft, References
+from willowbark.agents.report.texts import References, SectionDraft
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST_UNDIRECTED, MechanismGraph, assess
@@ -190,7 +190,7 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
     assert "ADRB1 AND migraine" in request.text
 
 
-def written(draft: Draft | None, references: References) -> ReportSection:
+def written(draft: SectionDraft | None, references: References) -> ReportSection:
     assert draft is not None
     return references.write(draft)
 

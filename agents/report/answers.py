@@ -37,7 +37,7 @@ from willowbark.tools.wording import as_spelt, counted, listed, short
 from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .findings import MOST_GROUPS, MOST_TRIALS, count_events, link_to_condition
 from .material import Material
-from .texts import Draft, Said
+from .texts import Said, SectionDraft
 
 MOST_QUOTED = 12  # sentences in the section
 MOST_HARMED = 6  # drugs that did harm, beside what helps
@@ -70,10 +70,10 @@ class Answer:
             lines[0] = f"{self.word}: {lines[0][0].lower()}{lines[0][1:]}"
         return list(dict.fromkeys(lines))
 
-    def draft(self, first_screen: str) -> Draft:
+    def draft(self, first_screen: str) -> SectionDraft:
         """Return the section below the summary: what the first screen left out, and the evidence."""
         left_out = [sentence for sentence in self.sentences if sentence not in first_screen]
-        return Draft("What was asked", [_say("left_out", sentences=left_out), *self.quoted])
+        return SectionDraft("What was asked", [_say("left_out", sentences=left_out), *self.quoted])
 
 
 def _say(macro: str, **data: Any) -> Said:

@@ -31,7 +31,7 @@ from ..asking import PROMPTS_VERSION
 from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .forms.blocks import Section
 from .material import Material
-from .texts import Draft, Said
+from .texts import Said, SectionDraft
 
 MAX_CITED = 4  # records cited for one drug or step
 MAX_OTHERS = 10  # names of drugs that are not candidates
@@ -63,7 +63,7 @@ _OUTCOMES: Mapping[Kind, str] = {
 }
 
 
-def further_drugs(material: Material) -> Draft:
+def further_drugs(material: Material) -> SectionDraft:
     """Tell of drugs that are not candidates, by their readings."""
     others = [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
@@ -78,17 +78,17 @@ def further_drugs(material: Material) -> Draft:
         "most": MAX_OTHERS,
         "cited": MAX_CITED,
     }
-    return Draft("Further drugs", [Said("findings", "further", data)])
+    return SectionDraft("Further drugs", [Said("findings", "further", data)])
 
 
-def mechanisms_found(material: Material) -> Draft:
+def mechanisms_found(material: Material) -> SectionDraft:
     """Tell of each candidate's mechanism by the drug databases."""
     told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
     data = {
         "known": [(c.drug, how, pathways, c.drug_records) for c, how, pathways in told if how],
         "missing": listed([c.drug for c, how, _ in told if not how], most=len(told)),
     }
-    return Draft("Mechanistic findings", [Said("findings", "mechanistic", data)])
+    return SectionDraft("Mechanistic findings", [Said("findings", "mechanistic", data)])
 
 
 def mechanism_of(candidate: Candidate) -> str:
@@ -98,7 +98,7 @@ def mechanism_of(candidate: Candidate) -> str:
     return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""
 
 
-def disease_mechanism(graph: MechanismGraph) -> Draft:
+def disease_mechanism(graph: MechanismGraph) -> SectionDraft:
     """Tell of the condition's targets and processes, the most certain first, with drugs acting there."""
     involved = [
         {
@@ -110,10 +110,10 @@ def disease_mechanism(graph: MechanismGraph) -> Draft:
         for step in graph.involved[:MAX_INVOLVED]
     ]
     data = {"name": graph.disease.name, "involved": involved, "hidden": max(0, len(graph.involved) - MAX_INVOLVED)}
-    return Draft("Disease mechanism", [Said("mechanism", "disease", data)])
+    return SectionDraft("Disease mechanism", [Said("mechanism", "disease", data)])
 
 
-def argument(chain: Chain, graph: MechanismGraph) -> Draft | None:
+def argument(chain: Chain, graph: MechanismGraph) -> SectionDraft | None:
     """Tell a chain in three sentences: the drug's target, the target's process, its link to the condition.
 
     None if no record gives a target; the mechanistic findings name such drugs.
@@ -134,7 +134,7 @@ def argument(chain: Chain, graph: MechanismGraph) -> Draft | None:
         # without a sentence of a record, the text above the table is enough
         "by_sentences": any(x.basis == "sentence" and not x.denies for step in chain.steps for x in step.backings),
     }
-    return Draft("From drug to disease", [Said("mechanism", "argument", data)])
+    return SectionDraft("From drug to disease", [Said("mechanism", "argument", data)])
 
 
 def link_to_condition(chain: Chain) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def sources_of(backings: Sequence[Backing]) -> dict[str, Any]:
     }
 
 
-def safety(material: Material) -> Draft:
+def safety(material: Material) -> SectionDraft:
     """Tell each candidate's status and harms."""
     entries = dict[str, list[Evidence]]()
     for record in material.pool:
@@ -206,7 +206,7 @@ def safety(material: Material) -> Draft:
         note = ", ".join(mark for mark, is_set in marks.items() if is_set)
         told.append(Said("safety", "drug", {"d": data}, Section(drug, f"safety-{len(told) + 1}", (), note, "folded")))
     intro = Said("safety", "intro", {"silent": listed(silent, most=len(silent))})
-    return Draft("Safety and regulation", [intro, *told])
+    return SectionDraft("Safety and regulation", [intro, *told])
 
 
 def _product(approval: Approval) -> str:
@@ -275,7 +275,7 @@ def _harms_of(
     return reporting, quotes
 
 
-def methodology(material: Material) -> Draft:
+def methodology(material: Material) -> SectionDraft:
     """Tell the methods: sources, reading, decisions; the report's log lists the searches."""
     records = [record for candidate in material.candidates for record in candidate.records]
     readings = material.dossier.readings if material.usage else []
@@ -291,7 +291,7 @@ def methodology(material: Material) -> Draft:
         "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
         "prompts": PROMPTS_VERSION if material.usage else "",
     }
-    return Draft("Methodology", [Said("findings", "methodology", data)])
+    return SectionDraft("Methodology", [Said("findings", "methodology", data)])
 
 
 def question_as_read(asked: Question) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Said(NamedTuple):
         return write_lines(self.template, self.macro, **self.data)
 
 
-class Draft(NamedTuple):
+class SectionDraft(NamedTuple):
     """A section whose citations have no numbers yet."""
 
     title: str
@@ -75,7 +75,7 @@ class References:
         numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
         return Cite(tuple(sorted(numbers))) if numbers else ""
 
-    def write(self, draft: Draft) -> ReportSection:
+    def write(self, draft: SectionDraft) -> ReportSection:
         """Write a section; its `citations` are the records first cited there."""
         start, blocks = len(self._numbers), list[Block]()
         for template, macro, data, within in draft.said:
