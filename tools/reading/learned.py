@@ -55,8 +55,8 @@ _WIDTH = 384
 _HEDGED = (0.0, -2.0)  # log prior: a result in firm words, in hedged words
 _NON_INFERIOR = (0.0, -0.5)
 """Log prior: of labelled results that do not differ from an active drug's, 58 in 100 count as non-inferior."""
-_NAMING = {"DRUG": 1.0, "COND": 0.3}
-"""Log-odds bonus for quoting a sentence that names the drug or the condition."""
+_NAMING = {"DRUG": 2.0, "CLASS": 1.0, "COND": 0.3}
+"""Log-odds bonus for quoting a sentence that names the drug, its class or the condition."""
 _ITS_OWN_BASELINE = 0.2
 """Odds that a randomised trial compares with before treatment, where it is read so: 6 of 29 labelled ones did."""
 _UNNAMED_PLACEBO = 0.01
