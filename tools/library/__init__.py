@@ -37,7 +37,7 @@ def open_library(path: str | Path) -> "Library":
 
 @lru_cache(maxsize=8)
 def _load_library(folder: Path, is_bundled: bool, digest: str) -> "Library":
-    return Library(folder, is_bundled)
+    return Library(folder, digest, is_bundled)
 
 
 def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoints:
@@ -49,8 +49,8 @@ def endpoints_of_environment(environ: Mapping[str, str] = os.environ) -> Endpoin
 class Library(LibraryIndex):
     """Answers for the sources from an index of records; `path` is `bundled`, or the folder."""
 
-    def __init__(self, folder: Path, is_bundled: bool) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, digest: str, is_bundled: bool) -> None:
+        super().__init__(folder, digest)
         self.path = BUNDLED if is_bundled else str(folder)
 
     @property

@@ -206,7 +206,7 @@ def _take_in(file: Path, index: Index, writer: Any, held: Manifest) -> int:
         deleted.pop(each.pmid, None)
         writer.delete_documents_by_term("name", f"pmid:{each.pmid}")
         row = ArticleRow.model_construct(facts=each.facts)
-        writer.add_document(document_of(row, to_json({**each.facts, "file": file.name})))
+        writer.add_document(document_of(row.indexed(), to_json({**each.facts, "file": file.name})))
         articles += 1
     writer.commit()
     index.reload()

@@ -27,7 +27,7 @@ from tantivy import (
 )
 
 from ..errors import UsageError
-from .rows import LibraryRow, PublicationRow, TrialRow, digest_of, read_rows, record_files
+from .rows import PublicationRow, TrialRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -77,12 +77,13 @@ class LibraryIndex:
 
     Args:
         folder: folder of the records; those of JSON lines are indexed in memory.
+        digest: hash of its files.
 
     Raises:
         UsageError: a folder, file or record cannot be read; one line.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, digest: str) -> None:
         files = record_files(folder)
         self._is_built = files[0].name == MANIFEST
         index = open_index(folder) if self._is_built else Index(library_schema())
@@ -92,9 +93,10 @@ class LibraryIndex:
         if not self._is_built:
             writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
             for row, line in read_rows(files):
-                writer.add_document(document_of(row, line.encode()))
+                fields = row.indexed()
+                writer.add_document(document_of(fields, line.encode()))
                 kinds[type(row)] += 1
-                tags = row.indexed().get("tag", ())
+                tags = fields.get("tag", ())
                 sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
                 if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
                     topics[row.topic.replace("_", " ")] += 1
@@ -103,7 +105,7 @@ class LibraryIndex:
             index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
         self.contents = LibraryContents(
-            digest=digest_of(files),
+            digest=digest,
             publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
             trials=kinds[TrialRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
@@ -198,9 +200,9 @@ def open_index(folder: Path) -> Index:
         raise UsageError(f"library {folder}: {why}") from None
 
 
-def document_of(row: LibraryRow, line: bytes) -> Document:
+def document_of(fields: Mapping[str, Sequence[Any]], line: bytes) -> Document:
     document = Document(record=line)
-    for field, values in row.indexed().items():
+    for field, values in fields.items():
         for value in filter(None, values):
             (document.add_integer if field == "day" else document.add_text)(field, value)
     return document
