@@ -1,8 +1,9 @@
-"""F13: a screening on Ray whose worker, node or command is killed; with `willowbark[scale]` alone.
+"""F13: a screening on Ray whose worker, node or command is killed, and limits there; with `willowbark[scale]` alone.
 
 python -m faults.scale OUT        (as the row starts it: screens on the cluster that RAY_ADDRESS names)
 """
 
+import asyncio
 import importlib.util
 import os
 import signal
@@ -17,17 +18,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from willowbark.teams.screening import screen
-from willowbark.teams.screening.engines import TrainedReader, engine_of
+from willowbark.teams.screening.engines import ClusterLimiter, TrainedReader, engine_of
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.library import open_library
 
-from .verdict import Row, exactly
+from . import limits
+from .breakage import FaultyServer
+from .plan import FaultPlan
+from .verdict import Figure, Row, exactly
 
 Killed = Literal["worker", "node", "command"]
 KILLED: tuple[Killed, ...] = ("worker", "node", "command")
 _CONDITIONS = ("smoking cessation", "nicotine dependence", "migraine")
 _UNIT = 5  # readings: enough parts to be killed between
 _PATIENCE_S = 120.0
+_SECONDS = 6.0
 _FILES = ("matrix.csv", "evidence.csv", "screen.html")
 
 
@@ -37,7 +42,7 @@ def has_ray() -> bool:
 
 
 def scaled(runs: int, seed: int) -> Row:
-    """F13: nothing is lost or read twice, and results are those of an undisturbed run byte for byte."""
+    """F13: nothing is lost or read twice, results are those of an undisturbed run byte for byte, and limits hold."""
     before, notes = time.perf_counter(), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "whole"
@@ -45,8 +50,14 @@ def scaled(runs: int, seed: int) -> Row:
         for number in range(runs):
             what = KILLED[number % len(KILLED)]
             notes += [f"{what}: {problem}" for problem in _one(what, Path(folder) / str(number), whole)]
+    moments, refused = _asked_from_two_workers()
     figures = [
         exactly("problems of screenings that were killed", len(notes), 0),
+        exactly("refused by a server that two workers ask", refused, 0, timed=True),
+        *(
+            Figure(f"most in a second of {limits.LIMITS[name]:g}", most, at_most=limits.LIMITS[name], timed=True)
+            for name, most in moments.items()
+        ),
     ]
     took = time.perf_counter() - before
     return Row("F13", runs, "SIGKILL of a Ray worker, a node or the command", seed, took, figures, notes)
@@ -87,6 +98,28 @@ def _one(what: Killed, out: Path, whole: Path) -> Iterator[str]:
         yield "the readings are others"
     if not early <= _parts(out):
         yield "what was read before is gone"
+
+
+def _asked_from_two_workers() -> tuple[dict[str, int], int]:
+    """The most requests in a second that reach each server while two workers ask, and how many were too many."""
+    import ray  # noqa: PLC0415  an extra
+
+    plan = FaultPlan(limits=limits.LIMITS)
+    ray.init(address="local", num_cpus=2, log_to_driver=False, include_dashboard=False)
+    try:
+        with FaultyServer(plan) as first, FaultyServer(plan) as second:
+            for seconds in (0.0, _SECONDS):  # the first time they start
+                given = [first.url, second.url], time.time() + 1, seconds
+                ray.get([ray.remote(_ask).remote(*given) for _ in range(2)])
+            seen = [[each.moment for each in server.requests] for server in (first, second)]
+            refused = sum(sum(server.refused.values()) for server in (first, second))
+    finally:
+        ray.shutdown()
+    return {name: limits.most_in_a_second(each) for name, each in zip(limits.LIMITS, seen, strict=True)}, refused
+
+
+def _ask(urls: list[str], start: float, seconds: float) -> None:
+    asyncio.run(limits.work(urls, ClusterLimiter(), start, seconds))
 
 
 def _start(address: str, out: Path) -> subprocess.Popen[bytes]:

@@ -19,6 +19,7 @@ from willowbark.teams.screening.engines import Results, TrainedReader, Unit, eng
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.library import open_library
 
 CONDITIONS = ["smoking cessation", "nicotine dependence", "blorbosis"]
@@ -158,8 +159,9 @@ def test_an_unknown_engine_gets_one_line() -> None:
 
 
 def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
+    limiter = RateLimiter()
     with SourceServer() as server:
-        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "most": 20}
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": limiter, "most": 20}
         done = screen(["migraine"], None, read_here, tmp_path, **asked)
         before, sent = results(tmp_path), len(server.requests)
         (tmp_path / "search").rename(tmp_path / "lost")  # as if stopped before the table was written
@@ -174,7 +176,7 @@ def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
 def test_conditions_that_ask_alike_are_searched_once_and_each_has_its_records(tmp_path: Path) -> None:
     alike = ["migraine", "Migraine", "MIGRAINE"]
     with SourceServer() as server:
-        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "most": 20}
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": RateLimiter(), "most": 20}
         screen(alike[:1], None, read_here, tmp_path / "one", **asked)
         sent = len(server.requests)
         done = screen(alike, None, read_here, tmp_path / "three", **asked)
@@ -187,7 +189,7 @@ def test_conditions_that_ask_alike_are_searched_once_and_each_has_its_records(tm
 def test_a_source_that_does_not_answer_costs_its_condition_alone(tmp_path: Path) -> None:
     plan = FaultPlan(faults=[Fault(kind="status", status=400, source="clinicaltrials", times=1)])
     with FaultyServer(plan) as server:
-        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "most": 20}
+        asked: dict[str, Any] = {"endpoints": Endpoints.at(server.url), "limiter": RateLimiter(), "most": 20}
         done = screen(["migraine"], None, read_here, tmp_path, **asked)
         again = screen(["migraine"], None, read_here, tmp_path, **asked)
     assert done.records == 0

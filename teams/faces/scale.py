@@ -11,7 +11,7 @@ from ..model_clients import BASELINE
 from ..run.options import RunOptions
 from ..screening import read_names, screen
 from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS
-from ..screening.engines import engine_of
+from ..screening.engines import ClusterLimiter, engine_of
 from ..screening.results import has_parquet
 from ..screening.tables import Table
 from .terminal import complain, write_lines
@@ -92,6 +92,7 @@ def screen_file(
     wanted = read_names(drugs, DRUG_COLUMNS) if drugs else []
     tell = (lambda _: None) if quiet else complain
     opened, reads = open_library(library) if library else None, engine_of(engine)
+    limiter = None if engine == "local" else ClusterLimiter()
     model = None
     if settings.llm.model != BASELINE:
         from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
@@ -100,7 +101,7 @@ def screen_file(
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
-    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, model=model)
+    done = screen(names, opened, reads, out, drugs=wanted, most=most, tell=tell, limiter=limiter, model=model)
     for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(said)
     if done.empty:

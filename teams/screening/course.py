@@ -15,6 +15,7 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
 from willowbark.tools.questions import Question
@@ -119,6 +120,7 @@ def screen(
     most: int = MOST_RECORDS,
     tell: Callable[[str], None] = lambda _: None,
     endpoints: Endpoints | None = None,
+    limiter: RateLimiter | None = None,
     model: "ModelReader | None" = None,
 ) -> Screening:
     """Screen conditions for drugs, over a library or the public sources.
@@ -132,6 +134,7 @@ def screen(
         most: records per condition from each source.
         tell: receives progress lines.
         endpoints: of the sources; the public ones by default.
+        limiter: enforces the sources' rate limits; by default shared by all of this user's processes.
         model: reads in place of the trained reader, which stays the second reader; None leaves all to that.
 
     Raises:
@@ -150,7 +153,7 @@ def screen(
         else:
             asked[condition] = replace(question, kind="uses", drugs=wanted) if wanted else question
     tell(f"searching for {len(asked):,} conditions")
-    origin = Origin(library, out, endpoints)
+    origin = Origin(library, out, endpoints, limiter)
     searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}

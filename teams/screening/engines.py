@@ -6,6 +6,7 @@ from typing import Any
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.errors import MissingExtra, UsageError
+from willowbark.tools.http.limiter import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
 Row = dict[str, Any]
@@ -100,6 +101,30 @@ def engine_of(name: str) -> Engine:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise UsageError(f"--engine {name}: Ray cannot be reached ({str(error).splitlines()[0]})") from None
     return read_on_ray
+
+
+class ClusterLimiter(RateLimiter):
+    """Enforces the sources' rate limits for a whole Ray cluster, with one actor per source."""
+
+    async def wait(self, name: str, per_second: float) -> float:
+        """Sleep until the next request to `name` may start; return the seconds waited."""
+        waited: float = await _limits_of(name).wait.remote(name, per_second)
+        return waited
+
+    def spend(self, name: str, per_day: int) -> bool:
+        """Count one request of the daily allowance; return False if it is already used up."""
+        import ray  # noqa: PLC0415  an extra
+
+        return bool(ray.get(_limits_of(name).spend.remote(name, per_day)))
+
+
+def _limits_of(name: str) -> Any:
+    """Return the actor that keeps a source's limits; it outlives its callers, and restarts if its node is lost."""
+    import ray  # noqa: PLC0415  an extra
+
+    kept = {"get_if_exists": True, "lifetime": "detached", "max_restarts": -1, "max_task_retries": -1}
+    actor = ray.remote(RateLimiter).options(name=f"limits of {name}", namespace="willowbark", num_cpus=0, **kept)
+    return actor.remote(default_path())
 
 
 def read_on_ray(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:

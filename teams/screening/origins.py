@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import Library
 from willowbark.tools.registry import takes_names, title_of
@@ -29,8 +30,14 @@ class Search(NamedTuple):
 class Origin:
     """Provides the records of a screening; arguments as in `screen`. `out` stores those that the sources give."""
 
-    def __init__(self, library: Library | None, out: Path, endpoints: Endpoints | None = None) -> None:
-        self._library = library
+    def __init__(
+        self,
+        library: Library | None,
+        out: Path,
+        endpoints: Endpoints | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
+        self._library, self._limiter = library, limiter
         self._endpoints = Endpoints(library=library) if library else endpoints or Endpoints.public()
         self._kept = Table(out / "records")
         held = library.contents.sources if library else _SEARCHED
@@ -42,7 +49,7 @@ class Origin:
 
     def open(self) -> Transport:
         """Open a connection to the sources, which the caller closes."""
-        return Transport(self._endpoints)
+        return Transport(self._endpoints, limiter=self._limiter)
 
     def searched(self, transport: Transport) -> list[Source]:
         """Return the sources to search for studies."""
