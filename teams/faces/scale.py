@@ -12,8 +12,7 @@ from ..run.options import RunOptions
 from ..screening import read_names, screen
 from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS
 from ..screening.engines import ClusterLimiter, engine_of
-from ..screening.results import has_parquet
-from ..screening.tables import Table
+from ..screening.tables import Table, has_parquet
 from .terminal import complain, write_lines
 
 LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record

@@ -1,7 +1,6 @@
 """Results of a screening: a matrix of conditions by drugs and its evidence, as tables and on one page."""
 
 import csv
-import importlib.util
 import io
 import json
 import shlex
@@ -21,6 +20,7 @@ from willowbark.tools.whole_file import write_file
 
 from ..exports.evidence import safe_cell
 from .origins import Origin
+from .tables import Table, has_parquet
 
 MATRIX = (
     "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
@@ -79,7 +79,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
         (out / f"{name}.parquet").unlink(missing_ok=True)
         if has_parquet() and table:
-            written.append(write_file(out / f"{name}.parquet", _as_parquet(table)))
+            written.append(Table(out).write(name, table))
         text = io.StringIO(newline="")
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(columns)
@@ -87,23 +87,6 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
         written.append(write_file(out / f"{name}.csv", text.getvalue().encode("utf-8-sig", errors="replace")))
     page = _page(found, matrix, evidence, questions, origin)
     return [*written, write_file(out / "screen.html", page.encode("utf-8", errors="replace"))]
-
-
-def has_parquet() -> bool:
-    """Check whether pyarrow is installed."""
-    return importlib.util.find_spec("pyarrow") is not None
-
-
-def _as_parquet(rows: list[dict[str, Any]]) -> bytes:
-    import pyarrow  # noqa: PLC0415  an extra
-    from pyarrow.parquet import write_table  # noqa: PLC0415
-
-    packed, columns = pyarrow.BufferOutputStream(), pyarrow.Table.from_pylist(rows)
-    empty = pyarrow.null()  # of a column in which every row lacks a value: text, so that it joins with others
-    fields = [each.with_type(pyarrow.string()) if each.type == empty else each for each in columns.schema]
-    write_table(columns.cast(pyarrow.schema(fields)), packed, compression="zstd")
-    content: bytes = packed.getvalue().to_pybytes()
-    return content
 
 
 def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evidence]) -> list[dict[str, Any]]:

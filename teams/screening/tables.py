@@ -1,14 +1,15 @@
-"""Tables as folders of parts: gzipped JSON lines, each part written atomically."""
+"""Tables as folders of parts, written atomically: Parquet if pyarrow is installed, otherwise gzipped JSON lines."""
 
 import csv
 import gzip
+import importlib.util
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from willowbark.tools.errors import UsageError
+from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 Row = Mapping[str, Any]
@@ -47,6 +48,23 @@ def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[
     return header, read_rows()
 
 
+def has_parquet() -> bool:
+    """Check whether pyarrow is installed."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def _as_parquet(rows: Sequence[Row]) -> bytes:
+    import pyarrow  # noqa: PLC0415  an extra
+    from pyarrow.parquet import write_table  # noqa: PLC0415
+
+    packed, columns = pyarrow.BufferOutputStream(), pyarrow.Table.from_pylist([dict(row) for row in rows])
+    empty = pyarrow.null()  # of a column in which every row lacks a value: text, so that it joins with others
+    fields = [each.with_type(pyarrow.string()) if each.type == empty else each for each in columns.schema]
+    write_table(columns.cast(pyarrow.schema(fields)), packed, compression="zstd")
+    content: bytes = packed.getvalue().to_pybytes()
+    return content
+
+
 class Table:
     """A folder of parts, created with the first of them."""
 
@@ -55,15 +73,29 @@ class Table:
 
     def write(self, name: str, rows: Sequence[Row]) -> Path:
         """Write a part; UsageError if that cannot be done, for example on a full disk: existing parts stay."""
-        lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-        content = gzip.compress(b"".join(lines), 6, mtime=0)
-        return write_file(self.folder / f"{name}.jsonl.gz", content, "; the same command goes on from there")
+        if has_parquet():
+            path, content = self.folder / f"{name}.parquet", _as_parquet(rows)
+        else:
+            lines = (json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+            path, content = self.folder / f"{name}.jsonl.gz", gzip.compress(b"".join(lines), 6, mtime=0)
+        return write_file(path, content, "; the same command goes on from there")
 
     def rows(self, name: str = "[!.]*") -> Iterator[dict[str, Any]]:
-        """Yield all rows, part by part, or those of one part; none if it is missing. UsageError if one is damaged."""
-        for path in sorted(self.folder.glob(f"{name}.jsonl.gz")):
+        """Yield all rows, part by part, or those of one part; none if it is missing.
+
+        Raises:
+            UsageError: a part is damaged, or is Parquet while pyarrow is missing.
+        """
+        for path in sorted(self.folder.glob(f"{name}.*")):
             try:
+                if path.suffix == ".parquet":
+                    from pyarrow.parquet import read_table  # noqa: PLC0415  an extra
+
+                    yield from read_table(path).to_pylist()
+                    continue
                 with gzip.open(path, "rt", encoding="utf-8") as lines:
                     yield from map(json.loads, lines)
+            except ModuleNotFoundError:
+                raise MissingExtra(f"{path}, which is Parquet,", "scale") from None
             except (OSError, EOFError, ValueError, zlib.error) as error:
                 raise UsageError(f"{path}: is damaged ({error}); remove it, and it is made again") from None
