@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import platformdirs
+
 _ABSURD_RETRY_AFTER_S = 3600.0  # a longer Retry-After is assumed to be a server error
 _LONGEST_ATTEMPT_S = 15.0
 _MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than down
@@ -106,6 +108,11 @@ def retry_after_s(value: str | None, now: float | None = None) -> float | None:
             return None
         seconds = max(0.0, moment - (time.time() if now is None else now))
     return seconds if 0 <= seconds <= _ABSURD_RETRY_AFTER_S else None
+
+
+def default_path() -> Path:
+    """Return the path of the rate-limit file that a user's processes share."""
+    return Path(platformdirs.user_cache_dir("willowbark")) / "limits.sqlite"
 
 
 class RateLimiter:

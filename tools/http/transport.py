@@ -14,15 +14,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
-import platformdirs
-
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
-from .limiter import Breaker, RateLimiter, RetryPolicy, retry_after_s
+from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
 from .reply import Reply
 from .wire import Request, TooSlow, open_client, send
 
@@ -197,8 +194,7 @@ class Transport:
         self.shelf = Shelf()
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
-        shared = Path(platformdirs.user_cache_dir("willowbark")) / "limits.sqlite"
-        self._limiter = limiter or RateLimiter(shared, sleep=sleep)
+        self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
         self._network = network
         self._client: httpx.AsyncClient | None = None
         self._sleep = sleep
