@@ -162,14 +162,14 @@ def test_numbers_of_references_leave_no_trace_and_powers_stay() -> None:
     found = parse_full_text(article(section("Results", text)), "PMC1")
 
     assert found is not None
-    assert found.sections[0].paragraphs == ("Pain fell. It rose by 10^-5.",)
+    assert found.sections[0].text == "Pain fell. It rose by 10^-5."
 
 
 def test_long_results_end_with_a_whole_sentence() -> None:
     found = parse_full_text(article(section("Results", "Pain fell by half. " * 1000, "More.")), "PMC1")
 
     assert found is not None
-    [only] = found.sections[0].paragraphs
+    only = found.sections[0].text
     assert MAX_SECTION_CHARS - 20 < len(only) <= MAX_SECTION_CHARS
     assert only.endswith("half.")
 
@@ -198,8 +198,8 @@ def test_real_articles_give_their_results(name: str) -> None:
     assert found is not None
     assert found.licence
     results = [each for each in found.sections if each.kind == "results"]
-    assert sum(len(text) for each in results for text in each.paragraphs) > 3000
-    assert not any("<" in text and ">" in text and "xref" in text for each in results for text in each.paragraphs)
+    assert sum(len(each.text) for each in results) > 3000
+    assert not any("<" in each.text and ">" in each.text and "xref" in each.text for each in results)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ each_text = pytest.mark.parametrize("paper", TOLD, ids=lambda paper: paper.pmcid
 def own_words(paper: PublicationRow) -> str:
     found = paper.read_full_text()
     assert found is not None
-    return " ".join(paragraph for section in found.sections for paragraph in section.paragraphs)
+    return " ".join(section.text for section in found.sections)
 
 
 @each_text

@@ -14,11 +14,10 @@ from willowbark.tools.works.jats import (
     MAX_COLUMNS,
     MAX_TABLE_CHARS,
     MAX_TABLES,
-    Section,
     parse_full_text,
     read_tables,
 )
-from willowbark.tools.works.sections import excerpted, is_full_text, places, section_of
+from willowbark.tools.works.sections import Place, excerpted, is_full_text, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[2] / "shared" / "data" / "replies" / "biomcp_ncbi_efetch"
 real = pytest.mark.skipif(not REPLIES.exists(), reason="../shared/data/replies is not beside this clone")
@@ -38,7 +37,7 @@ def wrapped(table: str, label: str = "<label>Table 1</label>") -> str:
     return f"<table-wrap>{label}{table}</table-wrap>"
 
 
-def tables(*wraps: str) -> list[Section]:
+def tables(*wraps: str) -> list[Place]:
     return read_tables(XML(f"<article><body><sec>{''.join(wraps)}</sec></body></article>"))
 
 
@@ -46,13 +45,13 @@ def test_a_row_is_told_with_its_columns_and_the_heading_above_it_and_spanning_ce
     [table] = tables(OUTCOMES)
 
     assert (table.kind, table.title) == ("table", "Table 2")
-    assert table.paragraphs == (
+    assert table.lines == [
         "Fever after placebinol",
         "Week 4; Fever; Placebinol (n = 20) > Mean: 1.5; Placebinol (n = 20) > SD: 0.2; OR (95% CI): 2.40 (1.30-4.40)",
         "Week 4; Pain; Placebinol (n = 20) > Mean: 3.0; Placebinol (n = 20) > SD: 10^2",
         "Week 4; Pain; Placebinol (n = 20) > Mean: 2.0; Placebinol (n = 20) > SD: 0.4",
         "*As randomised.",
-    )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_a_row_is_told_with_its_columns_and_the_heading_above_it_and_spanning_ce
 def test_an_odd_table_is_read_as_far_as_it_goes(wrap: str, line: str) -> None:
     [table] = tables(wrap)
 
-    assert table.paragraphs == (line,)
+    assert table.text == line
 
 
 @pytest.mark.parametrize(
@@ -88,8 +87,8 @@ def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
     found = tables(*[wrapped(f"<table>{rows}</table>")] * 20)
 
     assert len(found) == MAX_TABLES
-    assert {line.count("A") for table in found for line in table.paragraphs} <= {1, MAX_COLUMNS}
-    assert all(sum(map(len, table.paragraphs)) <= MAX_TABLE_CHARS for table in found)
+    assert {line.count("A") for table in found for line in table.lines} <= {1, MAX_COLUMNS}
+    assert all(sum(map(len, table.lines)) <= MAX_TABLE_CHARS for table in found)
     assert time.process_time() - started < 10
 
 
@@ -108,7 +107,7 @@ def test_tables_of_real_articles_are_read(number: str, labels: list[str], line: 
     assert found is not None
     read = [section for section in found.sections if section.kind == "table"]
     assert [section.title for section in read] == labels
-    assert any(each.startswith(line) for section in read for each in section.paragraphs)
+    assert any(each.startswith(line) for section in read for each in section.lines)
 
 
 ARTICLE = f"""<article xmlns:xlink="http://www.w3.org/1999/xlink"><front><article-meta><permissions>

@@ -98,14 +98,14 @@ def extended(record: Evidence, found: FullText | None) -> Evidence:
     if licence is None or not licence.startswith(_OPEN):
         return record.noting(full_text_unread="its licence is not open" if licence else "it states no licence")
     every = [
-        Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.paragraphs))))
+        Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
         for each in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
     read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
-    if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.paragraphs)):
+    if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
         read["addressed_to_machines"] = True
     return record.noting(full_text=read)
 

@@ -5,13 +5,13 @@ Figures, formulas and reference numbers are left out. A cell that spans rows or 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ..errors import UnreadableReply
 from ..reading.text import says
 from ..sources.publications import in_whole_sentences, read_xml, running_text
-from .sections import Kind
+from .sections import Kind, Place
 
 MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
@@ -26,23 +26,15 @@ _WORDED = re.compile(
 _TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Paragraphs of one section."""
-
-    kind: Kind
-    title: str
-    """Heading in the article, with those above it: `Discussion > Limitations`; for a table its label."""
-    paragraphs: tuple[str, ...]
-    """For a table one each for its caption, rows and footnotes."""
+Found = tuple[Kind, str, list[str]]
+"""Kind, heading (with those above it: `Discussion > Limitations`) and paragraphs of a section."""
 
 
-@dataclass(frozen=True, slots=True)
-class FullText:
-    """The sections read from one article."""
+class FullText(NamedTuple):
+    """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
 
     pmcid: str
-    sections: tuple[Section, ...] = ()
+    sections: tuple[Place, ...] = ()
     licence: str | None = None
     """`CC BY 4.0`, or the article's own words; None where it states none."""
 
@@ -66,7 +58,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
 
 
-def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
+def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Found]:
     """Yield results and limitations, wherever they occur in the article."""
     for sec in parent.findall("sec"):
         title = _title(sec)
@@ -74,23 +66,23 @@ def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Section]:
         heading, kinds = " > ".join(path) or "untitled", sec.get("sec-type", "").lower()
         is_discussion = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
         if says("heading of limits", title):
-            yield Section("limitations", heading, tuple(_paragraphs(sec)))
+            yield "limitations", heading, list(_paragraphs(sec))
         elif "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
-            yield Section("results", heading, tuple(_paragraphs(sec, without_limits=True)))
+            yield "results", heading, list(_paragraphs(sec, without_limits=True))
             yield from _limits_below(sec, path)
         elif is_discussion or "discussion" in kinds or "conclusion" in kinds:
             yield from _limits_below(sec, path)
-            said = tuple(text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text))
-            yield Section("limitations", heading, said)
+            said = [text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text)]
+            yield "limitations", heading, said
         else:
             yield from _sections(sec, path)
 
 
-def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Section]:
+def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Found]:
     for each in sec.findall("sec"):
         path = (*above, _title(each))
         if says("heading of limits", _title(each)):
-            yield Section("limitations", " > ".join(path), tuple(_paragraphs(each)))
+            yield "limitations", " > ".join(path), list(_paragraphs(each))
         else:
             yield from _limits_below(each, path)
 
@@ -109,23 +101,23 @@ def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
             yield text
 
 
-def _cap_sections(sections: Iterable[Section]) -> Iterator[Section]:
+def _cap_sections(sections: Iterable[Found]) -> Iterator[Place]:
     """Yield non-empty sections, each paragraph once, cut at the end of a sentence when a kind reaches its limit."""
     room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
     seen: set[str] = set()
-    for section in sections:
+    for kind, title, paragraphs in sections:
         kept: list[str] = []
-        for text in section.paragraphs:
-            if text in seen or room[section.kind] <= 0:
+        for text in paragraphs:
+            if text in seen or room[kind] <= 0:
                 continue
             seen.add(text)
-            most = room[section.kind]
-            room[section.kind] = max(0, most - len(text))
+            most = room[kind]
+            room[kind] = max(0, most - len(text))
             if len(text) > most:
                 text = in_whole_sentences(text, most)  # noqa: PLW2901
             kept += [text] if text else []
         if kept:
-            yield Section(section.kind, section.title, tuple(kept))
+            yield Place(kind, title, "\n".join(kept))
 
 
 def _licence(article: Element) -> str | None:
@@ -177,9 +169,9 @@ MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 60, 16, 300
 _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
-def read_tables(article: Element) -> list[Section]:
+def read_tables(article: Element) -> list[Place]:
     """Read the tables of an article, in order; those given only as images are skipped, nested ones left out."""
-    found: list[Section] = []
+    found: list[Place] = []
     for wrap in _wraps(article):
         if len(found) < MAX_TABLES and (table := _read_table(wrap, len(found) + 1)) is not None:
             found.append(table)
@@ -194,7 +186,7 @@ def _wraps(element: Element) -> Iterator[Element]:
             yield from _wraps(each)
 
 
-def _read_table(wrap: Element, number: int) -> Section | None:
+def _read_table(wrap: Element, number: int) -> Place | None:
     """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
 
     A column's name is the head cells above it, from top to bottom. Lines beyond the size limit are left out.
@@ -231,7 +223,7 @@ def _read_table(wrap: Element, number: int) -> Section | None:
         if (room := room - len(line)) >= 0:
             kept.append(line)
     said = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
-    return Section("table", said[:_MAX_LABEL_CHARS] or f"Table {number}", tuple(kept))
+    return Place("table", said[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(kept))
 
 
 def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:

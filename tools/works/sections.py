@@ -34,6 +34,11 @@ class Place(NamedTuple):
     """Heading in the article, with those above it: `Discussion > Limitations`; for a table its label."""
     text: str
 
+    @property
+    def lines(self) -> list[str]:
+        """Its paragraphs, or a table's rows; empty if there is no text."""
+        return self.text.splitlines()
+
 
 def licence_of(record: Evidence) -> str | None:
     """Return the licence of the full text; None if none was read."""
