@@ -172,11 +172,9 @@ class LLMSettings(_Section):
     """Seconds for one answer."""
     turn_timeout_s: Number = Field(default=180.0, gt=0, le=7200)
     """Seconds for a specialist's turn: all its searches, answers and its reflection."""
-    num_ctx: int | None = Field(default=None, ge=2048)
-    """Tokens of context requested from Ollama; None requests 32,768, as its default truncates prompts silently."""
     context_tokens: int | None = Field(default=None, ge=2048)
     """Tokens of a prompt and its answer together; longer prompts are split. None relies on the server to refuse them;
-    for Ollama, which truncates prompts instead, set `num_ctx`."""
+    of Ollama, which truncates prompts silently, so many are requested (`num_ctx`), 32,768 by default."""
     batch: bool = False
     """Whether publications are read through the provider's batch interface (OpenAI, Anthropic): half the price, within
     minutes or a day."""
@@ -206,8 +204,6 @@ class OutputSettings(_Section):
 
     directory: Path = Path("runs")
     """Folder for run folders."""
-    formats: Annotated[tuple[Literal["md", "json"], ...], Field(min_length=1)] = ("md", "json")
-    """Files written for each report."""
 
 
 class _Sections(_Section):

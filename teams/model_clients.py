@@ -176,8 +176,7 @@ def clients_of_roles(
 
 def context_of(name: str, llm: "LLMSettings") -> int | None:
     """Return the known limit on tokens of prompt and answer together; None leaves it to the server."""
-    asked = (llm.num_ctx or _OLLAMA_CONTEXT) if name.startswith("ollama/") else None
-    return llm.context_tokens or asked
+    return llm.context_tokens or (_OLLAMA_CONTEXT if name.startswith("ollama/") else None)
 
 
 async def close(client: "ChatCompletionClient") -> None:
@@ -298,7 +297,8 @@ def _anthropic(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[s
 
 
 def _ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
-    options = {"temperature": llm.temperature, "num_predict": llm.max_tokens, "num_ctx": llm.num_ctx or _OLLAMA_CONTEXT}
+    context = llm.context_tokens or _OLLAMA_CONTEXT
+    options = {"temperature": llm.temperature, "num_predict": llm.max_tokens, "num_ctx": context}
     return {
         "host": llm.base_url or environ.get("OLLAMA_HOST", "").strip() or None,
         "temperature": None,

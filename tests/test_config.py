@@ -33,7 +33,6 @@ base_url = "http://127.0.0.1:8080/v1/"
 structured_output = true
 [output]
 directory = "reports"
-formats = ["md"]
 """
 
 
@@ -80,7 +79,6 @@ def test_a_file_in_the_current_folder_is_read() -> None:
     assert settings.tools.sources == ("pubmed", "brave"), "a source that is off can be named"
     assert settings.tools.pubmed.email == "someone@example.org"
     assert settings.llm.base_url == "http://127.0.0.1:8080/v1"
-    assert settings.output.formats == ("md",)
 
 
 def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

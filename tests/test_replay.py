@@ -84,14 +84,9 @@ async def test_a_replay_of_a_resumed_run_gives_its_last_report(sources: SourceSe
     token = CancellationToken()
     endpoints = Endpoints.at(sources.url)
     with Ledger(tmp_path / "ledger.db") as ledger:
-        async for event in research_stream(
-            QUESTION,
-            settings=settings(**{"research.judge_threshold": 1.0}),
-            endpoints=endpoints,
-            cancellation_token=token,
-            ledger=ledger,
-            run_id="one",
-        ):
+        asked: Any = {"cancellation_token": token, "ledger": ledger, "run_id": "one"}
+        chosen = settings(**{"research.judge_threshold": 1.0})
+        async for event in research_stream(QUESTION, settings=chosen, endpoints=endpoints, **asked):
             if event.type == "judge_complete":
                 token.cancel()
         partial = event.data

@@ -14,7 +14,6 @@ import pytest
 from batch_servers import OpenAIBatchServer
 from builders import reading_draft
 from openai_server import OpenAIServer, refusal
-from starlette.responses import Response
 from test_other_providers import needs, said_in
 from test_provider_quirks import kind_of
 from test_screening_many import CONDITIONS, results, rows
@@ -27,7 +26,7 @@ from willowbark.teams.screening import Screening, screen
 from willowbark.teams.screening.engines import Results, Row, TrainedReader, Unit, engine_of, read_here
 from willowbark.teams.screening.models import ModelReader
 from willowbark.teams.screening.tables import Table
-from willowbark.tools.errors import MissingExtra, UsageError
+from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
 
 pytestmark = [needs("openai"), pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
@@ -149,14 +148,6 @@ def test_what_is_under_way_when_a_budget_ends_is_kept() -> None:
         next(reading)
 
 
-def test_with_no_call_left_to_make_a_used_up_budget_stops_nothing(tmp_path: Path) -> None:
-    with OpenAIServer(none_tested, takes_bounds=True).running() as url:
-        screened(tmp_path, settings(url))
-        done, model = screened(tmp_path, settings(url, max_tokens=100))
-    assert model.tokens > 100
-    assert done.by_model.held == done.by_model.due > 0
-
-
 def test_the_settings_name_the_model_and_exit_code_4_says_that_it_read_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,19 +168,6 @@ def test_the_settings_name_the_model_and_exit_code_4_says_that_it_read_nothing(
         second = screen_file(*asked, options)
     assert (first, second) == (4, 0)
     assert re.search(r"^0 of \d+ records read by a model", said, re.MULTILINE)
-
-
-@pytest.mark.whole
-def test_an_error_in_a_worker_of_ray_is_its_own_line(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-
-    class Refusing(TrainedReader):
-        async def read(self, rows: Sequence[Row]) -> Results:
-            raise MissingExtra("the model", "openai")
-
-    with pytest.raises(UsageError) as refused:
-        list(engine_of("ray")([("one", [{}])], Refusing()))
-    assert str(refused.value) == str(MissingExtra("the model", "openai"))
 
 
 def test_a_model_without_batches_gets_one_line(tmp_path: Path) -> None:
@@ -223,20 +201,3 @@ def test_on_ray_a_model_reads_the_same(tmp_path: Path) -> None:
         screened(tmp_path / "here", settings(url))
         screened(tmp_path / "ray", settings(url), "ray")
     assert results(tmp_path / "here") == results(tmp_path / "ray")
-
-
-def test_answers_that_are_cut_or_refused_go_back_once(tmp_path: Path) -> None:
-    def lying(body: Body) -> str | Response:
-        said = json.loads(none_tested(body)) if lines(body) else {}
-        for each in said.get("readings", ()):
-            each.update(quote="It cured everybody.", kind="efficacy", effect="better", role="tested")
-        return json.dumps(said) if said else none_tested(body)
-
-    server = OpenAIServer(lying, takes_bounds=True)
-    with server.running() as url:
-        done, _ = screened(tmp_path, settings(url))
-        sent = len(server.bodies)
-        screened(tmp_path, settings(url))
-    assert len(server.bodies) == sent
-    assert any("were rejected" in said for said in done.by_model.unread)
-    assert done.cells > 0  # the trained reader's

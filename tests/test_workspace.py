@@ -46,7 +46,7 @@ def test_any_question_gives_a_safe_id(question: str) -> None:
     assert RUN_ID.fullmatch(new_run_id(question))
 
 
-def test_a_report_is_written_in_both_forms_with_its_appendix_or_in_those_asked_for(tmp_path: Path) -> None:
+def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
 
     written = folder.write_report(PlainReport())
@@ -54,9 +54,6 @@ def test_a_report_is_written_in_both_forms_with_its_appendix_or_in_those_asked_f
     assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json"]
     assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
     assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
-    other = RunFolder.create(tmp_path, QUESTION)
-    other.write_report(PlainReport(), ["json"])
-    assert os.listdir(other.path) == ["report.json"]
 
 
 def test_a_report_that_cannot_be_dumped_leaves_nothing(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
 
     try:
         outcome = _follow_on_terminal(start, settings, shown, folder.run_id, client)
-        return _finish(outcome, folder, settings, shown)
+        return _finish(outcome, folder, shown)
     finally:
         folder.discard_if_empty()
 
@@ -132,12 +132,12 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         root = shown.out or settings.output.directory
         folder = RunFolder.at(root, run_id)
         if run.status == "complete" and (report := stored_report(run_id)) is not None:
-            folder.write_report(report, settings.output.formats)
+            folder.write_report(report)
             show_report(report, as_json=shown.as_json, full=shown.full)
             complain(f"run {run_id} was already complete; its report is in {folder.path}")
             return ExitCode.REPORT
         outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, run_id)
-    return _finish(outcome, folder, settings, shown)
+    return _finish(outcome, folder, shown)
 
 
 def replay_run(run_id: str, shown: Shown) -> ExitCode:
@@ -160,7 +160,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
         return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
     if shown.out is not None:
-        RunFolder.at(shown.out, run_id).write_report(outcome.report, settings.output.formats)
+        RunFolder.at(shown.out, run_id).write_report(outcome.report)
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if stored is None:
         return ExitCode.REPORT
@@ -285,21 +285,21 @@ async def follow(
     return outcome
 
 
-def keep(outcome: Outcome, folder: RunFolder, settings: Settings) -> None:
+def keep(outcome: Outcome, folder: RunFolder) -> None:
     """Write a run's report and its log into its folder.
 
     Raises:
         UsageError: the folder cannot be written to.
     """
     if outcome.report is not None:
-        folder.write_report(outcome.report, settings.output.formats)
+        folder.write_report(outcome.report)
     folder.write("log.txt", "\n".join(outcome.log))
 
 
-def _finish(outcome: Outcome, folder: RunFolder, settings: Settings, shown: Shown) -> ExitCode:
+def _finish(outcome: Outcome, folder: RunFolder, shown: Shown) -> ExitCode:
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
-        keep(outcome, folder, settings)
+        keep(outcome, folder)
         place, code = f"is in {folder.path}", outcome.exit_code
     except UsageError as error:
         place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE

@@ -113,7 +113,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
         path = RunFolder.open(root, run_id).path / _REPORT
         return parse_report(path.read_bytes(), str(path))
     except FileNotFoundError:
-        problem = UsageError(f'{path}: the run has no JSON report; keep "json" in [output] formats')
+        problem = UsageError(f"{path}: the run has no JSON report")
     except OSError as error:
         problem = UsageError(f"{path}: cannot be read ({error.strerror or error})")
     except UsageError as error:

@@ -86,7 +86,7 @@ class LiveRun:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), seconds)
 
-    def start(self, stream: Callable[[], _Events], settings: Settings) -> None:
+    def start(self, stream: Callable[[], _Events]) -> None:
         """Start the run in its own thread; it continues without a viewer."""
 
         async def live() -> Outcome:
@@ -97,7 +97,7 @@ class LiveRun:
             outcome = Outcome(error="a fault of Willowbark itself; see the server's terminal")
             try:
                 outcome = asyncio.run(live())
-                keep(outcome, self.folder, settings)
+                keep(outcome, self.folder)
             except UsageError as error:
                 outcome.error = str(error)
             finally:
@@ -264,7 +264,7 @@ class LiveRuns:
 
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
-        run.start(stream, settings)
+        run.start(stream)
         while not run.events and run.outcome is None:
             await run.changed(60)
         if not run.events and run.outcome is not None:

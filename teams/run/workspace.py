@@ -6,11 +6,10 @@ Files are written atomically: to a temporary file beside the target, then moved.
 import re
 import secrets
 import unicodedata
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-ReportFormat = Literal["md", "json"]
 _SLUG_CHARACTERS = 38  # keeps a run id, with time and random part, within 64
 
 
@@ -71,14 +69,11 @@ class RunFolder:
             raise UsageError(f"{path}: cannot be written to ({reason}); name another folder with --out") from None
         return cls(path)
 
-    def write_report(self, report: "ResearchReport", formats: Collection[ReportFormat] = ("md", "json")) -> list[Path]:
+    def write_report(self, report: "ResearchReport") -> list[Path]:
         """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically; return their paths."""
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
-        texts: dict[str, str] = {}
-        if "md" in formats:
-            texts |= {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
-        if "json" in formats:
-            texts["report.json"] = report.to_json()
+        texts = {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
+        texts["report.json"] = report.to_json()
         return [self.write(name, text) for name, text in texts.items()]
 
     def write(self, name: str, text: str) -> Path:
