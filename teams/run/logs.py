@@ -1,15 +1,17 @@
 """Logs on stderr: `-v` logs events, `-vv` details; with `--log-json`, each line is JSON.
 
-Modules log with the standard library; structlog formats it. AutoGen's event objects contain whole prompts: only their
-kind and numbers are logged, not their texts. Values of key variables are masked wherever they appear.
+AutoGen's event objects contain whole prompts: only their kind and numbers are logged. Values of key variables are masked
+wherever they appear.
 """
 
+import json
 import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from willowbark.tools.enclosure import one_line
@@ -26,50 +28,47 @@ _SHORTEST_SECRET = 6  # characters; masking shorter values would garble ordinary
 _log = logging.getLogger("willowbark.run")
 
 
+class _LineFormatter(logging.Formatter):
+    """Formats a record as one line, of text or JSON, without texts of AutoGen's events and without secrets."""
+
+    def __init__(self, secrets: Sequence[str], *, as_json: bool) -> None:
+        super().__init__()
+        self._secrets, self._as_json = secrets, as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        if isinstance(record.msg, str):
+            line: dict[str, Any] = {"event": record.getMessage()}
+        else:
+            told = getattr(record.msg, "kwargs", {})
+            line = {"event": str(told.get("type") or type(record.msg).__name__)}
+            line |= {name: told[name] for name in _SHOWN_OF_AN_EVENT if told.get(name)}
+        line |= {name: value for name in _EXTRAS if (value := getattr(record, name, None)) is not None}
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception_type"] = record.exc_info[0].__name__
+        for name, value in line.items():
+            if isinstance(value, str):
+                line[name] = _ID.sub("", value)
+                for secret in self._secrets:
+                    line[name] = line[name].replace(secret, "[key]")
+        when, level = datetime.fromtimestamp(record.created, UTC).isoformat(), record.levelname.lower()
+        if self._as_json:
+            head = {"level": level, "logger": record.name, "timestamp": when}
+            return json.dumps({**line, **head}, ensure_ascii=False, default=str)
+        said = " ".join(f"{name}={value!r}" for name, value in line.items() if name != "event")
+        return f"{when} [{level}] {line['event']} [{record.name}] {said}".rstrip()
+
+
 @contextmanager
 def logged(verbosity: int, *, as_json: bool = False, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
     """Log to stderr while this is open: nothing at verbosity 0, events at 1, details above; mask `environ`'s keys."""
     if verbosity <= 0:
         yield
         return
-    import structlog  # noqa: PLC0415  runs without -v need no log
-
     values = [value.strip() for name, value in environ.items() if name.upper().endswith(_SECRET_ENDINGS)]
-    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
-
-    def without_texts(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        """Keep kind and numbers of AutoGen's event objects, and the names of exceptions; mask secrets."""
-        record: logging.LogRecord = event["_record"]
-        if not isinstance(record.msg, str):
-            fields = getattr(record.msg, "kwargs", {})
-            event["event"] = str(fields.get("type") or type(record.msg).__name__)
-            shown = {name: fields[name] for name in _SHOWN_OF_AN_EVENT if fields.get(name)}
-            event.update({n: _ID.sub("", value) if isinstance(value, str) else value for n, value in shown.items()})
-        if record.exc_info and record.exc_info[0] is not None:
-            event["exception_type"] = record.exc_info[0].__name__
-        event.pop("exc_info", None)
-        for name, value in event.items():
-            for secret in secrets if isinstance(value, str) else ():
-                event[name] = event[name].replace(secret, "[key]")
-        return event
-
-    lines: Any = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[
-            structlog.stdlib.add_log_level,
-            structlog.stdlib.add_logger_name,
-            structlog.stdlib.ExtraAdder(_EXTRAS),
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-        ],
-        processors=[
-            without_texts,
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.JSONRenderer(ensure_ascii=False) if as_json else lines,
-        ],
-    )
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(lambda record: type(record.msg).__name__ != "MessageEvent")  # only texts, which are not logged
-    handler.setFormatter(formatter)
+    secrets = [value for value in values if len(value) >= _SHORTEST_SECRET]
+    handler.setFormatter(_LineFormatter(secrets, as_json=as_json))
     loggers = [logging.getLogger(name) for name in (_OURS if verbosity == 1 else (*_OURS, *_MORE))]
     before = [(each, each.level, each.propagate) for each in loggers]
     for each in loggers:
