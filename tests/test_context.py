@@ -170,9 +170,9 @@ async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read()
             content=Findings(specialist="literature", iteration=1, summary="", replies=[reply]), source="literature"
         ),
     ]
-    report = await partial_report(said, "cancelled", Settings(), "baseline", readings=readings)
+    report = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
     read = list(reader.read)
-    again = await partial_report(said, "cancelled", Settings(), "baseline", readings=readings)
+    again = await partial_report(said, "cancelled", Settings(), "baseline", None, readings)
 
     assert (report.stop_reason, set(read)) == ("cancelled", {each.name for each in report.candidates})
     assert reader.read == read

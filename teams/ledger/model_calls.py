@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ValidationError
 
@@ -48,6 +48,13 @@ MAX_CALLS = 40  # tool calls of one answer; a confused model makes hundreds
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
 
+class Batches(Protocol):
+    """Keeps in which batch of the provider's a prompt was sent, by the prompt's hash."""
+
+    def find_batch(self, request: str) -> str | None: ...
+    def keep_batch(self, request: str, batch: str) -> None: ...
+
+
 class JournaledClient(ChatCompletionCache):
     """A model client that answers repeated requests from a run's journal, within a budget.
 
@@ -62,6 +69,7 @@ class JournaledClient(ChatCompletionCache):
         stop: the run's token; once it is cancelled, no further call is made.
         context_tokens: of prompt and answer together; a prompt that leaves no room for an answer is not sent. None
             leaves it to the model's server to refuse.
+        batches: keeps in which batch a prompt was sent; None takes the journal.
     """
 
     def __init__(
@@ -73,6 +81,7 @@ class JournaledClient(ChatCompletionCache):
         stop: CancellationToken | None = None,
         *,
         context_tokens: int | None = None,
+        batches: "Batches | None" = None,
     ) -> None:
         super().__init__(client, InMemoryStore())  # stays empty: the journal holds the answers
         self.display_name = analyst_name(client)
@@ -82,6 +91,7 @@ class JournaledClient(ChatCompletionCache):
         self._journal = journal
         self._stop = stop
         self._context_tokens = context_tokens
+        self._batches = batches or journal
 
     async def create(
         self,
@@ -114,8 +124,8 @@ class JournaledClient(ChatCompletionCache):
         first = place if place is not None and place.is_open else None
         if first is not None:
             first.key = key
-            if journal is not None:
-                first.batch, first.keep = journal.find_batch(key), partial(journal.keep_batch, key)
+            if self._batches is not None:
+                first.batch, first.keep = self._batches.find_batch(key), partial(self._batches.keep_batch, key)
         arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
         arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         most = self._context_tokens

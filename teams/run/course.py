@@ -335,8 +335,8 @@ async def partial_report(
     stop_reason: str,
     settings: Settings,
     model: str,
-    account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None = None,
-    readings: Readings | None = None,
+    account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None,
+    readings: Readings,
 ) -> ResearchReport:
     """Let the baseline analyst report what a run found before it stopped.
 
@@ -346,7 +346,7 @@ async def partial_report(
         settings: of the run; if a person was still to be asked, their default applies.
         model: the run's.
         account: of the run's tokens and cost; None for no account.
-        readings: of the run, so that nothing is read twice; None reads again.
+        readings: of the run, so that nothing is read twice.
 
     Raises:
         WillowbarkError: no report could be made.
@@ -360,7 +360,7 @@ async def partial_report(
         analyst.display_name += f", since the run ended before {model} wrote"
     agent = ReportAgent("report", analyst)
     is_counted = account if model != BASELINE else None
-    agent.join(RunContext(account=is_counted, readings=readings or Readings(), stopped=stop_reason))
+    agent.join(RunContext(account=is_counted, readings=readings, stopped=stop_reason))
     written = (await agent.on_messages(messages, CancellationToken())).chat_message
     if not isinstance(written, ReportMessage):
         raise WillowbarkError("no report could be made of what was found")

@@ -1,7 +1,7 @@
 """Logs on stderr: `-v` logs events, `-vv` details; with `--log-json`, each line is JSON.
 
-AutoGen's event objects contain whole prompts: only their kind and numbers are logged. Values of key variables are masked
-wherever they appear.
+AutoGen's event objects contain whole prompts: only their kind and numbers are logged. Values of key variables are
+masked wherever they appear.
 """
 
 import json

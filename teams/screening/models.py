@@ -7,14 +7,12 @@ single calls. What was read stays in a table; what failed is asked again by the 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from willowbark.agents.asking import PROMPTS_VERSION
-from willowbark.agents.asking.batches import present_place
 from willowbark.agents.asking.reader import AT_ONCE, BATCH, ToRead, read, to_read
-from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, CreateResult, LLMMessage
+from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
@@ -22,7 +20,7 @@ from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
 
 from ..config import Settings
-from ..ledger.model_calls import JournaledClient, request_key
+from ..ledger.model_calls import JournaledClient
 from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
 from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
 from .engines import Results, Row, TrainedReader
@@ -77,7 +75,8 @@ class ModelReader(TrainedReader):
     async def read(self, rows: Sequence[Row]) -> Results:
         """Return rows of `hash` and `reading`, the latter the JSON list of a record's readings, with what they cost."""
         client, llm, stop = model_client(self.name, self.settings), self.settings.llm, CancellationToken()
-        asked, records, question = _KeepingClient(client, self), [row["record"] for row in rows], rows[0]["question"]
+        context, records, question = context_of(self.name, llm), [row["record"] for row in rows], rows[0]["question"]
+        asked = JournaledClient(client, self.budget, None, self.name, context_tokens=context, batches=self)
         try:
             found = await read(asked, question, records, new_marker(), stop, in_batch=self.in_batch)
         finally:
@@ -131,31 +130,16 @@ class ModelReader(TrainedReader):
             for said in json.loads(kept.get(self._hash(each), "[]")):
                 yield Reading.model_validate({**said, "key": each.record.key})
 
-    def keep_batch(self, prompt: str, batch: str) -> None:
+    def find_batch(self, request: str) -> str | None:
+        """Return the batch in which a prompt was sent; None if there was none."""
+        return self.batches.get(request)
+
+    def keep_batch(self, request: str, batch: str) -> None:
         """Note the batch in which a prompt was sent."""
-        self.batches[prompt] = batch
+        self.batches[request] = batch
         rows = [{"prompt": each, "batch": batch} for each, known in self.batches.items() if known == batch]
         self._sent.write(batch, rows)
 
     def _hash(self, given: ToRead) -> str:
         about = given.fingerprint, self.name, PROMPTS_VERSION, given.in_short, *Reading.model_fields
         return sha256(" ".join(map(str, about)).encode()).hexdigest()[:32]
-
-
-class _KeepingClient(JournaledClient):
-    """A model client that keeps which batch a prompt was sent in."""
-
-    def __init__(self, client: ChatCompletionClient, reader: ModelReader) -> None:
-        llm = reader.settings.llm
-        context = context_of(reader.name, llm)
-        super().__init__(client, reader.budget, None, reader.name, context_tokens=context)
-        self._reader = reader
-
-    async def create(self, messages: Sequence[LLMMessage], **given: Any) -> CreateResult:
-        """Answer a prompt, from the batch that it was sent in before, if any."""
-        place = present_place.get()
-        if place is not None and place.is_open:
-            extra = given.get("extra_create_args") or {}
-            place.key = request_key(messages, given.get("tools", ()), given.get("json_output"), extra)
-            place.batch, place.keep = self._reader.batches.get(place.key), partial(self._reader.keep_batch, place.key)
-        return await super().create(messages, **given)
