@@ -192,14 +192,9 @@ async def preflight(
 ) -> bool:
     """Ask a provider's model for one word, so that a run with an unreachable model does not start.
 
-    Temporary failures (a busy or slow server) are left for the run to handle.
-
-    Args:
-        client: the model's client.
-        name: as `model_of` returns it; models of unknown providers are not asked.
-        probes: whether the same call tests if a server that speaks OpenAI's protocol enforces a schema, where that is
-            unknown; if it does, the client is set to rely on it.
-        timeout_s: seconds for the call, where the run has a time limit. None leaves it to the client.
+    Temporary failures (a busy or slow server) are left for the run to handle, and models of unknown providers are not
+    asked. With `probes` the same call tests if a server that speaks OpenAI's protocol enforces a schema, where that is
+    unknown; if it does, the client is set to rely on it.
 
     Returns:
         Whether the server was seen to enforce a schema.

@@ -45,8 +45,6 @@ class Journal:
     results that could not be kept.
 
     Args:
-        database: the ledger's.
-        run_id: the run.
         spent_s: seconds of work before now.
         replaying: whether requests that the journal cannot answer fail; nothing is written then.
         reuse: whether fresh replies of other runs may be used.
@@ -54,9 +52,6 @@ class Journal:
     Attributes:
         failure: why the ledger can no longer be written; None while it can.
         earlier_turns: turns from before a resume or replay; they are repeated, but not written twice.
-
-    Raises:
-        LedgerError: damaged content.
     """
 
     def __init__(

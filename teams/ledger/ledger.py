@@ -115,11 +115,8 @@ class Ledger:
         """Start a run and lock it for the duration of the block.
 
         Args:
-            question: as asked.
             settings: JSON-safe, without keys.
-            model: the run's.
             sandboxed: whether others than the public sources are asked.
-            run_id: None generates one.
             reuse: whether fresh replies of other runs may be used.
             spent_s: seconds of work before now.
 
@@ -142,11 +139,7 @@ class Ledger:
 
     @contextmanager
     def reopen(self, run_id: str) -> Iterator[Journal]:
-        """Reopen a run to resume it, and lock it for the duration of the block.
-
-        Raises:
-            LedgerError: no such run, a finished one, one that another process works on, or damaged content.
-        """
+        """Reopen a run to resume it, and lock it for the duration of the block; LedgerError if that is impossible."""
         run = self.run(run_id)
         if run.status == "complete":
             raise LedgerError(f"run {run_id} is complete; see it with `willowbark show {run_id}`")

@@ -116,15 +116,9 @@ class AnswerWithin(BaseModel, frozen=True, extra="forbid"):
 
 
 async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = PASSAGES) -> AnswerWithin:
-    """Answer a question from the evidence of a run in the ledger.
+    """Answer a question from the evidence of a run in the ledger, with at most so many passages, 1 to 50.
 
     Gives verdicts on the drugs that the question names, for the condition that it names, else for the run's own.
-
-    Args:
-        question: 1 to 2,000 characters.
-        run_id: its id in the ledger.
-        ledger: contains the run.
-        most: largest number of passages, 1 to 50.
 
     Raises:
         UsageError: an empty question, no such run, one without records, or damaged content.

@@ -45,16 +45,13 @@ _TELLS_EVERY_S = 2.0
 
 @dataclass
 class Read:
-    """What a reader read."""
+    """What a reader read: of the readings `due`, those `held`, and of these those `made` by this call."""
 
     kept: dict[str, str] = field(default_factory=dict)
     """All readings by hash, as JSON, those of earlier calls among them."""
     due: int = 0
-    """Distinct readings needed."""
     held: int = 0
-    """Of them, those made by this or earlier calls."""
     made: int = 0
-    """By this call."""
     seconds: float = 0.0
     unread: list[str] = field(default_factory=list)
     """Why some were not made."""
