@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
 from willowbark.tools.enclosure import new_marker
@@ -33,7 +32,6 @@ Exhausted = Literal["token_budget_exceeded", "timeout"]
 Checked = tuple[list[Evidence], list[Candidate]]
 LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
 """Records with retraction status, with full texts, and preprints with their published versions."""
-Drafts = Callable[[Question, Sequence[Evidence], int, CancellationToken], Awaitable[object]]
 
 
 @dataclass(eq=False)
@@ -62,9 +60,6 @@ class RunContext:
     marker: str = field(default_factory=new_marker)
     looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = field(default_factory=dict)
     """By agent: looks up drugs with its tools; must not raise."""
-    drafts: Drafts | None = None
-    """Drafts a report from a question and the records found up to a round; None if no draft is made before the judge
-    or a person has decided."""
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
@@ -87,16 +82,9 @@ class RunContext:
         self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
 
     def check_ahead(self, question: Question, pool: Sequence[Evidence]) -> None:
-        """Start checking the records that the report will cite, while the last round looks up mechanisms."""
+        """Start checking the records that the report will cite, while the last round goes on."""
         if self.transport is not None:
             self._ahead.append(asyncio.ensure_future(self._look_up(question, link(settle(pool)), self.transport)))
-
-    def draft_ahead(
-        self, question: Question, pool: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
-    ) -> None:
-        """Start drafting the report during the judge's turn on the last round: the search ends in any case."""
-        if self.drafts is not None:
-            self._ahead.append(asyncio.ensure_future(self.drafts(question, pool, iteration, cancellation_token)))
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
         """Start reading records while waiting for other replies; saves the judge time, with the same result."""
@@ -142,7 +130,7 @@ class RunContext:
             raise asyncio.CancelledError from None  # a stopped agent has not failed
 
     async def leave(self) -> None:
-        """Cancel pending look-ups, reading and drafts: the run is over or was stopped."""
+        """Cancel pending look-ups and reading: the run is over or was stopped."""
         self._over.set()
         for task in self._ahead:
             task.cancel()

@@ -144,7 +144,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
         if iteration >= self.limits.max_iterations:
-            run.draft_ahead(dossier.asked, pool, iteration, cancellation_token)
+            run.check_ahead(dossier.asked, pool)
 
         searches = [
             Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)

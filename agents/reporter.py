@@ -1,6 +1,5 @@
 """The report agent: gets claims from a model, has each verified against its record, and lets code write the rest."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Self
 
@@ -19,16 +18,12 @@ from willowbark.agents.autogen import (
     TerminationCondition,
     TextMessage,
 )
-from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.questions import Question
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
 from .autogen import NoSettings, ShortText
-from .context import RunContext
 from .findings import FindingsMessage
 from .report.assembly import assemble
 from .report.content import BATCHED, OTHER_CALLS, READING, TurnUsage
@@ -60,10 +55,6 @@ ASKS = (
 )
 _UNJUDGED = "Written without a verdict: no judge spoke on what was found last."
 _UNENDED = "Written although the judge asked for another round."
-
-
-Drafted = tuple[list[Evidence], list[Candidate], list[Candidate], Writing]
-"""The pool, the candidates in the report and those set aside by decision, and what was written on the first."""
 
 
 class ReportWritten(TerminationCondition, Component[NoSettings]):
@@ -118,13 +109,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
 
     def __init__(self, name: str, model_client: ChatCompletionClient, **options: Any) -> None:
         super().__init__(name, model_client, ReportMemory(), **options)
-        self._begun: tuple[tuple[object, ...], asyncio.Future[Drafted]] | None = None
-
-    def join(self, run: RunContext) -> None:
-        """Join a run; without one no retraction or correction is looked up, and the report says so."""
-        super().join(run)
-        self._begun = None
-        run.drafts = self._begin
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -158,53 +142,33 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         yield ShortText(content=report.to_markdown(), in_short=in_short, source=self.name)
         yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
-    async def _begin(
-        self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
-    ) -> None:
-        """Start drafting before the judge's verdict on the last findings."""
-        drafted = asyncio.ensure_future(self._draft(question, found, iteration, cancellation_token))
-        self._begun = _about(question, found), drafted
-        await drafted
-
-    async def _draft(
-        self, question: Question, found: Sequence[Evidence], iteration: int, cancellation_token: CancellationToken
-    ) -> Drafted:
-        pool, appraised = await self._run.checked(question, found)
-        approval = self._memory.approval or Approval.not_asked()
-        aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
-        candidates = [candidate for candidate in appraised if candidate not in aside]
-        aids = self._aids(self._run, pool)
-        writing = Writing(self.name, self._system_message, question.text, pool, candidates, approval, aids)
-        if not aside or any(candidate.has_verdict for candidate in candidates):
-            await writing.run(self._clients, cancellation_token)
-        return pool, candidates, aside, writing
-
     async def _write(
         self, cancellation_token: CancellationToken
     ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
         """Return the report, its tokens, and the events of the model's searches in the records."""
-        self._run.readings.take(self._memory.dossier.readings)
-        question, iteration = self._memory.dossier.asked, max(1, self._memory.dossier.iteration)
-        found = self._run.pool(self._memory.dossier)
-        if self._begun is not None and self._begun[0] == _about(question, found):
-            drafted = await self._begun[1]
-        else:
-            drafted = await self._draft(question, found, iteration, cancellation_token)
-        self._begun = None
-        pool, candidates, aside, writing = drafted
+        run, dossier = self._run, self._memory.dossier
+        run.readings.take(dossier.readings)
+        iteration, approval = max(1, dossier.iteration), self._memory.approval or Approval.not_asked()
+        pool, appraised = await run.checked(dossier.asked, run.pool(dossier))
+        aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
+        candidates = [candidate for candidate in appraised if candidate not in aside]
+        aids = self._aids(run, pool)
+        writing = Writing(self.name, self._system_message, dossier.asked.text, pool, candidates, approval, aids)
+        if not aside or any(candidate.has_verdict for candidate in candidates):
+            await writing.run(self._clients, cancellation_token)
         own = turns_of(self.name, iteration, writing.usage)
-        usage = self._run.account([*self._memory.usage, *own]) if self._run.account is not None else ()
+        usage = run.account([*self._memory.usage, *own]) if run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
-        tokens_used = self._memory.dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
-        is_spent = self._run.exhausted(self._memory.dossier.iteration) == "token_budget_exceeded"
+        tokens_used = dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
+        is_spent = run.exhausted(dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else writing.failure  # a model without remaining budget has not failed
         early = []  # limitation of a report requested before the judge ended the search
-        if not self._run.stopped and not self._memory.judged:
+        if not run.stopped and not self._memory.judged:
             early = [_UNJUDGED]
-        elif not self._run.stopped and self._memory.assessments[-1].recommendation == "continue":
+        elif not run.stopped and self._memory.assessments[-1].recommendation == "continue":
             early = [_UNENDED]
         material = Material(
-            dossier=self._memory.dossier,
+            dossier=dossier,
             assessments=self._memory.assessments,
             pool=pool,
             candidates=candidates,
@@ -215,11 +179,11 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             tokens_used=tokens_used + beside,
             analyst=self._analyst(failure),
             model_failed=failure is not None,
-            stop_reason=self._run.stopped,
-            approval=self._memory.approval or Approval.not_asked(),
+            stop_reason=run.stopped,
+            approval=approval,
             aside=aside,
             usage=usage,
-            readings=self._run.readings,
+            readings=run.readings,
         )
         report = assemble(material, mechanisms_of(material))
         return report, writing.usage, writing.aids.events if writing.aids else []
@@ -238,10 +202,6 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
     @classmethod
     def _from_config(cls, config: ReportAgentConfig) -> Self:
         return cls._build_from(config)
-
-
-def _about(question: Question, pool: Sequence[Evidence]) -> tuple[object, ...]:
-    return (question, *(record.key for record in pool))
 
 
 def turns_of(

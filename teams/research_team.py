@@ -125,8 +125,6 @@ class ResearchTeam(PolicyGroupChat):
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
-        if self._approver is not None:
-            run.drafts = None  # the drugs to write about are not known before
         try:
             async for message in super().run_stream(
                 task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
