@@ -89,6 +89,15 @@ async def test_every_name_leads_to_the_parent_molecule(name: str) -> None:
     ]
 
 
+async def test_what_is_listed_for_several_drugs_is_told_of_each_drug_alone() -> None:
+    other = {"molecule_chembl_id": "CHEMBL499", "pref_name": "TIMOLOL"}
+    rows = [indication("Migraine Disorders", "4.0"), {**other, "mesh_heading": "Glaucoma", "max_phase_for_ind": "4.0"}]
+    records = (await source(PARENT, other, drug_indication=rows).look_up("propranolol", "timolol")).records
+
+    told = {each.metadata["drug"]: [use["name"] for use in each.metadata["indications"]] for each in records}
+    assert told == {"propranolol": ["Migraine Disorders"], "timolol": ["Glaucoma"]}
+
+
 @pytest.mark.parametrize(
     ("flags", "told"), [({"black_box_warning": 1}, True), ({"black_box_warning": -1, "withdrawn_flag": False}, False)]
 )

@@ -67,9 +67,12 @@ def test_an_entry_tells_function_processes_pathways_and_diseases() -> None:
 async def test_a_drug_gives_the_human_proteins_it_acts_on_and_a_condition_those_involved_in_it() -> None:
     async with recorded() as transport:
         drug, condition = await UniProt(transport).find("propranolol"), await UniProt(transport).find("migraine")
+        pages = [await UniProt(transport).find("migraine", 1, {"page": number}) for number in (1, 2)]
 
     assert {record.metadata["gene_symbol"] for record in drug.records} == {"ADRB1", "ADRB2"}
     assert "CACNA1A" in {record.metadata["gene_symbol"] for record in condition.records}
+    keys = {record.key for page in pages for record in page.records}
+    assert len(keys) == min(2, condition.total)
 
 
 async def test_a_target_that_is_not_human_is_named_and_not_asked_for() -> None:
