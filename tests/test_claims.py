@@ -154,14 +154,14 @@ def test_a_quote_that_names_another_drug_of_the_title_is_not_on_this_one() -> No
 
 
 def test_a_short_name_that_the_record_gives_a_drug_counts_as_its_name() -> None:
-    paper = record("4", "A trial", "Clonidine (CLON) was given to 40 adults. CLON reduced hyperactivity by 44%.")
-    told = claim(
-        drug="clonidine",
-        quote="CLON reduced hyperactivity by 44%.",
-        evidence_key="pmid:4",
-    )
+    said = "CLON reduced hyperactivity by 44% more than propranolol."
+    title = "Clonidine or propranolol in hyperactivity"
+    paper = record("4", title, f"Clonidine (CLON) or propranolol was given to 40 adults. {said}")
+    told = claim(drug="clonidine", quote=said, evidence_key="pmid:4")
 
-    assert verify([told], [paper], read_as(Direction.supports, "pmid:4", "clonidine")).kept[0].quote == told.quote
+    assert verify([told], [paper], read_as(Direction.supports, "pmid:4", "clonidine")).kept[0].quote == said
+    unsaid = paper.model_copy(update={"content": paper.content.replace("(CLON) ", "")})
+    assert verify([told], [unsaid], read_as(Direction.supports, "pmid:4", "clonidine")).kept == []
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,13 @@ def test_an_aim_is_no_result(abstract: str) -> None:
 
     said = objection(claim(quote=quote, evidence_key="pmid:4"), paper, Direction.supports)
     assert said == "quotes an aim or what was known before, which is no result"
+
+
+@pytest.mark.parametrize("heading", ["RESULTS", "RESULTS AND HARM"])
+def test_a_quote_may_leave_out_the_heading_it_stands_under(heading: str) -> None:
+    paper = record("4", "Propranolol in migraine", f"METHODS: A trial. {heading}: {QUOTE}. CONCLUSION: It works.")
+
+    assert objection(claim(evidence_key="pmid:4"), paper, Direction.supports) is None
 
 
 def test_repeats_are_kept_once() -> None:
