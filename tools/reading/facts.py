@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product, takewhile
+from itertools import combinations, pairwise, product, takewhile
 from typing import cast
 
 from ..lexicon.matching import read_table, split_names
@@ -74,36 +74,19 @@ def weight_of(head: Head) -> Mapping[str, float]:
 
 def design_features(document: Document) -> list[str]:
     """List words, word pairs and design cues, in part by where they stand, and publication types."""
-    found: dict[str, None] = {}
-    shown = document.words_without_drugs
-    cut = document.sentences
-    for order, sentence in enumerate(cut):
+    found: list[str] = []
+    shown, last = document.words_without_drugs, len(document.sentences) - 1
+    for order, sentence in enumerate(document.sentences):
         words = [word for word in shown[sentence.first : sentence.last] if word]
-        if sentence.headed == "title":
-            _grams(found, words, "t:")
-            found.update(dict.fromkeys(f"t^{word}" for word in words[:1]))
-            continue
-        _grams(found, words, "")
-        found[f"^{' '.join(words[:2])}"] = None
-        if order == len(cut) - 1:
-            found.update(dict.fromkeys(f"e:{word}" for word in words))
-        elif order <= 2:
-            found.update(dict.fromkeys(f"a:{word}" for word in words))
-        if sentence.headed:
-            found[f"#{sentence.headed}"] = None
-    found[f"#long{min(len(cut), 16) // 3}"] = None
-    found.update(dict.fromkeys(_signs(document)))
-    found.update(dict.fromkeys(f"#type {kind}" for kind in document.types))
-    return list(found)
-
-
-def _grams(found: dict[str, None], words: Sequence[str], prefix: str) -> None:
-    before = ""
-    for word in words:
-        found[prefix + word] = None
-        if before:
-            found[f"{prefix}{before} {word}"] = None
-        before = word
+        part = "t:" if sentence.headed == "title" else ""
+        found += [f"{part}{word}" for word in (*words, *map(" ".join, pairwise(words)))]
+        if not part:
+            found.append(f"^{' '.join(words[:2])}")
+            where = "e:" if order == last else "a:" if order <= 2 else None
+            found += [f"{where}{word}" for word in words] if where else []
+    found.append(f"#long{min(last + 1, 16) // 3}")
+    found += [*_signs(document), *(f"#type {kind}" for kind in document.types)]
+    return list(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=1)
@@ -115,26 +98,20 @@ def _sign_words() -> dict[str, str]:
 def _signs(document: Document) -> Iterator[str]:
     """Yield the design cues in the title and anywhere, those absent, and pairs that occur together."""
     words, tokens = _sign_words(), document.tokens
-    counts: Counter[str] = Counter()
-    titled: set[str] = set()
+    found, titled = set[str](), set[str]()
     for sentence in document.sentences:
         for at in range(sentence.first, sentence.last):
             text = tokens[at].text
             sign = words.get(text) or (_random(tokens, at, sentence) if text.startswith("random") else None)
             if sign:
-                counts[sign] += 1
-                if sentence.headed == "title":
-                    titled.add(sign)
-    for sign, count in counts.items():
-        yield from (f"#{least}{sign}" for least in ("", "3", "7") if count >= int(least or 1))
-    lacking = [f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in counts]
-    yield from (f"#{sign}" for sign in lacking)
-    present = [*sorted(counts), *lacking]
-    yield from (f"#{one}&{other}" for at, one in enumerate(present) for other in present[at + 1 :])
-    named = sorted(titled)
-    yield from (f"#t {sign}" for sign in named)
-    yield from (f"#t {one}&{other}" for at, one in enumerate(named) for other in [*named[at + 1 :], "/", *present])
-    yield f"#most {max(('animal', 'human', 'cell'), key=lambda sign: counts[sign])}"
+                (titled if sentence.headed == "title" else found).add(sign)
+    found |= titled
+    present = [*sorted(found), *(f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in found)]
+    yield from (f"#{sign}" for sign in present)
+    yield from (f"#{one}&{other}" for one, other in combinations(present, 2))
+    yield from (f"#t {sign}" for sign in titled)
+    yield from (f"#t {one}&{other}" for one, other in combinations(sorted(titled), 2))
+    yield from (f"#t {one}&{other}" for one in sorted(titled) for other in present)
 
 
 def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
