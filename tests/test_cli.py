@@ -121,7 +121,7 @@ def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> No
     ("arguments", "part"),
     [
         (["ask", ""], "the question is empty"),
-        (["ask", ANSWERED, "--model", "gpt-4o"], "did you mean 'openai/gpt-4o'?"),
+        (["ask", ANSWERED, "--model", "gpt-4o"], "known forms: baseline, openai/MODEL"),
         (["ask", ANSWERED, "--max-iterations", "21"], "max_iterations: should be less than or equal to 20"),
         (["ask", ANSWERED, "--config", "broken.toml"], "broken.toml: is not valid TOML"),
         (["ask", ANSWERED, "--in", "last", "--model", "baseline"], "--model: not with --in"),

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -85,7 +85,9 @@ class Pages:
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            loading = asyncio.create_task(asyncio.to_thread(import_module, "willowbark.teams.run.research"))
             yield
+            await loading
             await self._runs.settle(_SETTLE_S)
 
         handlers = {HTTPException: _error_page, UsageError: _error_page, Exception: _error_page}

@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 
 STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
 """Files that pages load, and the packages that contain them."""
-EXAMPLES = (
+EXAMPLES = (  # which the bundled library can answer too
     "Which existing drugs could prevent migraine attacks?",
     "Which existing drugs could help people quit smoking?",
     "Is propranolol better than flunarizine for migraine?",
     "Which drugs should be avoided in migraine?",
 )
-"""Example questions, which the bundled library can answer too."""
-
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(str(resources.files(__package__))),
