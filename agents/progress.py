@@ -5,6 +5,7 @@ records changed no verdict: the rule for ranked records of Callaghan and Müller
 https://doi.org/10.1186/s13643-020-01521-4. It guarantees no recall; the report gives the numbers read and of hits.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, Field
@@ -89,28 +90,16 @@ def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int) ->
         pool: all records.
         most: requested depth in records.
     """
-    read: dict[tuple[str, SourceName], int] = {}
-    hits: dict[tuple[str, SourceName], int] = {}
+    read, hits, widest = Counter[tuple[str, SourceName]](), dict[tuple[str, SourceName], int](), dict[str, int]()
     ended = {(each.query, each.source) for each in searches if not each.read}  # failed, or ended early
-    for search in searches:
-        if gives(search.source) not in STUDIES:
-            continue
-        key = search.query, search.source
-        read[key] = read.get(key, 0) + search.read
-        hits[key] = max(hits.get(key, 0), search.hits)
-    widest: dict[str, int] = {}  # sources of one kind find mostly the same records
-    for (_, source), found in hits.items():
-        widest[gives(source)] = max(widest.get(gives(source), 0), found)
+    for each in searches:
+        if (kind := gives(each.source)) in STUDIES:
+            read[each.query, each.source] += each.read
+            hits[each.query, each.source] = max(hits.get((each.query, each.source), 0), each.hits)
+            widest[kind] = max(widest.get(kind, 0), each.hits)  # sources of one kind find mostly the same records
     studies = sum(kind_of(record) in STUDIES for record in pool)
-    unread = [
-        query for (query, source), found in hits.items() if found > read[query, source] and (query, source) not in ended
-    ]
-    return Progress(
-        read=studies,
-        hits=max(sum(widest.values()), studies),
-        most=most,
-        unread=list(dict.fromkeys(unread)),
-    )
+    unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
+    return Progress(read=studies, hits=max(sum(widest.values()), studies), most=most, unread=list(unread))
 
 
 def verdicts(candidates: Iterable[Candidate]) -> dict[str, str]:
