@@ -122,6 +122,9 @@ def test_a_comparison_counts_trials_of_both_drugs_first() -> None:
     assert told.sentences[0] == "Head to head in migraine, topiramate and propranolol: 1 study for topiramate."
     assert "propranolol: 1 study without a clear result." in disputed.sentences[0]
     assert (told.confidence, disputed.confidence) == (PUBLISHED, 0.0)
+    beside = {"comparator": "placebo"}
+    unlike = said_to(asked, both, topiramate=better | beside, propranolol=worse | beside)
+    assert unlike.startswith("No study found compares"), "each was compared with placebo"
     assert said_to(asked, placebo).startswith(
         "No study found compares topiramate and propranolol head to head in migraine."
     )

@@ -21,6 +21,7 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Match, Passage
+from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -306,6 +307,36 @@ async def test_counts_and_tables_hold_what_was_read() -> None:
     (entry,) = (line for line in report.to_appendix().splitlines() if "ChEMBL, database entry" in line)
     assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
     assert "Unknown" not in entry
+
+
+@pytest.mark.parametrize(
+    ("phases", "most", "status"),
+    [
+        ({"Migraine Disorders": 4}, 4, "Approved for migraine (treatment or prevention)"),
+        ({"Migraine Disorders": 2, "Hypertension": 4}, 4, "Phase 2 for this condition; approved for others"),
+        ({"Migraine Disorders": 2}, 2, "Phase 2 for this condition; not approved"),
+        ({"Hypertension": 4}, 4, "Repurposing candidate"),
+        ({}, 1, "Not approved (phase 1 at most)"),
+    ],
+)
+async def test_a_drugs_status_is_told_by_its_phases(phases: dict[str, int], most: int, status: str) -> None:
+    indications = [{"name": name, "max_phase": phase} for name, phase in phases.items()]
+    entry = DRUG.model_copy(update={"record": Drug(drug="propranolol", indications=indications, max_phase=most)})
+    thread = (*THREAD[:2], findings("mechanism", reply(entry, source="chembl")), THREAD[-1])
+
+    assert (await written(*thread, answers=(drafted(CLAIM),))).candidates[0].clinical_status == status
+
+
+async def test_bare_figures_stand_only_where_no_other_drug_is_named_beside_them() -> None:
+    said, title = (
+        "Propranolol reduced migraine attacks by 31% against {} in 200 patients (p=0.01).",
+        TRIAL.citation.title,
+    )
+    pool = [record(str(at), f"{title} {at}", said.format(of)) for at, of in ((1, "placebo"), (2, "timolol"))]
+    report = await written(asked(), findings("literature", reply(*pool)), answers=(drafted(),))
+    shown = {row.key: row.figures for row in report.evidence_table if row.drug == "propranolol"}
+
+    assert shown == {"pmid:1": ["31%", "p=0.01"], "pmid:2": []}
 
 
 async def test_a_mechanism_is_proposed_only_where_a_database_links_a_target_with_the_condition() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.agents.findings import Dossier
-from willowbark.agents.report.content import BestEstimate, DrugCandidate
+from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short, title
 from willowbark.tools.appraisal import Level
@@ -126,6 +126,16 @@ def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -
     assert 100 <= len(told) <= 1000
     assert told.endswith(ADVICE)
     assert told.startswith(parts[0].text[:100])
+
+
+def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimates() -> None:
+    estimates = [SummaryPart(label="Propranolol", text=str(number) * 180) for number in range(5)]
+    first, failed = SummaryPart(text="b" * 300), SummaryPart(label="Failed or harmful", text="c" * 180)
+    told = in_short([first, *estimates, failed, SummaryPart(text=ADVICE)])
+
+    assert 900 < len(told) <= 1000
+    assert failed.line in told
+    assert [each.line in told for each in estimates] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize(
