@@ -271,3 +271,19 @@ def test_a_drug_given_only_in_a_way_that_is_left_out_is_no_candidate(
 
     found = appraise_candidates(asked, [paper(), *entries], Readings(ScriptedReader(effect="better")))
     assert [each.cautions for each in found] == ([] if cautions is None else [cautions])
+
+
+@pytest.mark.parametrize(
+    ("question", "trials", "group"),
+    [
+        ("Which drugs treat hypertension?", 2, "established"),
+        ("Which drugs treat hypertension?", 1, "not_checked"),
+        ("Which drugs prevent hypertension?", 2, "not_checked"),
+    ],
+)
+def test_what_two_trials_compare_with_is_standard_for_the_condition(question: str, trials: int, group: str) -> None:
+    papers = [paper(str(each), f"Carvedilol or atenolol in hypertension, trial {each}") for each in range(trials)]
+    reader = ScriptedReader(role="comparator", comparator="active", effect="no_difference", design="rct")
+    found = appraise_candidates(parse_question(question), papers, Readings(reader))
+
+    assert {each.drug: each.group for each in found}["atenolol"] == group

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import STANDARD, Candidate
 from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism.graph import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
@@ -176,6 +176,9 @@ def _status(candidate: Candidate, material: Material) -> str:
             return f"Approved for {material.topic} (label: acute treatment)"
         either = " (treatment or prevention)" if material.asked.intent == "prevention" else ""
         return f"Approved for {material.topic}{either}"
+    compared = sum(each.compares_with_it for each in candidate.records)
+    if candidate.group == "established" and compared >= STANDARD:
+        return f"Standard: comparator in {compared} trials"
     trials = [material.records[r.key].trial for r in candidate.records if r.item.trial_status is not None]
     named = [phase for trial in trials if trial for phase in trial.phases]
     phases = [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]

@@ -194,6 +194,12 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The readings by each reader, the one that counts first."""
 
     @property
+    def compares_with_it(self) -> bool:
+        """Whether it is a trial on the condition, or a review of such, in which the drug is another's comparator."""
+        reading, is_trial = self.readings[0], self.item.design in RANDOMISED or self.item.is_review
+        return is_trial and self.item.is_direct and (reading.role, reading.comparator) == ("comparator", "active")
+
+    @property
     def key(self) -> str:
         """The record's key."""
         return self.item.key

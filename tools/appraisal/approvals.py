@@ -14,7 +14,8 @@ from ..records import Approval, Disease, Drug, Label
 from .appraised import condition_names
 
 Group = Literal["repurposing", "established", "not_checked"]
-"""`established`: approved for the condition asked about; `not_checked`: no approval data were retrieved."""
+"""`established`: approved for the condition asked about, or what trials there compare with; `not_checked`: no approval
+data were retrieved."""
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
 
 

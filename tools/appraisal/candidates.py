@@ -26,6 +26,9 @@ from .approvals import APPROVED_PHASE, Group, cautions_of, drug_of, group_of, li
 from .certainty import LEVELS, CandidateAppraisal, appraise_candidate, count_participants
 from .trials_once import AppraisedItem, Direction
 
+STANDARD = 2
+"""Trials with a drug as comparator from which on it is standard for the condition: in 22 conditions 31 of 31 such drugs
+are in use, of all drugs named 3 in 10. Not for prevention: trials in attacks compare with other drugs."""
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
 _TESTED = frozenset({"tested", "combined", "comparator"})
 
@@ -336,6 +339,7 @@ def _candidate(
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
     indications = _indications([said for _, said in own])
     cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
+    is_standard = asked.intent != "prevention" and sum(each.compares_with_it for each in records) >= STANDARD
     if asked.excluded_routes and not routes_of(entries):
         cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
@@ -355,7 +359,7 @@ def _candidate(
         max_phase=max((said.max_phase for _, said in own if said.max_phase is not None), default=None),
         phase_for_condition=phase,
         in_asked_class=belongs_to_class(drug, marketed, asked.drug_classes) if asked.drug_classes else None,
-        group=group_of(asked, phase, entries),
+        group="established" if is_standard else group_of(asked, phase, entries),
         cautions=cautions,
         combination=tuple(sorted(partners)),
     )
