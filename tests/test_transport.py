@@ -161,6 +161,16 @@ async def test_a_source_is_left_alone_for_as_long_as_it_asks() -> None:
     assert sleeps.seconds == [7]
 
 
+async def test_waits_double_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module.random, "uniform", lambda _, longest: longest)
+    sleeps, policy = Sleeps(), RetryPolicy(first_wait_s=1, longest_wait_s=5)
+    transport, _ = asking(*[reply(503)] * 5, reply(), policy=policy, sleep=sleeps)
+
+    await ask(transport)
+
+    assert sleeps.seconds == [1, 2, 4, 5, 5]
+
+
 async def test_a_wait_past_the_deadline_is_named_and_not_begun() -> None:
     sleeps = Sleeps()
     transport, script = asking(reply(429, retry_after="120"), sleep=sleeps)

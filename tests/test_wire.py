@@ -247,3 +247,10 @@ async def test_a_body_that_is_too_large_is_refused_in_bounded_room(send: Send, a
             assert tracemalloc.get_traced_memory()[1] < 16 * 1024**2  # beside the body's own, which is mapped
         finally:
             tracemalloc.stop()
+
+
+async def test_the_largest_body_that_is_taken_arrives_whole(send: Send) -> None:
+    async with Server(sent(gzip.compress(bytes(MAX_BODY_BYTES)), "Content-Encoding: gzip")) as server:
+        reply = await send(server.url)
+
+    assert len(reply.body) == MAX_BODY_BYTES

@@ -21,8 +21,6 @@ LIMIT_SHARE = 0.8
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
-    """One source's address and limits."""
-
     base_url: str
     """Base URL, without a trailing slash."""
     per_second: float | None = Field(default=None, gt=0)
@@ -90,7 +88,6 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Host and port of every endpoint."""
         return frozenset(endpoint.host for endpoint in self.by_source.values())
 
     @classmethod

@@ -82,7 +82,7 @@ class Memory(Recorder, Protocol):
 
 
 class ExchangeLog:
-    """The simplest recorder: a list, without bodies."""
+    """A list of exchanges without their bodies."""
 
     def __init__(self) -> None:
         self.exchanges: list[Exchange] = []
@@ -208,7 +208,6 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close every connection; the transport can be used again afterwards."""
         await self.shelf.clear()
         if self._client is not None:
             await self._client.aclose()

@@ -63,11 +63,10 @@ MANIFEST, BUILT_INDEX = "library.json", "index"
 @dataclass(frozen=True, slots=True)
 class LibraryContents:
     digest: str
-    """Hash of the library's files."""
     publications: int
     trials: int
     topics: tuple[str, ...]
-    """Topics of its publications and trials, most frequent first."""
+    """Most frequent first."""
     sources: tuple[str, ...]
     """Sources that it can replace in searches and look-ups."""
 
@@ -77,7 +76,6 @@ class LibraryIndex:
 
     Args:
         folder: folder of the records; those of JSON lines are indexed in memory.
-        digest: hash of its files.
 
     Raises:
         UsageError: a folder, file or record cannot be read; one line.
