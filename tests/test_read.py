@@ -50,7 +50,7 @@ INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | Unreadable]]] = 
     "an article without PMID": (
         "xml",
         f"<PubmedArticleSet>{ARTICLE.format(pmid='none')}{ARTICLE.format(pmid=2)}</PubmedArticleSet>",
-        [Unreadable("record 1", "record 1 of the reply is unreadable (ValueError)"), SECOND],
+        [Unreadable("record 1", "article without PMID is unreadable (ValueError)"), SECOND],
     ),
     "RIS with a line that a program broke": (
         "ris",
