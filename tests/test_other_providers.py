@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from anthropic_server import AnthropicServer, failure, message
-from autogen_core.models import SystemMessage, UserMessage
+from autogen_core.models import UserMessage
 from benchmarks.prompt_tokens import quoting_report
 from builders import QUESTION, needs
 from ollama_server import OllamaServer, named
@@ -16,8 +16,6 @@ from starlette.responses import JSONResponse, Response
 from test_provider_quirks import VERDICT, good, kind_of
 from typer.testing import CliRunner
 
-from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import JudgeDraft
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
@@ -123,10 +121,9 @@ async def test_a_run_on_anthropic_that_gets_no_answer_says_why_and_fails(
     ("status", "words", "arguments", "code", "told"),
     [
         (401, "invalid x-api-key", [], 2, "cannot be asked: 401 invalid x-api-key"),
-        (529, "Overloaded", [], 4, "calls: 529 Overloaded"),
         (529, "Overloaded", ["--fallback"], 0, "calls: 529 Overloaded"),
     ],
-    ids=["a wrong key", "a storm of 529", "a storm, with a stand-in allowed"],
+    ids=["a wrong key", "a storm of 529, with a stand-in allowed"],
 )
 def test_on_the_command_line_a_model_that_is_not_to_be_had_is_told_by_exit_code(
     status: int, words: str, arguments: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -169,21 +166,3 @@ async def test_a_team_on_ollama_asks_for_its_context_and_is_held_to_schemas() ->
     asked = {named(body["format"]) for body in server.bodies if isinstance(body.get("format"), dict)}
     assert asked == {"ReadingsDraft", "JudgeDraft", "ReportDraft"}
     assert report.tokens_used == 12 * (len(server.bodies) - 1)  # not that of the one word before
-
-
-@needs("openai")
-@pytest.mark.parametrize("words", ["I cannot help with that", "No"])
-async def test_a_refusal_is_told_in_the_models_own_words_and_not_asked_again(words: str) -> None:
-    said = {"role": "assistant", "content": None, "refusal": words}
-    usage = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
-    choices = [{"index": 0, "finish_reason": "stop", "message": said}]
-    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": usage, "choices": choices}
-    server = OpenAIServer(lambda _: JSONResponse(whole))
-    with server.running() as url:
-        client = model_client("openai/served", Settings(llm=LLMSettings(base_url=url)), {})
-        asked = [SystemMessage(content="Judge."), UserMessage(content="Round 1", source="judge")]
-        answer = await ask([client], asked, JudgeDraft)
-        await close(client)
-    assert len(server.bodies) == 1
-    assert answer.failures == [f"The model refused: {words}"]
-    assert answer.usage.completion_tokens == 7

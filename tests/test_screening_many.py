@@ -14,7 +14,7 @@ from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
-from willowbark.teams.screening import course, engines, read_names, screen
+from willowbark.teams.screening import course, read_names, screen
 from willowbark.teams.screening.engines import Results, TrainedReader, Unit, engine_of, read_here
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import UsageError
@@ -106,6 +106,8 @@ def test_one_drug_can_be_asked_of_all_conditions(tmp_path: Path) -> None:
     assert done.empty == ["blorbosis"]
     with pytest.raises(UsageError, match="not known as a drug: blorbostatin"):
         screen(CONDITIONS, open_library("bundled"), read_here, tmp_path, drugs=["blorbostatin"])
+    with pytest.raises(UsageError, match="--engine cloud is not known"):
+        engine_of("cloud")
 
 
 def test_a_conclusion_takes_its_readings_from_the_table(
@@ -150,12 +152,6 @@ def test_a_damaged_part_gets_one_line(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:-9])
     with pytest.raises(UsageError, match="is damaged"):
         list(Table(tmp_path).rows())
-
-
-def test_an_unknown_engine_gets_one_line() -> None:
-    with pytest.raises(UsageError, match="--engine cloud is not known"):
-        engine_of("cloud")
-    assert engine_of("local") is engines.read_here
 
 
 def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
