@@ -39,13 +39,14 @@ def findings_of(turns: Iterable[Turn]) -> list[Findings]:
     return [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
 
 
-def state_of(ledger: Ledger, run_id: str) -> ResearchState:
-    """Read a run's state from the ledger.
+def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
+    """Read a run's state from the ledger, at the end of a round or with all of them.
 
     Raises:
         LedgerError: no such run, or damaged content.
     """
-    run, turns = ledger.run(run_id), ledger.turns(run_id)
+    run = ledger.run(run_id)
+    turns = [turn for turn in ledger.turns(run_id) if iteration is None or turn.iteration <= iteration]
     found, verdicts = findings_of(turns), [turn for turn in turns if turn.type == "AssessmentMessage"]
     return ResearchState(
         query_id=run_id,

@@ -3,6 +3,7 @@
 import gzip
 import json
 import multiprocessing
+import re
 import time
 from pathlib import Path
 
@@ -207,6 +208,7 @@ def test_the_commands_say_what_is_there_and_what_is_wrong(
     scale.show_info(built)
     said = capsys.readouterr().out
     assert "records: 298" in said
+    assert re.search(r"years: (19|20)\d\d to 20\d\d$", said, re.MULTILINE)
     assert "files: 5, the last of them pubmed26n0005.xml.gz" in said
     assert scale.verify(built, baseline) == 0
     assert scale.build(built, baseline, must_exist=True) == 0

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import signal
@@ -113,6 +114,14 @@ def test_a_report_that_is_none_is_refused(folders: Path, content: bytes | None) 
     assert part in complaint(invoke("show", NEWER))
     assert part in complaint(invoke("export", NEWER))
     assert invoke("runs").exit_code == 0
+
+
+def test_a_report_that_might_never_end_is_refused_and_the_list_goes_on(folders: Path) -> None:
+    os.mkfifo(folders / "runs" / NEWER / "report.json")
+    assert "not a file of 256 MB at most" in complaint(invoke("show", NEWER))
+    said = invoke("runs").stdout
+    assert "unreadable report" in said
+    assert "bupropion" in said
 
 
 def test_an_unknown_format_is_refused_and_the_known_ones_named(folders: Path) -> None:

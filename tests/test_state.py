@@ -14,7 +14,7 @@ async def test_a_state_holds_what_the_report_was_made_of() -> None:
     with SourceServer() as server, Ledger(None) as ledger:
         endpoints = Endpoints.at(server.url)
         report = await research(QUESTION, settings=chosen, endpoints=endpoints, ledger=ledger, run_id="one")
-        state = state_of(ledger, "one")
+        state, earlier = state_of(ledger, "one"), state_of(ledger, "one", iteration=1)
 
     assert (state.query_id, state.question, state.iteration) == ("one", QUESTION, report.search_iterations)
     assert len(state.evidence) == report.flow.screened
@@ -22,4 +22,5 @@ async def test_a_state_holds_what_the_report_was_made_of() -> None:
     assert (state.tokens_used, state.stop_reason) == (report.tokens_used, report.stop_reason)
     assert state.created_at <= state.updated_at
     assert [verdict.iteration for verdict in state.assessments] == list(range(1, report.search_iterations + 1))
+    assert (earlier.iteration, len(earlier.assessments)) == (1, 1)
     assert ResearchState.model_validate_json(state.model_dump_json()) == state

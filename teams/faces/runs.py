@@ -111,7 +111,7 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     path = root / run_id / _REPORT
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
-        return parse_report(path.read_bytes(), str(path))
+        return parse_report(_read_report(path), str(path))
     except FileNotFoundError:
         problem = UsageError(f"{path}: the run has no JSON report")
     except OSError as error:
@@ -121,6 +121,13 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     if any(run.run_id == run_id for run in runs_in_ledger()) and (report := stored_report(run_id)) is not None:
         return report
     raise problem
+
+
+def _read_report(path: Path) -> bytes:
+    """Read a report, of which exhaustive ones have some 10 MB; an OSError refuses pipes, devices and endless files."""
+    if path.exists() and not (path.is_file() and path.stat().st_size < 256 << 20):
+        raise OSError("not a file of 256 MB at most")
+    return path.read_bytes()
 
 
 def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
@@ -193,7 +200,7 @@ def list_runs(root: Path) -> list[RunRow]:
         cost, certainty, question = "", "", run.question if run else ""
         try:
             kept = None if path.is_file() or not (run and run.stop_reason) else stored_report(run_id)
-            report = kept.model_dump(mode="json") if kept else json.loads(path.read_bytes())
+            report = kept.model_dump(mode="json") if kept else json.loads(_read_report(path))
             drugs, question = "none", report["research_question"]
             if report["candidates"]:
                 (first, *others) = report["candidates"]

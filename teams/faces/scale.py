@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+from tantivy import Query
+
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
+from willowbark.tools.library.index import open_index
 
 from ..model_clients import BASELINE
 from ..run.options import RunOptions
@@ -50,8 +53,12 @@ def show_info(folder: Path) -> None:
     """
     held = Manifest.of(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    ends = {end: {end: {"field": "day"}} for end in ("min", "max")}
+    days = open_index(folder).searcher().aggregate(Query.all_query(), ends)
+    first, last = (int(days[end]["value"] or 0) // 10000 for end in ends)
     lines = [
         f"records: {held.records:,}",
+        f"years: {first} to {last}" if last else "years: none",
         f"files: {len(held.files):,}, the last of them {max(held.files, default='none')}",
         f"taken out: {len(held.deleted):,}",
         f"size: {size / 1e9:.2f} GB",

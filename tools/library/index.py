@@ -194,7 +194,7 @@ def open_index(folder: Path) -> Index:
         index.reload()
         return index
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors
-        why = f"its index cannot be opened ({error}); delete the folder and build it again"
+        why = f"its index cannot be opened ({error}); if it is damaged, delete the folder and build it again"
         raise UsageError(f"library {folder}: {why}") from None
 
 
