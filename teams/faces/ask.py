@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
     from willowbark.agents.report.model import ResearchReport
 
-_GRACE_S = 10.0  # to wait for a partial report after Ctrl-C; a second Ctrl-C ends the wait
+_GRACE_S = 60.0  # to wait for a partial report after Ctrl-C; a second Ctrl-C ends the wait
 _STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a termination request, a closed terminal; Windows lacks the last
 _Events = AsyncGenerator[AgentEvent, None]
 
