@@ -252,6 +252,23 @@ def test_figures_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> 
     assert shown("31%", "p = 0.2", result="no difference") == ["31%", "p = 0.2"]
 
 
+def test_each_drug_has_its_own_row_link_and_studies() -> None:
+    one = sample().candidates[0]
+    own = {"supporting_citations": ["pmid:7"], "contradicting_citations": [], "undecided_citations": []}
+    report = sample(
+        candidates=[one, one.model_copy(update={"name": "varenicline", **own})],
+        evidence_table=[*sample().evidence_table, study("pmid:7", "Another trial", drug="varenicline")],
+    )
+    overview = [row for block in tree.candidates(report).blocks if isinstance(block, Table) for row in block.rows]
+    whole = tree.more_evidence(report)
+
+    assert [row.cells[0][0].url for row in overview] == ["#candidate-1", "#candidate-2"]  # type: ignore[union-attr]
+    assert overview[1].cells[1] == flow("not reported (1 study)")
+    assert whole is not None
+    studies = [block.rows for part in whole.blocks for block in part.blocks if isinstance(block, Table)]  # type: ignore[union-attr]
+    assert [len(rows) for rows in studies] == [4, 1]
+
+
 def test_a_short_follow_up_is_told_in_weeks() -> None:
     rows = [study(f"pmid:{at}", "A trial", followup_months=months) for at, months in enumerate((0.25, 0.5, 2, 6))]
     shown = sample(evidence_table=rows).to_appendix()
