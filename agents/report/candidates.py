@@ -64,7 +64,7 @@ _STANCES: dict[Stance, str] = {
 _APPROVAL = {
     "repurposing": REPURPOSING,
     "established": "Approved for the condition (label)",
-    "not_checked": "approval not checked",
+    "not_checked": "",
 }
 _REFUTED = (
     "two trials with two thirds of the participants, or the largest review, found no benefit or harm against placebo, "
@@ -85,14 +85,13 @@ def candidates(report: ReportContent) -> Section:
             none = "None: the question does not ask what helps, or nothing on that could be verified."
         return Section("Candidates", "candidates", (paragraph(none),))
     new = [c for c in report.candidates if c.group != "established"]
-    is_checked = any(c.group != "not_checked" for c in report.candidates)
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
     columns = ("drug", "participants (studies)", "effect", "certainty", "comments")
     blocks: list[Block] = [
         Table(
             caption,
             columns,
-            (Group(tuple(_overview_row(report, each, is_checked, each.name in with_block) for each in group)),),
+            (Group(tuple(_overview_row(report, each, each.name in with_block) for each in group)),),
             "overview",
         )
         for caption, group in (
@@ -105,7 +104,8 @@ def candidates(report: ReportContent) -> Section:
         "Summary of findings. Participants and studies are those that support or contradict; the effect is that of the "
         "most telling one. Certainty is that the drug helps, by GRADE; see the steps below each drug."
     )
-    note += "" if is_checked else " Approval not checked: no approval data were found."
+    if any(c.group == "not_checked" for c in new):
+        note += " Approval not checked for drugs of which nothing is said of it: no approval data were found."
     blocks.append(paragraph(note, look="small"))
     spans = []
     for trial in report.trials:
@@ -124,10 +124,10 @@ def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
 
 
-def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: bool, has_block: bool) -> Row:
+def _overview_row(report: ReportContent, candidate: DrugCandidate, has_block: bool) -> Row:
     """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables.
 
-    Without a block below, the row links to the study of its effect and says what lowered the certainty.
+    Without a block below, the row links to the study of its effect.
     """
     best, place = candidate.best_estimate, report.candidates.index(candidate) + 1
     rows = [row for row in report.evidence_table if row.drug == candidate.name]
@@ -143,11 +143,9 @@ def _overview_row(report: ReportContent, candidate: DrugCandidate, is_checked: b
         "contradicting": candidate.contradicting_citations,
         "inconclusive": candidate.undecided_citations,
     }
-    lowered = listed(list(dict.fromkeys(reason.partition(":")[0].lower() for reason in candidate.held_down_by)))
     comments = (
         ", ".join(f"{len(keys)} {name}" for name, keys in directions.items() if keys),
-        f"certainty lowered for {lowered}" if lowered and not has_block else "",
-        status or elsewhere or (_APPROVAL[candidate.group] if is_checked else ""),
+        status or elsewhere or _APPROVAL[candidate.group],
         f"outcome of the effect: {outcome}" if outcome not in (None, EFFICACY) else "",
         "studied for prevention" if candidate.for_prevention else "",
         "not in the class asked about" if candidate.in_asked_class is False else "",
