@@ -34,6 +34,14 @@ def test_every_type_has_an_icon_of_its_own_that_the_markdown_shows(kind: EventTy
     assert "(round 2)" in AgentEvent(type=kind, message="x", iteration=2).to_markdown()
 
 
+def test_what_an_event_holds_is_given_by_its_type_alone() -> None:
+    held = {"searching": "call", "judge_complete": "verdict", "complete": "report"}
+    for kind in get_args(EventType):
+        event = AgentEvent.model_construct(type=kind, message="x", data="held")
+        given = {name for name in held.values() if getattr(event, name) is not None}
+        assert given == ({held[kind]} if kind in held else set())
+
+
 def cycle() -> list[Any]:
     """A list that holds itself."""
     ring: list[Any] = []
