@@ -98,16 +98,18 @@ def _sign_words() -> dict[str, str]:
 def _signs(document: Document) -> Iterator[str]:
     """Yield the design cues in the title and anywhere, those absent, and pairs that occur together."""
     words, tokens = _sign_words(), document.tokens
-    found, titled = set[str](), set[str]()
+    counts, titled = Counter[str](), set[str]()
     for sentence in document.sentences:
         for at in range(sentence.first, sentence.last):
             text = tokens[at].text
             sign = words.get(text) or (_random(tokens, at, sentence) if text.startswith("random") else None)
             if sign:
-                (titled if sentence.headed == "title" else found).add(sign)
-    found |= titled
-    present = [*sorted(found), *(f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in found)]
+                counts[sign] += 1
+                titled |= {sign} if sentence.headed == "title" else set()
+    present = [*sorted(counts), *(f"!{sign}" for sign in _TELLING_BY_ABSENCE if sign not in counts)]
     yield from (f"#{sign}" for sign in present)
+    yield from (f"#{least}{sign}" for sign, count in counts.items() for least in (3, 7) if count >= least)
+    yield f"#most {max(('animal', 'human', 'cell'), key=lambda sign: counts[sign])}"
     yield from (f"#{one}&{other}" for one, other in combinations(present, 2))
     yield from (f"#t {sign}" for sign in titled)
     yield from (f"#t {one}&{other}" for one, other in combinations(sorted(titled), 2))
