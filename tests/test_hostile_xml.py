@@ -28,6 +28,7 @@ XML = {
     "deep text": ROOT + b"<i>" * 200_000,
     "deep formula": ROOT + b"<mfrac>" * 200_000,
     "deep among what is left out": b"<PubmedArticleSet><PubmedArticle><ReferenceList>" + b"<a>" * 200_000,
+    "very many": b"<PubmedArticleSet><PubmedArticle>%s</PubmedArticle></PubmedArticleSet>" % (b"<a/>" * 900_000),
     "never closed": ROOT + b"x" * 3_000_000,
     "one long name": b"<PubmedArticleSet><" + b"a" * 3_000_000,
     "repeated attributes": b"<PubmedArticleSet><a" + b' x="1"' * 200_000 + b"/></PubmedArticleSet>",

@@ -50,6 +50,7 @@ _HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
 _MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
+_MAX_ELEMENTS = 500_000  # of a reply, built into trees: 200 articles of PubMed's have some 100,000
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
@@ -174,7 +175,7 @@ def read_xml(
         The root's name, and the elements in order.
 
     Raises:
-        UnreadableReply: the XML is cut or broken, holds entities, or is nested deeper than 100 elements.
+        UnreadableReply: the XML is cut or broken, holds entities or too many elements, or is nested deeper than 100.
     """
     reader, parser = _ElementReader(kept, dropped), create_parser(forbid_dtd=True)
     parser.setContentHandler(reader)
@@ -192,7 +193,7 @@ class _ElementReader(ContentHandler):
         super().__init__()
         self.root, self.found = "", list[Element]()
         self._kept, self._dropped = frozenset(kept), frozenset(dropped)
-        self._depth = 0
+        self._depth = self._built = 0
         self._dropped_at = 0  # depth of the element being skipped; 0 outside of one
         self._began_at = 0  # depth of the wanted element; 0 outside of one
         self._tree = TreeBuilder()
@@ -200,14 +201,15 @@ class _ElementReader(ContentHandler):
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - SAX's name
         self._depth += 1
         self.root = self.root or name
-        if self._depth > _MAX_DEPTH:
-            raise ValueError("nested too deeply")
+        if self._depth > _MAX_DEPTH or self._built > _MAX_ELEMENTS:
+            raise ValueError("nested too deeply, or cut up beyond any article")
         if not self._began_at and name in self._kept:
             self._began_at, self._tree = self._depth, TreeBuilder()
         if self._began_at and not self._dropped_at:
             if name in self._dropped:
                 self._dropped_at = self._depth
             else:
+                self._built += 1
                 self._tree.start(name, dict(attrs.items()))
 
     def characters(self, content: str) -> None:

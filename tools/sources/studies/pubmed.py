@@ -273,7 +273,7 @@ def _links(reply: Reply) -> Citations:
     if reply.body.lstrip().startswith(b"{"):
         _refuse_error(at(reply.json(), "error"))
     root, found = read_xml("pubmed", reply.xml(), ("LinkSetDb", "ERROR"))
-    _refuse_error(next((_text(each) for each in found if each.tag == "ERROR"), None))
+    _refuse_error(next((_text(each) or "no reason given" for each in found if each.tag == "ERROR"), None))
     if root != "eLinkResult":
         raise UnreadableReply("pubmed", "answered without links")
     named = {
