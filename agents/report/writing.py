@@ -30,7 +30,7 @@ from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
 PART = 20  # most readings of a draft on several candidates
-MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed: the report shows no more
+MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed; tables alone show the others
 AT_ONCE = 4  # concurrent drafts; providers limit rates
 SHOWN_ENTRY = 400  # characters of a drug database's entry
 SHOWN_RESULTS = 500  # characters of a full text's results
