@@ -69,8 +69,11 @@ class LookUps(Source):
         return found.model_copy(update={"query": query, "records": found.records[:max_results]})
 
     async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
-        """Answer a query without drugs, with one page of records; None to look up its words as a name."""
-        return None
+        """Answer a query without drugs, with one page of records; None to look up its words as a name.
+
+        By default a condition has no records, and an unknown name is taken for a drug's.
+        """
+        return self.reply(asked.words, []) if asked.conditions else None
 
     async def look_up_online(self, *names: str) -> SourceReply:
         """Look up names, all at once and each once per run; raises as `find`."""
