@@ -45,7 +45,7 @@ def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
 
 def test_a_dose_is_told_as_it_is_written() -> None:
     said = "Propranolol (80\u2013160 mg/day) reduced attacks."
-    assert doses_of([said], "propranolol") == [("80\u2013160 mg/day", said)]
+    assert doses_of([said]) == {"propranolol": [("80\u2013160 mg/day", said)]}
 
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:

@@ -116,7 +116,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: Numb
     passage = reading.in_figures if reading and appraised.sentence else None
     in_figures = passage.text if passage else ""
     told = " ".join((appraised.sentence, in_figures))
-    is_on_others = bool(effects) or not {each.name for each in find_drugs(told)} <= {drug}
+    is_on_others = bool(effects) or not {name for name, *_ in Document.cut("", told).drugs} <= {drug}
     own = {
         "drug": drug,
         "direction": item.direction.value,
@@ -145,7 +145,8 @@ def values_of(drug: str, appraised: AppraisedRecord, record: Evidence) -> list[V
     Without a model's, doses are those that stand beside the drug's name, and tolerability is posted results alone.
     """
     given = next((reading.values for reading in appraised.readings if reading.values), ())
-    doses = doses_of([each.quote for each in Document.of(record).sentences if each.headed != "title"], drug)
+    document = Document.of(record)
+    doses = document.once(_doses_in, document).get(drug, [])
     found = [
         Value(what="dose", written=dose, quote=sentence, section=section_of(record, sentence, plain) or "")
         for dose, sentence in doses
@@ -156,6 +157,10 @@ def values_of(drug: str, appraised: AppraisedRecord, record: Evidence) -> list[V
         found.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
     kinds = {each.what for each in given}
     return [*given, *(each for each in found if each.what not in kinds)]
+
+
+def _doses_in(document: Document) -> dict[str, list[tuple[str, str]]]:
+    return doses_of([each.quote for each in document.sentences if each.headed != "title"])
 
 
 def first_figures(text: str) -> str:

@@ -161,23 +161,25 @@ def effect_sizes(text: str | Sequence[str], drug: str | None = None) -> list[Eff
     return found
 
 
-def doses_of(text: str | Sequence[str], drug: str) -> list[tuple[str, str]]:
-    """Find the doses that stand right beside a drug's name, each once, with their sentences.
+def doses_of(text: str | Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Find the doses that stand right beside the names of drugs: by drug, each once, with their sentences.
 
-    >>> doses_of("Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.", "aspirin")
+    >>> doses_of("Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.")["aspirin"]
     [('300 mg once daily', 'Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.')]
-    >>> [dose for dose, _ in doses_of("Aspirin 75 mg 3 times per day for five days, then 1 g a day.", "aspirin")]
+    >>> [dose for dose, _ in doses_of("Aspirin 75 mg 3 times per day for five days, then 1 g a day.")["aspirin"]]
     ['75 mg 3 times per day for five days, then 1 g a day']
-    >>> doses_of("Patients got aspirin, 40 mg atorvastatin or both.", "aspirin")
-    []
+    >>> list(doses_of("Patients got aspirin, 40 mg atorvastatin or both."))
+    ['atorvastatin']
     """
-    found = dict[str, str]()
+    found = dict[str, dict[str, str]]()
     for sentence in _cut(text):
-        named = find_drugs(sentence)
-        for dose in _DOSE.finditer(plain(sentence)) if any(each.name == drug for each in named) else ():
-            if drug in drugs_beside(sentence, dose.start(), dose.end(), named):
-                found.setdefault(" ".join(sentence[dose.start() : dose.end()].split()), sentence)
-    return list(found.items())
+        if doses := list(_DOSE.finditer(plain(sentence))):
+            named = find_drugs(sentence)
+            for dose in doses:
+                for drug in drugs_beside(sentence, dose.start(), dose.end(), named):
+                    written = " ".join(sentence[dose.start() : dose.end()].split())
+                    found.setdefault(drug, {}).setdefault(written, sentence)
+    return {drug: list(doses.items()) for drug, doses in found.items()}
 
 
 def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> set[str]:
