@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ from builders import QUESTION
 from exports_sample import WITHOUT_BROWSER, sample
 from typer.testing import CliRunner, Result
 
+from willowbark.teams.config import Settings
+from willowbark.teams.events import AgentEvent
 from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import RunRow, differences, match_run, print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
+from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_file
 
 OLDER, NEWER = "20250601-120000-quit-smoking-0a1b", "20250602-120000-quit-smoking-0a1b"
 ASK = ["ask", QUESTION, "--offline", "-q", "--max-iterations", "1", "--max-results", "5"]
@@ -139,6 +144,22 @@ def test_a_missing_extra_is_one_line_with_the_command(monkeypatch: pytest.Monkey
     monkeypatch.delitem(sys.modules, "willowbark.teams.exports.docx", raising=False)
     assert "pip install '.[report]'" in complaint(invoke("export", OLDER, "--to", "csv,docx"))
     assert not (folders / "runs" / OLDER / "evidence.csv").exists(), "nothing is written before all is rendered"
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(folders: Path) -> None:
+    (folders / "file").write_text("x")
+    assert "cannot be written" in complaint(invoke("export", OLDER, "--to", "csv", "--out", "file"))
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    target = write_file(tmp_path / "x.csv", b"old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="No space left"):
+        write_file(target, b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("x.csv", b"old")]
 
 
 # --- runs in the ledger ---
@@ -264,6 +285,21 @@ def test_a_run_of_another_version_costs_no_list_and_is_named_in_a_line(run_id: s
         ledger._database.connection.execute("UPDATE turn SET message = ? WHERE type = 'ReportMessage'", (message,))
     assert "unreadable report" in invoke("runs").stdout
     assert "not of this version of Willowbark (content.of_old)" in complaint(invoke("replay", run_id, "-q"))
+
+
+@pytest.mark.parametrize(("allowed", "code"), [(True, 0), (False, 4)])
+def test_a_resumed_run_keeps_to_the_fallback_it_was_allowed(
+    allowed: bool, code: int, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt(run_id)
+    settings = Settings().overridden({"llm.fallback": allowed})
+
+    async def resumed(*_: object, **__: object) -> AsyncIterator[AgentEvent]:
+        yield AgentEvent(type="complete", message="", data=sample().model_copy(update={"model_failed": True}))
+
+    monkeypatch.setattr("willowbark.teams.run.resume.resume_stream", resumed)
+    monkeypatch.setattr(Settings, "restored", lambda *_: settings)
+    assert invoke("resume", run_id, "-q").exit_code == code
 
 
 def test_equal_runs_do_not_differ_and_last_names_the_latest_or_an_unfinished_one(run_id: str) -> None:
