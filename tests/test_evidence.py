@@ -14,8 +14,10 @@ from willowbark.tools.evidence import (
     Citation,
     Evidence,
     EvidenceStore,
+    SearchResult,
     checked_identifier,
     merge,
+    surname,
 )
 from willowbark.tools.records import Notice
 
@@ -201,6 +203,33 @@ def test_a_citation_names_three_authors_and_ends_its_title_once() -> None:
     citation = Citation(source="pubmed", title="Does it?", url="https://a.example", date="2024-01-15", authors=authors)
 
     assert citation.formatted == "Smith J, Jones A, Brown B et al. (2024-01-15). Does it? https://a.example"
+
+
+@pytest.mark.parametrize(
+    ("author", "expected"),
+    [
+        ("Smith J", "Smith"),
+        ("Smith JABC", "Smith"),
+        ("Smith J Jr", "Smith"),
+        ("SURMOUNT GROUP", "SURMOUNT GROUP"),
+        ("WHO", "WHO"),
+        ("Jr", "Jr"),
+    ],
+)
+def test_initials_and_suffixes_are_no_part_of_a_surname(author: str, expected: str) -> None:
+    assert surname(author) == expected
+
+
+def test_a_citation_without_a_title_is_refused_and_a_search_begins_with_no_hits() -> None:
+    with pytest.raises(ValidationError):
+        Citation(source="pubmed", title="", url="https://a.example")
+    assert SearchResult(query="migraine").total_found == 0
+
+
+def test_records_say_the_same_only_where_undeclared_metadata_agree_in_kind_too() -> None:
+    assert record(mine=1).says_as(record(mine=1))
+    assert not record(mine=1).says_as(record(mine=True))
+    assert not record(mine=1).says_as(record(mine=2))
 
 
 def test_errors_survive_a_process_boundary() -> None:
