@@ -1,5 +1,6 @@
 """The page, over a real socket: asked, watched, reloaded, stopped, killed; and whom it refuses."""
 
+import hashlib
 import html
 import json
 import os
@@ -305,12 +306,22 @@ def test_pages_run_no_script_but_their_own_and_load_nothing_from_elsewhere(clien
 
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert re.findall("<script[^>]*>", answer.text) == ['<script src="/static/page.js" defer>']
+        assert re.findall("<script[^>]*>", answer.text) == [f'<script src="{views.static_address("page.js")}" defer>']
         assert not re.search(r"\son[a-z]+=|\sstyle=|<style", answer.text)
         assert not re.search(r'(?:src|<link[^>]*href)="(?!/static/|data:,|data:image/svg\+xml;base64,)', answer.text)
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</textarea></script>"
+
+
+def test_a_page_that_is_open_keeps_its_script_and_styles(client: httpx.Client) -> None:
+    for name in views.STATIC:
+        address = views.static_address(name)
+        answer = client.get(address)
+        assert address in client.get("/").text
+        assert answer.headers["cache-control"] == "max-age=31536000, immutable"
+        assert hashlib.sha256(answer.content).hexdigest().startswith(address.partition("?")[2])
+    assert client.get("/").headers["cache-control"] == "no-store"
 
 
 def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:

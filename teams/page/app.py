@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
-from importlib import import_module, resources
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -260,12 +260,12 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
 
 
 async def static(request: Request) -> Response:
-    """Serve a style sheet or the script."""
+    """Serve a style sheet or the script; browsers may cache it, as its address changes with the content."""
     name = request.path_params["name"]
     if name not in views.STATIC:
         raise HTTPException(404)
-    content = resources.files(views.STATIC[name]).joinpath(name).read_bytes()
-    return Response(content, media_type=mimetypes.guess_type(name)[0])
+    kept = {"Cache-Control": "max-age=31536000, immutable"}
+    return Response(views.static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
 
 
 def choices(given: QueryParams) -> dict[str, Any]:

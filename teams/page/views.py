@@ -1,10 +1,11 @@
 """Content of the pages, from jinja2 templates (`*.html` beside this file) that escape every text."""
 
+import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,18 @@ EXAMPLES = (  # which the bundled library can answer too
     "Is propranolol better than flunarizine for migraine?",
     "Which drugs should be avoided in migraine?",
 )
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """Read a style sheet or the script."""
+    return resources.files(STATIC[name]).joinpath(name).read_bytes()
+
+
+def static_address(name: str) -> str:
+    """Return a static file's address, which changes with the content so that browsers may cache the file."""
+    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
+
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(str(resources.files(__package__))),
@@ -106,7 +119,7 @@ def ended_page(
     return page("report.html", **shown, formats=[known.name for known in FORMATS])
 
 
-_TEMPLATES.filters |= {"one_line": one_line, "source_title": title_of, "when": _format_start}
+_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
 
 
 @lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
