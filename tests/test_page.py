@@ -193,7 +193,9 @@ def test_history_and_comparison_name_the_runs(client: httpx.Client, run: str) ->
 
 
 def test_a_page_that_is_loaded_again_goes_on_where_it_was(client: httpx.Client, run: str) -> None:
-    whole = [one.number for one in told(client, run) if one.kind == "line"]
+    lines = [one for one in told(client, run) if one.kind == "line"]
+    assert any("literature: PubMed: (" in one.data["html"] for one in lines)
+    whole = [one.number for one in lines]
     assert [one.number for one in told(client, run, whole[4]) if one.kind == "line"] == whole[5:]
 
 
@@ -327,7 +329,7 @@ def test_a_page_that_is_open_keeps_its_script_and_styles(client: httpx.Client) -
 def test_texts_are_escaped_wherever_they_stand(client: httpx.Client) -> None:
     event = AgentEvent(type="progress", message=HOSTILE)
     shown = [
-        views.part("log_line", event),
+        views.log_line(event),
         client.get("/", params={"question": HOSTILE}).text,
         client.post("/runs", data={"question": HOSTILE, "model": HOSTILE}).text,
     ]

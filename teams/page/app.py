@@ -245,7 +245,7 @@ async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
             yield _event("asked", html=views.part("approval", run.run_id, run.request).strip())
         for event in run.events[sent:]:
             sent += 1
-            yield _event("line", f"{run.life}-{sent}", html=views.part("log_line", event))
+            yield _event("line", f"{run.life}-{sent}", html=views.log_line(event))
         if sent == len(run.events):
             if run.outcome is not None:
                 yield _event("end")

@@ -1,6 +1,7 @@
 """Content of the pages, from jinja2 templates (`*.html` beside this file) that escape every text."""
 
 import hashlib
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,11 +22,14 @@ from willowbark.tools.registry import searchable, title_of
 from ..config import DEPTHS, Settings
 from ..exports import FORMATS
 from ..faces.runs import UNFINISHED, RunRow
+from ..faces.terminal import source_of
 from .live_runs import LiveRun
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
     from willowbark.tools.evidence import Evidence
+
+    from ..events import AgentEvent
 
 STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
 """Files that pages load, and the packages that contain them."""
@@ -101,6 +105,20 @@ def _format_start(row: RunRow) -> str:
         return row.name
 
 
+def log_line(event: "AgentEvent") -> str:
+    """Render an event as a line of the log; a search by the names of its source and its arguments."""
+    text = event.message.replace("**", "").replace("`", "")
+    if event.call is not None and event.agent is not None:
+        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
+        try:
+            values = json.loads(arguments).values()
+            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
+        except (ValueError, AttributeError):
+            pass  # shown as the model wrote them
+        text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
+    return part("log_line", event, text)
+
+
 def ended_page(
     run_id: str,
     question: str,
@@ -120,6 +138,7 @@ def ended_page(
 
 
 _TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
+_TEMPLATES.filters["log_line"] = lambda event: Markup(log_line(event))  # noqa: S704  rendered by a template, which escapes
 
 
 @lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
