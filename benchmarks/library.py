@@ -27,7 +27,7 @@ from willowbark.tools.lexicon.conditions import known_names
 from willowbark.tools.lexicon.drugs import drug_names
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
-from willowbark.tools.questions.question import preprocess_query
+from willowbark.tools.questions import preprocess_query
 from willowbark.tools.sources.studies.pubmed import PubMed
 
 PUBMED = 40_000_000

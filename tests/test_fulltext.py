@@ -13,8 +13,14 @@ from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.works.fulltext import extended, read_full_texts
-from willowbark.tools.works.jats import MAX_SECTION_CHARS, MAX_XML_BYTES, FullText, parse_full_text
+from willowbark.tools.works.fulltext import (
+    MAX_SECTION_CHARS,
+    MAX_XML_BYTES,
+    FullText,
+    extended,
+    parse_full_text,
+    read_full_texts,
+)
 from willowbark.tools.works.sections import licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"

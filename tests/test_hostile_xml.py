@@ -8,7 +8,7 @@ import pytest
 
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.sources.studies.pubmed import read_articles
-from willowbark.tools.works.jats import parse_full_text
+from willowbark.tools.works.fulltext import parse_full_text
 
 ROOT = b"<PubmedArticleSet><PubmedArticle><Keyword>"
 XML = {

@@ -12,8 +12,7 @@ from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism.graph import GAP, MOST_UNDIRECTED, MechanismGraph, assess
 from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Chain, Node, Step, weight_of
 from willowbark.tools.questions import parse_question
-from willowbark.tools.records import Disease, Drug, Protein, Record
-from willowbark.tools.records.parts import Mechanism
+from willowbark.tools.records import Disease, Drug, Mechanism, Protein, Record
 
 ASKED = parse_question("Which existing drugs could prevent migraine attacks?")
 

@@ -26,8 +26,15 @@ from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_o
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
-from willowbark.tools.questions import QuestionError, parse_question, preprocess_query, stand_alone, validate_question
-from willowbark.tools.questions.question import LONGEST_QUESTION, wider_queries
+from willowbark.tools.questions import (
+    LONGEST_QUESTION,
+    QuestionError,
+    parse_question,
+    preprocess_query,
+    stand_alone,
+    validate_question,
+    wider_queries,
+)
 
 CASES = Path(__file__).parent / "cases"
 SMALLEST_SHARE = {"made on": 0.95, "apart": 0.85}

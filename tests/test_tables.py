@@ -9,12 +9,12 @@ import pytest
 from builders import record
 from recorded import recorded
 
-from willowbark.tools.works.fulltext import read_full_texts
-from willowbark.tools.works.jats import (
+from willowbark.tools.works.fulltext import (
     MAX_COLUMNS,
     MAX_TABLE_CHARS,
     MAX_TABLES,
     parse_full_text,
+    read_full_texts,
     read_tables,
 )
 from willowbark.tools.works.sections import Place, excerpted, is_full_text, places, section_of

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
-from .records import KINDS, Kind, Paper, Record, Trial, read, unite
-from .records.parts import checked_identifier
+from .records import KINDS, Kind, Paper, Record, Trial, checked_identifier, read, unite
 from .sources.card import authority, given_kind
 
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]

@@ -23,7 +23,7 @@ from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableRep
 from .evidence import Evidence, SearchResult, SourceName, merge
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
-from .questions.question import wider_queries
+from .questions import wider_queries
 from .registry import searchable
 from .sources.card import SourceCard, source_modules
 

@@ -17,9 +17,8 @@ from willowbark.tools.lexicon import canonical_drug, withdrawal_of
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.mechanism.graph import MechanismGraph
 from willowbark.tools.mechanism.steps import Backing, Chain
-from willowbark.tools.questions import Question
+from willowbark.tools.questions import Question, speaks_of
 from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.questions.question import speaks_of
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label

@@ -7,7 +7,7 @@ Certainty is worded as in GRADE: a drug does, probably does or may help, or the 
 from collections.abc import Sequence
 
 from willowbark.tools.appraisal import Level
-from willowbark.tools.questions.question import speaks_of
+from willowbark.tools.questions import speaks_of
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, listed, short
 

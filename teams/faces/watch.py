@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
-from willowbark.tools.questions.question import understood_question
+from willowbark.tools.questions import understood_question
 from willowbark.tools.whole_file import write_file
 
 from ..ledger import DEFAULT_PATH

@@ -18,9 +18,8 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
-from willowbark.tools.questions import Question
+from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
-from willowbark.tools.questions.question import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.registry import title_of

@@ -18,8 +18,7 @@ from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms, drug_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
-from ..questions import Question
-from ..questions.question import speaks_of
+from ..questions import Question, speaks_of
 from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design
 from ..reading.document import Document
 from ..reading.numbers import figures

@@ -6,8 +6,7 @@ from typing import Literal
 from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, contraindications_of, withdrawal_of
 from ..lexicon.matching import stems
-from ..questions import Question
-from ..questions.question import routes_in
+from ..questions import Question, routes_in
 from ..reading.design import purpose_at
 from ..reading.document import Document, Sentence
 from ..records import Approval, Disease, Drug, Label

@@ -16,9 +16,8 @@ from ..lexicon import (
     is_within,
 )
 from ..lexicon.conditions import is_generic
-from ..questions import Question
+from ..questions import Question, speaks_of
 from ..questions.kinds import ON_HARM, asks_yes_or_no
-from ..questions.question import speaks_of
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
 from ..reading.reading import Reading

@@ -14,8 +14,7 @@ from ..errors import SourceRefused
 from ..evidence import Evidence, checked_identifier
 from ..http.endpoints import Endpoints
 from ..lexicon import canonical_condition, canonical_drug
-from ..questions import Question
-from ..questions.question import read_query
+from ..questions import Question, read_query
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words

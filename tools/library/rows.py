@@ -19,7 +19,7 @@ from ..evidence import UNKNOWN_DATE, Citation, Evidence, SourceName
 from ..records import Notice, Publication
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
 from ..sources.studies.clinicaltrials import parse_study
-from ..works.jats import FullText, parse_full_text
+from ..works.fulltext import FullText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 """PubMed's tree of publication types: a search for the broader type includes the narrower."""

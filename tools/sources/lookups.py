@@ -6,8 +6,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 from ..errors import SearchError
 from ..evidence import Evidence
-from ..questions import Question
-from ..questions.question import read_query
+from ..questions import Question, read_query
 from ..search import Filters, SearchFilters, Source, SourceReply, rank
 
 T = TypeVar("T")

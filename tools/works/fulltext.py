@@ -1,11 +1,16 @@
-"""Open-access full text from Europe PMC, added to records: results, tables, limitations, with their place and licence.
+"""Open-access full texts from Europe PMC: results, tables and limitations, with their place and licence.
 
-A record's content stays its title and abstract, for which the appraisal rules were set.
+They are read from an article's XML (https://jats.nlm.nih.gov/archiving/tag-library/). Figures, formulas and reference
+numbers are left out; a cell that spans rows or columns is repeated in each of them. A record's content stays its title
+and abstract, for which the appraisal rules were set.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 from ..enclosure import visible
 from ..errors import SearchError, SourceRefused, UnreadableReply
@@ -13,16 +18,253 @@ from ..evidence import Evidence, checked_identifier
 from ..http.reply import Reply
 from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
-from ..records.parts import FullText as ReadText
-from ..records.parts import Section
+from ..reading.text import says
+from ..records import FullText as ReadText
+from ..records import Section
 from ..search import local_library
-from .jats import FullText, parse_full_text
+from ..sources.publications import in_whole_sentences, read_xml, running_text
+from .sections import Kind, Place
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
 _AT_ONCE = 4  # concurrent requests; half of Europe PMC's rate limit
 _OPEN = ("CC0", "CC BY")
 """Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
+
+MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
+MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
+_COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
+
+_WORDED = re.compile(
+    r"creative commons attribution"
+    r"((?:[-\s]*(?:non[-\s]?commercial|no[-\s]?deriv(?:ative)?s?(?:\s+works)?|share[-\s]?alike))*)"
+    r"[\s,(-]*(\d\.\d)?",
+    re.IGNORECASE,
+)
+_TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
+
+
+Found = tuple[Kind, str, list[str]]
+"""Kind, heading (with those above it: `Discussion > Limitations`) and paragraphs of a section."""
+
+
+class FullText(NamedTuple):
+    """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
+
+    pmcid: str
+    sections: tuple[Place, ...] = ()
+    licence: str | None = None
+    """`CC BY 4.0`, or the article's own words; None where it states none."""
+
+
+def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
+    """Read an article, alone or within a set; None if the reply says that it is not open access.
+
+    Raises:
+        UnreadableReply: the XML is truncated, too large or too deep, holds entities, or is no article.
+    """
+    if len(xml) > MAX_XML_BYTES:
+        raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
+    root, found = read_xml("europepmc", xml, ("article",))
+    if root == "errorBean":  # `Article with id … is not open access one`, with status 200
+        return None
+    if not found:
+        raise UnreadableReply("europepmc", "answered with XML that holds no article")
+    article = found[0]
+    body = article.find("body")
+    prose = _cap_sections(_sections(body, ())) if body is not None else ()
+    return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
+
+
+def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Found]:
+    """Yield results and limitations, wherever they occur in the article."""
+    for sec in parent.findall("sec"):
+        title = _title(sec)
+        path = (*above, title) if title else above
+        heading, kinds = " > ".join(path) or "untitled", sec.get("sec-type", "").lower()
+        is_discussion = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
+        if says("heading of limits", title):
+            yield "limitations", heading, list(_paragraphs(sec))
+        elif "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
+            yield "results", heading, list(_paragraphs(sec, without_limits=True))
+            yield from _limits_below(sec, path)
+        elif is_discussion or "discussion" in kinds or "conclusion" in kinds:
+            yield from _limits_below(sec, path)
+            said = [text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text)]
+            yield "limitations", heading, said
+        else:
+            yield from _sections(sec, path)
+
+
+def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Found]:
+    for each in sec.findall("sec"):
+        path = (*above, _title(each))
+        if says("heading of limits", _title(each)):
+            yield "limitations", " > ".join(path), list(_paragraphs(each))
+        else:
+            yield from _limits_below(each, path)
+
+
+def _title(sec: Element) -> str:
+    title = sec.find("title")
+    return flat(title).rstrip(" .:") if title is not None else ""
+
+
+def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
+    for each in sec:
+        if each.tag == "sec":
+            if not (without_limits and says("heading of limits", _title(each))):
+                yield from _paragraphs(each, without_limits=without_limits)
+        elif each.tag in ("p", "list", "disp-quote") and (text := flat(each)):
+            yield text
+
+
+def _cap_sections(sections: Iterable[Found]) -> Iterator[Place]:
+    """Yield non-empty sections, each paragraph once, cut at the end of a sentence when a kind reaches its limit."""
+    room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
+    seen: set[str] = set()
+    for kind, title, paragraphs in sections:
+        kept: list[str] = []
+        for text in paragraphs:
+            if text in seen or room[kind] <= 0:
+                continue
+            seen.add(text)
+            most = room[kind]
+            room[kind] = max(0, most - len(text))
+            if len(text) > most:
+                text = in_whole_sentences(text, most)  # noqa: PLW2901
+            kept += [text] if text else []
+        if kept:
+            yield Place(kind, title, "\n".join(kept))
+
+
+def _licence(article: Element) -> str | None:
+    stated = article.find(".//permissions/license")
+    if stated is None:
+        return None
+    addresses = [value for each in stated.iter() for name, value in each.attrib.items() if name.endswith("href")]
+    references = [each.text or "" for each in stated.iter() if each.tag.endswith("license_ref")]
+    for address in [*addresses, *references]:
+        if found := _COMMONS.search(address.lower()):
+            name = "CC0" if found[3] else f"CC {found[1].strip('-').upper()}"
+            return " ".join(filter(None, (name, found[2] or found[4])))
+    words = flat(stated)
+    if worded := _WORDED.search(words):
+        terms = "".join(short for short, word in _TERMS if word in worded[1].lower())
+        return " ".join(filter(None, (f"CC BY{terms}", worded[2])))
+    return (words if len(words) <= 200 else words[:199] + "…") or None
+
+
+_DROPPED = frozenset(
+    "table-wrap table fig fig-group disp-formula tex-math supplementary-material graphic media ref-list fn fn-group"
+    " label".split()
+)
+_EMPTY_BRACKETS = re.compile(r"[\[(][\s,;–-]*[\])]")
+_BEFORE_POINT = re.compile(r"\s+([,.;:)\]])")
+
+
+def flat(element: Element) -> str:
+    """Return running text without markup, reference numbers, footnote marks, formulas and tables.
+
+    Superscripts stay readable.
+
+    >>> from xml.etree.ElementTree import XML
+    >>> flat(XML('<td>10<sup>3</sup> cells<sup><xref ref-type="table-fn">*</xref></sup><break/>a day</td>'))
+    '10^3 cells a day'
+    """
+
+    def is_left_out(each: Element) -> bool:
+        tag = each.tag.rpartition(":")[2]
+        return tag in _DROPPED or (tag == "xref" and each.get("ref-type") in ("bibr", "table-fn"))
+
+    text = _EMPTY_BRACKETS.sub("", running_text(element, is_left_out))
+    return _BEFORE_POINT.sub(r"\1", " ".join(text.split()))
+
+
+MAX_TABLES = 8  # per article
+MAX_TABLE_CHARS = 1500  # per table, some twenty rows
+MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARS = 60, 16, 300
+_MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
+
+
+def read_tables(article: Element) -> list[Place]:
+    """Read the tables of an article, in order; those given only as images are skipped, nested ones left out."""
+    found: list[Place] = []
+    for wrap in _wraps(article):
+        if len(found) < MAX_TABLES and (table := _read_table(wrap, len(found) + 1)) is not None:
+            found.append(table)
+    return found
+
+
+def _wraps(element: Element) -> Iterator[Element]:
+    for each in element:
+        if each.tag == "table-wrap":
+            yield each
+        elif each.tag != "table":
+            yield from _wraps(each)
+
+
+def _read_table(wrap: Element, number: int) -> Place | None:
+    """Read a table by its label, or its number if it has none: caption, rows with their column names, and footnotes.
+
+    A column's name is the head cells above it, from top to bottom. Lines beyond the size limit are left out.
+    """
+    table = next((each for path in ("table", "alternatives/table") if (each := wrap.find(path)) is not None), None)
+    if table is None:
+        return None
+    head = [*table.findall("thead/tr")]
+    body = [
+        row
+        for part in table
+        if part.tag in ("tbody", "tfoot", "tr")
+        for row in ([part] if part.tag == "tr" else part.findall("tr"))
+    ]
+    while body and not table.findall("thead/tr") and all(cell.tag == "th" for cell in body[0]):
+        head.append(body.pop(0))
+    header, rows = ([row for row in _grid(part) if any(row)] for part in (head, body))
+    if not rows:
+        return None
+    above = [[row[at] for row in header if at < len(row) and row[at]] for at in range(MAX_COLUMNS)]
+    columns = [" > ".join(dict.fromkeys(each)) for each in above]
+    label, caption = wrap.find("label"), wrap.find("caption")
+    lines, group = [flat(caption) if caption is not None else ""], ""
+    for row in rows:
+        if len(row) > 1 and row[0] and set(row[1:]) <= {"", row[0]}:
+            group = row[0]  # a heading of the rows below
+            continue
+        cells = dict.fromkeys((columns[at], cell) for at, cell in enumerate(row) if cell and at)
+        named = [f"{name}: {cell}" if name else cell for name, cell in cells]
+        lines.append("; ".join(filter(None, (group, row[0], *named))))
+    notes = (each for foot in wrap.findall("table-wrap-foot") for each in foot.iter("p"))
+    room, kept = MAX_TABLE_CHARS, list[str]()
+    for line in filter(None, (*lines, *list(filter(None, map(flat, notes)))[:_MAX_NOTES])):
+        if (room := room - len(line)) >= 0:
+            kept.append(line)
+    said = " ".join("".join(label.itertext()).split()).rstrip(" .:") if label is not None else ""
+    return Place("table", said[:_MAX_LABEL_CHARS] or f"Table {number}", "\n".join(kept))
+
+
+def _grid(rows: Sequence[Element]) -> Iterator[tuple[str, ...]]:
+    held: dict[int, tuple[str, int]] = {}
+    for row in rows[:MAX_ROWS]:
+        line = {column: text for column, (text, _) in held.items()}
+        held = {column: (text, left - 1) for column, (text, left) in held.items() if left > 1}
+        column = 0
+        for cell in (each for each in row if each.tag in ("td", "th")):
+            while column in line:
+                column += 1
+            text, below = flat(cell)[:MAX_CELL_CHARS], _span(cell, "rowspan", MAX_ROWS) - 1
+            for at in range(column, min(column + _span(cell, "colspan", MAX_COLUMNS), MAX_COLUMNS)):
+                line[at] = text
+                if below:
+                    held[at] = (text, below)
+                column = at + 1
+        yield tuple(line.get(at, "") for at in range(max(line, default=-1) + 1))
+
+
+def _span(cell: Element, name: str, most: int) -> int:
+    said = cell.get(name, "").strip()
+    return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1
 
 
 async def full_text(pmcid: str, transport: Transport) -> FullText | None:

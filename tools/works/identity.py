@@ -13,7 +13,7 @@ from ..errors import SearchError
 from ..evidence import Evidence, checked_identifier
 from ..http.reply import without_repeats
 from ..http.transport import Transport
-from ..records.parts import FLAGS, Reference
+from ..records import FLAGS, Reference
 from ..registry import kind_of
 from ..sources.card import PAPERS
 from ..sources.publications import trial_numbers

@@ -11,7 +11,7 @@ from ..lexicon import find_drugs
 from ..reading.numbers import P_VALUE, effect_sizes, intervals
 from ..reading.screening import readable
 from ..reading.text import says, sentences
-from ..records.parts import Section
+from ..records import Section
 from ..registry import cards
 
 Kind = Literal["results", "limitations", "table"]

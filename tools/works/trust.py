@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
-from ..records import Paper
-from ..records.parts import FLAGS, Flag, SaidNotice
+from ..records import FLAGS, Flag, Paper, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
 from ..sources.studies import crossref, openalex

@@ -13,8 +13,7 @@ from ...errors import SearchError
 from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug
-from ...records import Drug
-from ...records.parts import Mechanism
+from ...records import Drug, Mechanism
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings

@@ -5,8 +5,7 @@ from typing import Any
 
 from ...evidence import Evidence, SourceName
 from ...http.reply import count, reported, text, without_repeats
-from ...records import Drug
-from ...records.parts import Development, DrugWarning, Mechanism, Signal
+from ...records import Development, Drug, DrugWarning, Mechanism, Signal
 
 _SHOWN = 15  # conditions or drugs in a text
 _SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}

@@ -12,8 +12,7 @@ from ...evidence import Evidence, checked_identifier
 from ...http.reply import entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
-from ...records import Drug
-from ...records.parts import Development, Mechanism
+from ...records import Development, Drug, Mechanism
 from ..card import SourceCard
 from ..lookups import Item, LookUps, items
 from ..publications import is_code

@@ -14,9 +14,8 @@ from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...lexicon.conditions import name_essence
-from ...questions.question import read_query
-from ...records import Disease, Drug
-from ...records.parts import AssociatedTarget, Mechanism, Pathway, Signal
+from ...questions import read_query
+from ...records import AssociatedTarget, Disease, Drug, Mechanism, Pathway, Signal
 from ...search import Filters, SearchFilters, SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items

@@ -15,8 +15,7 @@ from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions import Question
 from ...questions.query import bare_name
-from ...records import Drug, Protein
-from ...records.parts import Involvement, Mechanism, Pathway
+from ...records import Drug, Involvement, Mechanism, Pathway, Protein
 from ...search import SourceReply
 from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items

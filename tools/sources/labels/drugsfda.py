@@ -13,8 +13,7 @@ from typing import Any
 from ...evidence import Evidence
 from ...http.reply import dicts, read_each, reported
 from ...lexicon import canonical_drug, common_drug_names, same_drug
-from ...records import Approval
-from ...records.parts import Application
+from ...records import Application, Approval
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from .openfda import MAX_NAMES, any_of, day, parse_page

@@ -17,7 +17,7 @@ from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
 from ...questions.query import bare_name
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
-from ...records.parts import NamedDrug
+from ...records import NamedDrug
 from ..card import SourceCard
 from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences

@@ -15,8 +15,7 @@ from ...errors import SourceRefused, UnreadableReply
 from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
-from ...records import Trial
-from ...records.parts import PostedResults
+from ...records import PostedResults, Trial
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
 from ..publications import DatedFilters, plain_words, redacted

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...evidence import checked_identifier
 from ...http.reply import at, dicts, entries, reported, text, without_repeats
 from ...http.transport import Transport
-from ...records.parts import SaidNotice
+from ...records import SaidNotice
 from ...search import local_library
 from ..card import SourceCard
 from ..publications import iso_date

@@ -15,8 +15,7 @@ from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, read_each, text
 from ...http.transport import Transport
-from ...records import Notice, Publication
-from ...records.parts import NoticeOn
+from ...records import Notice, NoticeOn, Publication
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
 from ..card import SourceCard
 from ..publications import (

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ...evidence import Evidence, checked_identifier
+from ...questions import read_query
 from ...questions.query import without_tags
-from ...questions.question import read_query
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..lookups import Item, gather_answers
 from ..publications import plain_words, trial_numbers
