@@ -52,7 +52,7 @@ from .assessment import (
 from .autogen import ShortText
 from .context import Exhausted
 from .progress import STANDARD, Search, progress, verdicts
-from .report.forms.links import record_name
+from .report.forms import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
 NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"

@@ -17,7 +17,7 @@ BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOT
 SEEN = """
 import json
 from willowbark.agents.baseline.client import BaselineChatCompletionClient
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import addresses_of
 from willowbark.teams.research_team import default_participants

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from recorded import recorded
 
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.tools.sources.labels.drugsfda import DrugsFDA, parse_approval
 
 

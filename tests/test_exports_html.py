@@ -12,7 +12,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
-from willowbark.agents.report.forms.links import known_hosts
+from willowbark.agents.report.forms import known_hosts
 from willowbark.agents.report.frames import EvidenceList
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence

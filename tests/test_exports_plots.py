@@ -5,9 +5,17 @@ import re
 import pytest
 from exports_sample import ONE_YEAR, TRIALS, effect, row, sample
 
-from willowbark.agents.pictures.figures import ForestPlot, Plot, StudyEffect, Timeline, forest_plots
+from willowbark.agents.pictures import (
+    MAX_TRIALS,
+    ForestPlot,
+    Plot,
+    StudyEffect,
+    Timeline,
+    TrialSpan,
+    forest_plots,
+    timeline,
+)
 from willowbark.agents.pictures.plots import NARROW, draw
-from willowbark.agents.report.candidates import certainty_figure
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
 from willowbark.agents.report.model import ResearchReport
@@ -38,19 +46,16 @@ def plots_in(report: ResearchReport) -> dict[str, Plot]:
     return found
 
 
-def test_two_effect_estimates_make_a_picture_and_one_does_not() -> None:
-    assert len(plots_of(*GOOD)) == 1
-    assert plots_of(GOOD[0]) == []
-
-
-def test_ratios_share_a_logarithmic_axis_and_differences_do_not_join_them() -> None:
+def test_a_picture_has_two_estimates_at_least_and_ratios_share_an_axis_that_differences_do_not_join() -> None:
     values = {"OR": 2.0, "RR": 1.5, "MD": -1.0, "RD": 0.1}
     sizes = [EffectSize.model_validate({"measure": m, "value": v, "sentence": ONE_YEAR}) for m, v in values.items()]
     [plot] = plots_of(*sizes)
 
-    assert plot.measures == ("OR", "RR")
-    assert plot.is_ratio
+    assert (plot.measures, plot.is_ratio) == ("OR/RR", True)
     assert "OR/RR (log scale)" in words(plot)
+    [plot] = plots_of(sizes[2], sizes[2].model_copy(update={"value": 3.0}))
+    assert (plot.measures, plot.is_ratio, "line of no effect at 0" in plot.description) == ("MD", False, True)
+    assert plots_of(GOOD[0]) == []
 
 
 def test_a_sentence_that_compares_drugs_is_left_out_and_counted() -> None:
@@ -62,9 +67,10 @@ def test_a_sentence_that_compares_drugs_is_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "interval"), [(-1.0, (None, None)), (0.0, (None, None)), (9.0, (1.0, 2.0))],
-    ids=["negative ratio", "ratio of zero", "outside its interval"],
-)  # fmt: skip
+    ("value", "interval"),
+    [(-1.0, (None, None)), (0.0, (None, None)), (9.0, (1.0, 2.0)), (0.5, (1.0, 2.0)), (1.0, (-1.0, 2.0))],
+    ids=["negative ratio", "ratio of zero", "above its interval", "below it", "interval beyond zero"],
+)
 def test_a_value_that_cannot_be_drawn_is_not(value: float, interval: tuple[float | None, float | None]) -> None:
     size = EffectSize(measure="OR", value=value, ci_low=interval[0], ci_high=interval[1], sentence=ONE_YEAR)
     [plot] = plots_of(*GOOD, size)
@@ -98,17 +104,9 @@ def test_the_timeline_marks_stopped_trials_by_phase_and_leaves_out_those_without
     assert "stopped" in words(plot)
     assert "Stopped: NCT03809897." in plot.description
     assert undated.model_copy(update={"phases": ["NA"]}).phase_words == "phase not applicable"
-
-
-def test_certainty_is_drawn_by_drug_with_what_its_studies_say() -> None:
-    one = sample().candidates[0]
-    report = sample(candidates=[one, one.model_copy(update={"name": "varenicline", "certainty": "high"})])
-    chart = certainty_figure(report)
-
-    assert chart is not None
-    assert "varenicline (high): 2 supporting, 1 inconclusive, 1 contradicting" in chart.description
-    assert any(line.startswith("varenicline") for line in words(chart.plot))  # type: ignore[arg-type]
-    assert certainty_figure(sample()) is None, "one drug is a sentence, not a picture"
+    many = timeline([TrialSpan(str(year), "phase 2", 2, "completed", year, None) for year in range(1980, 2010)])
+    assert many is not None
+    assert (len(many.trials), many.trials[0].nct_id, "the latest" in many.caption) == (MAX_TRIALS, "1986", True)
 
 
 def test_the_same_picture_has_the_same_bytes_in_every_form() -> None:

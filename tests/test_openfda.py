@@ -8,7 +8,7 @@ import pytest
 from recorded import answering, recorded
 
 from willowbark.agents.assessment import sources_breakdown
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.questions import parse_question

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from recorded import answering, recorded
 
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.sources.drugs.reactome import MAX_SUMMARY, Reactome, parse_pathway
 

@@ -9,7 +9,7 @@ from autogen_core import CancellationToken
 from faults.replies import LISTS, REPLIES
 from recorded import recorded
 
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.registry import cards, linked_hosts, offered, searchable
 from willowbark.tools.search import Status, source_class

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 from recorded import answering, recorded
 
-from willowbark.agents.report.forms.links import safe_url
+from willowbark.agents.report.forms import safe_url
 from willowbark.tools.records import Protein
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.uniprot import UniProt, parse_protein

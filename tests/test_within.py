@@ -12,7 +12,7 @@ from click.testing import Result
 from test_judge import TRIAL
 from typer.testing import CliRunner
 
-from willowbark.agents.report.forms.links import record_name
+from willowbark.agents.report.forms import record_name
 from willowbark.teams import Ledger, ask_within
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.cli import app

@@ -1,6 +1,7 @@
 """Draws a report's pictures as SVG and PNG. The same plot gives the same bytes: no clock, no random numbers."""
 
 import io
+import math
 import warnings
 from functools import lru_cache
 from typing import Any, Literal
@@ -10,14 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from .figures import CertaintyChart, ForestPlot, Plot, Timeline, estimate, label
+from willowbark.tools.enclosure import one_line
+
+from . import ForestPlot, Plot, Timeline, estimate
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width
-FINE_RATIO = 3  # between the axis' ends; below it ticks at 1, 2, 5 are too few
-INK, MUTED, RULE = "#16181d", "#59616e", "#d5d9e0"
+TICKS: dict[float, tuple[float, ...]] = {3: (1, 1.2, 1.5, *range(2, 10)), 1_000: (1, 2, 5), math.inf: (1,)}
+"""Marks in each decade of a logarithmic axis, by the ratio below which its ends stay."""
+MUTED, RULE = "#59616e", "#d5d9e0"
 SUPPORTS, CONTRADICTS, INCONCLUSIVE, RUNNING = "#1d6fb8", "#c2410c", "#6d7480", "#0f766e"
 """Readable on white."""
 _STANCES = {"supports": ("s", SUPPORTS), "contradicts": ("D", CONTRADICTS), "inconclusive": ("o", INCONCLUSIVE)}
@@ -29,13 +33,8 @@ _SETTINGS: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
     "font.size": 8.5,
     "text.parse_math": False,
-    "text.color": INK,
     "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
     "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.spines.left": False,
@@ -56,9 +55,6 @@ def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -
             case ForestPlot():
                 _draw_forest(plot, axes, is_narrow)
                 height = (0.5 if is_narrow else 0.3) * len(plot.effects)
-            case CertaintyChart():
-                _draw_certainty(plot, axes, is_narrow)
-                height = (0.4 if is_narrow else 0.27) * len(plot.drugs)
             case Timeline():
                 _draw_timeline(plot, axes, is_narrow)
                 height = (0.38 if is_narrow else 0.28) * len(plot.trials)
@@ -69,22 +65,20 @@ def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -
 
 
 def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
-    rows, names = range(len(plot.effects)), [label(effect.study, 24) for effect in plot.effects]
+    rows, names = range(len(plot.effects)), [one_line(effect.study, 24) for effect in plot.effects]
     stances = [e.direction if e.direction in _STANCES else "inconclusive" for e in plot.effects]
     for y, (effect, stance) in enumerate(zip(plot.effects, stances, strict=True)):
         size, (marker, colour) = effect.size, _STANCES[stance]
         if size.ci_low is not None and size.ci_high is not None:
             axes.plot([size.ci_low, size.ci_high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt")
         axes.plot([size.value], [y], marker=marker, color=colour, markersize=5.5, linestyle="none")
-        on_axes = ("axes fraction", "data")
-        if is_narrow:
-            axes.annotate(names[y], (0, y - 0.42), xycoords=on_axes, va="center")
-            axes.annotate(estimate(size), (1, y - 0.42), xycoords=on_axes, va="center", ha="right")
+        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+        if is_narrow:  # both stand above, over the line of no effect
+            axes.annotate(names[y], (0, y - 0.42), backgroundcolor="white", **look)
+            axes.annotate(estimate(size), (1, y - 0.42), ha="right", backgroundcolor="white", **look)
         else:
-            axes.annotate(estimate(size), (1.02, y), xycoords=on_axes, va="center", annotation_clip=False)
-    above, below = (0.18, 0.32) if is_narrow else (0.5, 0.5)  # on phones the names would overlap the line
-    null = 1 if plot.is_ratio else 0
-    axes.vlines([null for _ in rows], [y - above for y in rows], [y + below for y in rows], MUTED, linewidth=0.8)
+            axes.annotate(estimate(size), (1.02, y), **look)
+    axes.axvline(1 if plot.is_ratio else 0, color=MUTED, linewidth=0.8, zorder=0)
     axes.set_ylim(len(plot.effects) - 0.4, -0.85)
     axes.set_yticks([] if is_narrow else rows, [] if is_narrow else names)
     axes.tick_params(axis="y", length=0)
@@ -93,15 +87,11 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
         low, high = min([*values, 1.0]) / 1.25, max([*values, 1.0]) * 1.25
         axes.set_xscale("log")
         axes.set_xlim(low, high)
-        steps: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-        if high / low < FINE_RATIO:
-            steps = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3)
-        ticks = [step for step in steps if low <= step <= high]
-        axes.xaxis.set_major_locator(FixedLocator(ticks if len(ticks) <= 8 else ticks[::3]))
+        steps = next(steps for most, steps in TICKS.items() if high / low < most)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("/".join(plot.measures) + (" (log scale)" if plot.is_ratio else ""))
+    axes.set_xlabel(plot.measures + (" (log scale)" if plot.is_ratio else ""))
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=5, label=stance)
         for stance, (marker, colour) in _STANCES.items()
@@ -112,52 +102,25 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     )
 
 
-def _draw_certainty(plot: CertaintyChart, axes: Axes, is_narrow: bool) -> None:
-    rows = range(len(plot.drugs))
-    counts = {
-        "supporting": ([bar.supporting for bar in plot.drugs], SUPPORTS),
-        "inconclusive": ([bar.inconclusive for bar in plot.drugs], RULE),
-        "contradicting": ([bar.contradicting for bar in plot.drugs], CONTRADICTS),
-    }
-    ends = [0 for _ in rows]
-    for name, (numbers, colour) in counts.items():
-        axes.barh(rows, numbers, left=ends, height=0.6, color=colour, label=name, edgecolor="white", linewidth=0.8)
-        ends = [end + number for end, number in zip(ends, numbers, strict=True)]
-    joint = "\n" if is_narrow else " · "
-    axes.set_yticks(rows, [f"{bar.drug}{joint}{bar.level}" for bar in plot.drugs])
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(plot.drugs) - 0.4, -0.6)
-    axes.xaxis.set_major_locator(MaxNLocator(5 if is_narrow else 9, integer=True))
-    axes.set_xlabel("studies")
-    axes.figure.legend(loc="outside upper left", ncols=len(counts), handlelength=1, columnspacing=1)
-
-
 def _draw_timeline(plot: Timeline, axes: Axes, is_narrow: bool) -> None:
     for y, trial in enumerate(plot.trials):
         colour, is_stopped = _OUTCOMES[trial.outcome], trial.outcome == "stopped"
-        end = trial.start if trial.end is None else trial.end
+        end = max(trial.end or 0, trial.start + 0.08)
         fill = "none" if is_stopped else colour
-        length = max(end - trial.start, 0.08)
-        axes.barh(y, length, left=trial.start, height=0.42, facecolor=fill, edgecolor=colour, zorder=2)
-        if trial.end is None:
-            axes.plot([end + 0.1], [y], marker=">", color=colour, markersize=4, linestyle="none")
-        if is_stopped:
-            axes.plot([trial.start + length], [y], marker="X", color=colour, markersize=9, linestyle="none", zorder=3)
+        axes.barh(y, end - trial.start, left=trial.start, height=0.42, facecolor=fill, edgecolor=colour, zorder=2)
+        if is_stopped or trial.end is None:
+            marker, size = ("X", 9) if is_stopped else (">", 5)
+            axes.plot([end], [y], marker=marker, color=colour, markersize=size, linestyle="none", zorder=3)
     joint = "\n" if is_narrow else " · "
-    names = [f"{label(trial.nct_id, 12)}{joint}{label(trial.phase, 20)}" for trial in plot.trials]
+    names = [f"{one_line(trial.nct_id, 12)}{joint}{one_line(trial.phase, 20)}" for trial in plot.trials]
     axes.set_ylim(len(plot.trials) - 0.4, -0.6)
     axes.set_yticks(range(len(plot.trials)), names)
     axes.tick_params(axis="y", length=0)
-    first = min(trial.start for trial in plot.trials)
-    last = max(trial.start if trial.end is None else trial.end for trial in plot.trials)
-    axes.set_xlim(first - 0.4, max(last, first + 1) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(5 if is_narrow else 9, integer=True))
     axes.grid(axis="x", color=RULE, linewidth=0.6, zorder=0)
     shown = {trial.outcome for trial in plot.trials}
-    handles: list[Line2D | Patch] = [
-        Line2D([], [], color=colour, marker="X", linestyle="none", markersize=9, label=outcome)
-        if outcome == "stopped"
-        else Patch(color=colour, label=outcome)
+    handles = [
+        Patch(facecolor="none" if outcome == "stopped" else colour, edgecolor=colour, label=outcome)
         for outcome, colour in _OUTCOMES.items()
         if outcome in shown
     ]

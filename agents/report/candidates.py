@@ -3,23 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.evidence import surname
 from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures.figures import (
-    MAX_DRUGS,
-    CertaintyChart,
-    DrugBar,
-    Plot,
-    StudyEffect,
-    TrialSpan,
-    date_in_years,
-    forest_plots,
-    label,
-    timeline,
-)
+from ..pictures import Plot, StudyEffect, TrialSpan, date_in_years, forest_plots, timeline
 from .content import (
     EFFICACY,
     NONE_PROPOSED,
@@ -30,6 +20,7 @@ from .content import (
     ReportContent,
     Stance,
 )
+from .forms import record_name, url_of
 from .forms.blocks import (
     Block,
     Figure,
@@ -48,7 +39,6 @@ from .forms.blocks import (
     points,
     table,
 )
-from .forms.links import record_name, url_of
 
 MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
@@ -349,7 +339,7 @@ def _study_name(row: EvidenceRow, reference: Mapping[str, Any]) -> str:
     if row.key.startswith("nct:"):
         return record_name(row.key)
     authors, year = reference.get("authors") or [], row.date[:4] if row.date[:4].isdigit() else ""
-    return f"{label(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
+    return f"{one_line(surname(str(authors[0])), 24)} {year}".strip() if authors else short(row.title, _LONGEST_TITLE)
 
 
 def _passages(candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Iterator[Block]:
@@ -373,27 +363,12 @@ def _place(section: str) -> str:
 
 def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
     effects = [
-        StudyEffect(label(_study_name(row, report.reference_of(row.key)), 23), row.title, row.direction, size)
+        StudyEffect(one_line(_study_name(row, report.reference_of(row.key)), 23), row.title, row.direction, size)
         for row in rows
         if not row.retracted
         for size in dict.fromkeys(row.effects)
     ]
     return map(figure_of, forest_plots(rows[0].drug, place, effects) if rows else ())
-
-
-def certainty_figure(report: ReportContent) -> Figure | None:
-    """Draw each drug's certainty and number of studies by direction; None for fewer than two drugs."""
-    bars = [
-        DrugBar(
-            label(c.name, 24),
-            _level(c),
-            len(c.supporting_citations),
-            len(c.undecided_citations),
-            len(c.contradicting_citations),
-        )
-        for _, c in _in_order(report)
-    ]
-    return figure_of(CertaintyChart(tuple(bars[:MAX_DRUGS]))) if len(bars) > 1 else None
 
 
 def figure_of(plot: Plot) -> Figure:

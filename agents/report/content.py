@@ -17,7 +17,7 @@ from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
-from ..pictures.figures import Outcome, estimate
+from ..pictures import Outcome, estimate
 from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
 

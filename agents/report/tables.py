@@ -39,7 +39,7 @@ from willowbark.tools.works.sections import places, section_of
 
 from ..asking.claims import plain
 from ..findings import Dossier
-from ..pictures.figures import estimate
+from ..pictures import estimate
 from .content import EFFICACY, BestEstimate, EvidenceRow, Flow, Pico, PostedResult, SearchLogEntry, TrialRow
 from .material import Material
 

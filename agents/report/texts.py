@@ -24,8 +24,8 @@ from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection
+from .forms import url_of
 from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Text, flow, table
-from .forms.links import url_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")

@@ -14,7 +14,7 @@ from willowbark.tools.registry import gives, title_of
 from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted
 
-from .candidates import candidates, certainty_figure, comparison, evidence, more_evidence
+from .candidates import candidates, comparison, evidence, more_evidence
 from .content import (
     EVENTS_NOTE,
     NOT_REPORTED,
@@ -27,6 +27,7 @@ from .content import (
     TrialRow,
     TurnUsage,
 )
+from .forms import record_name, safe_url, url_of
 from .forms.blocks import (
     Block,
     Cite,
@@ -48,7 +49,6 @@ from .forms.blocks import (
     spans,
     table,
 )
-from .forms.links import record_name, safe_url, url_of
 from .texts import write_blocks
 
 _WAITING = 3  # trials that have yet to report; the trial table has all
@@ -69,8 +69,7 @@ def first_screen(report: ReportContent) -> Section:
     ]
     if report.model_failed and report.analyst:
         parts.append(paragraph(f"Written by {report.analyst}.", look="small"))
-    figure = certainty_figure(report)
-    return Section("Answer", "summary", (*parts, figure) if figure else tuple(parts))
+    return Section("Answer", "summary", tuple(parts))
 
 
 def stored_section(

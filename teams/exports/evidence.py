@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator
 
 from willowbark.agents.report.content import Pico
-from willowbark.agents.report.forms.links import url_of
+from willowbark.agents.report.forms import url_of
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.reading.reading import ValueKind
 

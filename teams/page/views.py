@@ -153,7 +153,7 @@ def _render_report(run_id: str, content: str) -> tuple[str, str]:
 
 def record_page(run_id: str, report: "ResearchReport", number: int, record: "Evidence | None") -> str | None:
     """Render the text of a reference's record with the cited passages marked; None if no reference has that number."""
-    from willowbark.agents.report.forms.links import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
     from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
 
     reference = next((each for each in report.references if each["number"] == number), None)

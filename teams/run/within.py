@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_on_harm
-from willowbark.agents.report.forms.links import record_name, url_of
+from willowbark.agents.report.forms import record_name, url_of
 from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates

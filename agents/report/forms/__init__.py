@@ -1,1 +1,66 @@
-"""The forms of a report: the tree of blocks, and its renderers for Markdown and HTML."""
+"""The forms of a report: its tree of blocks as Markdown and HTML, which link only to the sources' public pages."""
+
+from functools import cache
+from urllib.parse import quote, urlsplit
+
+from willowbark.tools.evidence import checked_identifier
+from willowbark.tools.registry import linked_hosts
+
+
+@cache
+def known_hosts() -> frozenset[str]:
+    """Return the hosts of the sources' public pages, the only ones a report links to."""
+    return frozenset(linked_hosts())
+
+
+_PAGES = {
+    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
+    "nct": "https://clinicaltrials.gov/study/{}",
+    "doi": "https://doi.org/{}",
+}
+
+
+def safe_url(url: str) -> str | None:
+    """Return the address if it is a plain one of a source's public page, else None.
+
+    >>> safe_url("https://doi.org/10.1136/bmj.n71")
+    'https://doi.org/10.1136/bmj.n71'
+    >>> safe_url("javascript:alert(1)") is None, safe_url("https://doi.org@evil.example/") is None
+    (True, True)
+    """
+    if any(not "!" <= each <= "~" or each in "<>()[]{}\"'`\\|" for each in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in known_hosts()
+    return url if plain else None
+
+
+def url_of(key: str, url: str = "") -> str | None:
+    """Return the address of a record's page; None if no page of a source is known.
+
+    Args:
+        key: the record's key in claims and references, such as `pmid:…`.
+        url: the record's own address, if it has one.
+
+    >>> url_of("nct:NCT02188459")
+    'https://clinicaltrials.gov/study/NCT02188459'
+    >>> url_of("doi:10.1016/s0140-6736(99)00001-1")
+    'https://doi.org/10.1016/s0140-6736%2899%2900001-1'
+    """
+    kind, _, value = key.partition(":")
+    names = {"pmid": "pmid", "nct": "nct_id", "doi": "doi"}
+    known = checked_identifier(names[kind], value) if kind in names else None
+    return safe_url(url) or (safe_url(_PAGES[kind].format(quote(known))) if known else None)
+
+
+def record_name(key: str) -> str:
+    """Format a record's key for people.
+
+    >>> record_name("pmid:123"), record_name("nct:NCT02188459"), record_name("url:example.org/a")
+    ('PMID 123', 'NCT02188459', 'example.org/a')
+    """
+    kind, _, value = key.partition(":")
+    return {"pmid": f"PMID {value}", "nct": value, "doi": f"doi:{value}", "pmcid": value}.get(kind, value or key)

@@ -1,6 +1,6 @@
 """The tree of sections, paragraphs, lists and tables that all forms of a report show.
 
-Texts are plain; each form escapes them, and links only to addresses that `links.safe_url` accepts.
+Texts are plain; each form escapes them, and links only to addresses that `safe_url` accepts.
 """
 
 from collections.abc import Iterable, Iterator

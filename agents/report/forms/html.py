@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from willowbark.tools.enclosure import visible
 
-from ...pictures.figures import Plot
+from ...pictures import Plot
+from . import safe_url
 from .blocks import GRADE_SYMBOLS, Document, Items, Section, Table
-from .links import safe_url
 
 
 def line(value: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from willowbark.tools.enclosure import escape, visible
 
+from . import safe_url
 from .blocks import (
     Block,
     Cite,
@@ -21,7 +22,6 @@ from .blocks import (
     Text,
     spans,
 )
-from .links import safe_url
 
 APPENDIX_FILE = "report-appendix.md"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
