@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.baseline import FIRST_PMID, write_baseline, write_file
+from typer.testing import CliRunner, Result
 
-from willowbark.teams.faces import scale
+from willowbark.teams.faces.cli import app
 from willowbark.tools.errors import UsageError
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
@@ -202,18 +203,20 @@ async def test_it_is_searched_in_pubmeds_syntax(tmp_path: Path) -> None:
         assert pages[0].total == 3
 
 
-def test_the_commands_say_what_is_there_and_what_is_wrong(
-    built: Path, baseline: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scale.show_info(built)
-    said = capsys.readouterr().out
+def test_the_commands_say_what_is_there_and_what_is_wrong(built: Path, baseline: Path) -> None:
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["library", *map(str, arguments)])
+
+    said = run("info", built).stdout
     assert "records: 298" in said
     assert re.search(r"years: (19|20)\d\d to 20\d\d$", said, re.MULTILINE)
     assert "files: 5, the last of them pubmed26n0005.xml.gz" in said
-    assert scale.verify(built, baseline) == 0
-    assert scale.build(built, baseline, must_exist=True) == 0
-    with pytest.raises(UsageError, match="--from"):
-        scale.build(built, None)
+    assert run("verify", built, "--from", baseline).exit_code == 0
+    assert run("update", built, "--from", baseline).exit_code == 0
+    assert run("update", baseline / "none", "--from", baseline).exit_code == 2
+    assert "--from" in run("build", built).stderr
+    (built / "index" / "meta.json").unlink()
+    assert run("verify", built).exit_code == 4
 
 
 @pytest.mark.parametrize(

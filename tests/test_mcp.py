@@ -35,7 +35,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
-from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_BYTES, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
+from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_CHARACTERS, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
 from willowbark.tools.enclosure import blocks
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.limiter import RetryPolicy
@@ -92,8 +92,8 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
     of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
     single = {"get_paper", "get_citations", "get_trial", "get_mechanisms"}
     assert {tool.name for tool in tools} == of_sources | single | {"search", "fetch", "appraise", "research"}
-    assert all(" kB." in (tool.description or "") and "Example: {" in (tool.description or "") for tool in tools)
-    assert all(tool.outputSchema for tool in tools)
+    assert all(" kB." in (tool.description or "") for tool in tools)
+    assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "appraise", "research"}
     paged = {tool.name for tool in tools if {"limit", "page"} <= tool.inputSchema["properties"].keys()}
     assert paged == of_sources | {"get_citations", "get_mechanisms", "search"}
     shown = [tool.model_copy(update={"outputSchema": None}).model_dump_json(exclude_none=True) for tool in tools]
@@ -121,13 +121,11 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
     long = [record(str(number), f"Trial {number}", "word " * 2_000) for number in range(1, 40)]
     huge = record("1", "Trial", "Propranolol reduced attacks.", mesh_terms=[f"term {n}" for n in range(20_000)])
     for records in (long, [huge]):
-        text, told = bounded(ToolReply(replies=[reply(*records)]))
+        text = bounded(ToolReply(replies=[reply(*records)]))
 
         (found,) = replies_in(text)
         assert len(text.encode()) <= MOST_BYTES
         assert found.truncated
-        assert told.replies[0].truncated
-        assert [each.id for each in told.records] == [each.key for each in found.records]
         assert found.records[0].citation.title.startswith("Trial")
     assert "Propranolol reduced attacks." in found.records[0].content
 
@@ -199,7 +197,7 @@ async def test_a_deep_research_client_searches_and_fetches(tmp_path: Path) -> No
         assert document.keys() == {"id", "title", "text", "url", "metadata"}
         assert (document["id"], document["url"]) == (hit["id"], hit["url"])
         assert document["text"]
-        assert len(document["text"].encode()) <= PAGE_BYTES
+        assert len(document["text"]) <= PAGE_CHARACTERS
 
 
 async def test_records_come_in_marked_blocks_and_pages_follow_each_other(tmp_path: Path) -> None:
@@ -210,12 +208,11 @@ async def test_records_come_in_marked_blocks_and_pages_follow_each_other(tmp_pat
     async with session(tmp_path) as client:
         for tool, arguments in asked.items():
             pages = [await client.call_tool(tool, {**arguments, "page": page}) for page in (1, 2)]
-            ids = [[each["id"] for each in (page.structuredContent or {})["records"]] for page in pages]
+            found = [replies_in(text_of(page))[0] for page in pages]
+            ids = [[each.key for each in some.records] for some in found]
             assert [len(each) for each in ids] == [arguments["limit"]] * 2
             assert set(ids[0]).isdisjoint(ids[1])
-            (found,) = replies_in(text_of(pages[0]))
-            assert [each.key for each in found.records] == ids[0]
-            assert not found.truncated
+            assert not found[0].truncated
 
 
 # --- whole runs ---

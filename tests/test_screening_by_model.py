@@ -17,11 +17,11 @@ from openai_server import OpenAIServer, refusal
 from test_other_providers import needs, said_in
 from test_provider_quirks import kind_of
 from test_screening_many import CONDITIONS, results, rows
+from typer.testing import CliRunner
 
 from willowbark.agents.asking import batches
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
-from willowbark.teams.faces.scale import screen_file
-from willowbark.teams.run.options import RunOptions
+from willowbark.teams.faces.cli import app
 from willowbark.teams.screening import Screening, screen
 from willowbark.teams.screening.engines import Results, Row, TrainedReader, Unit, engine_of, read_here
 from willowbark.teams.screening.models import ModelReader
@@ -149,25 +149,23 @@ def test_what_is_under_way_when_a_budget_ends_is_kept() -> None:
 
 
 def test_the_settings_name_the_model_and_exit_code_4_says_that_it_read_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "c.csv").write_text("condition\nmigraine\n")
+    monkeypatch.chdir(tmp_path)
+    Path("c.csv").write_text("condition\nmigraine\n")
     refuses = [True]
     server = OpenAIServer(
         lambda body: refusal(400, "no") if refuses and lines(body) else none_tested(body), takes_bounds=True
     )
-    options = RunOptions(settings=tmp_path / "own.toml")
-    asked = tmp_path / "c.csv", None, "bundled", "local", tmp_path / "out", 30
-    with pytest.raises(UsageError, match=r"own\.toml"):
-        screen_file(*asked, options)
+    asked = ["screen", "c.csv", "--library", "bundled", "--records", "30", "--config", "own.toml"]
+    assert "own.toml" in CliRunner().invoke(app, asked).stderr
     with server.running() as url:
-        (tmp_path / "own.toml").write_text(f'[llm]\nmodel = "{MODEL}"\nbase_url = "{url}"\n')
-        first = screen_file(*asked, options)
-        said = capsys.readouterr().out
+        Path("own.toml").write_text(f'[llm]\nmodel = "{MODEL}"\nbase_url = "{url}"\n')
+        first = CliRunner().invoke(app, asked)
         refuses.clear()
-        second = screen_file(*asked, options)
-    assert (first, second) == (4, 0)
-    assert re.search(r"^0 of \d+ records read by a model", said, re.MULTILINE)
+        second = CliRunner().invoke(app, asked)
+    assert (first.exit_code, second.exit_code) == (4, 0)
+    assert re.search(r"^0 of \d+ records read by a model", first.stdout, re.MULTILINE)
 
 
 def test_a_model_without_batches_gets_one_line(tmp_path: Path) -> None:

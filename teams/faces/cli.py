@@ -30,6 +30,7 @@ EXIT_CODES = (
     "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 run "
     "or model failed, a partial report was saved; 130 stopped with Ctrl-C, a partial report was saved where possible."
 )
+_LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
 _SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
     "pretty_exceptions_enable": False,
@@ -395,9 +396,52 @@ def screen(
     Searches a library or the public sources. If interrupted, run it again to continue. With --model, a language
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
-    return faces.scale.screen_file(
-        file, drugs, library, engine, screen_out, most_records, _run_options(given), quiet=quiet
+    from willowbark.tools.library import open_library  # noqa: PLC0415
+
+    from ..model_clients import BASELINE  # noqa: PLC0415
+    from ..screening import read_names, screen  # noqa: PLC0415
+    from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS  # noqa: PLC0415
+    from ..screening.engines import ClusterLimiter, engine_of  # noqa: PLC0415
+    from ..screening.tables import Table, has_parquet  # noqa: PLC0415
+
+    complain = faces.terminal.complain
+    options = _run_options(given)
+    settings = options.chosen()
+    names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
+    searched, reads = open_library(library) if library else None, engine_of(engine)
+    model = None
+    if settings.llm.model != BASELINE:
+        from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
+
+        model = ModelReader(settings, Table(screen_out / "batches"))
+        asyncio.run(model.check())
+    elif options.batch:
+        raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
+    done = screen(
+        names,
+        searched,
+        reads,
+        screen_out,
+        drugs=wanted,
+        most=most_records,
+        tell=(lambda _: None) if quiet else complain,
+        limiter=None if engine == "local" else ClusterLimiter(),
+        model=model,
     )
+    for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
+        complain(said)
+    if done.empty:
+        complain(f"no record on {', '.join(done.empty[:10])}{' and others' if done.empty[10:] else ''}")
+    if not has_parquet():
+        complain(str(MissingExtra("Parquet, which is not written,", "scale")))
+    lines = [
+        f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
+        f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict"
+    ]
+    if model:
+        lines.append(f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}")
+    faces.terminal.write_lines([*lines, *map(str, done.files)])
+    return _LEFT_OUT if done.by_model.due and not done.by_model.held else 0
 
 
 @command("library", "model", "settings", "depth", "offline", group=watch, name="add")
@@ -428,28 +472,70 @@ def watch_list(*, workspace: Path) -> None:
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library.")]
 
 
+def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool) -> int:
+    """Add PubMed's files to a library; return the exit code."""
+    from willowbark.tools.library.building import Progress, build_library  # noqa: PLC0415
+
+    def tell(done: Progress) -> None:
+        left = f"{done.left_s / 3600:.1f} h" if done.left_s > 5400 else f"{done.left_s / 60:.0f} min"
+        faces.terminal.complain(
+            f"{done.file}: {done.said}; file {done.place:,} of {done.files:,}, "
+            f"{done.records_per_s:,.0f} records/s, about {left} left"
+        )
+
+    if source is None:
+        raise UsageError("name the folder of PubMed's files: --from DIR")
+    held = build_library(folder, source, (lambda _: None) if quiet else tell, must_exist=must_exist)
+    for name, why in held.refused.items():
+        faces.terminal.complain(f"{source / name}: {why}; skipped")
+    typer.echo(f"{held.records:,} records of {len(held.files):,} files in {folder}")
+    return _LEFT_OUT if held.refused else 0
+
+
 @command(group=library, name="build")
 def library_build(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
     """Build a library from PubMed's files, or continue an interrupted build. Exit code 4: some files were skipped."""
-    return faces.scale.build(folder, source, quiet=quiet)
+    return _build(folder, source, must_exist=False, quiet=quiet)
 
 
 @command(group=library, name="update")
 def library_update(folder: _FOLDER, *, source: Path | None, quiet: bool) -> int:
     """Add new PubMed files to a library. Revisions replace records, deletions remove them."""
-    return faces.scale.build(folder, source, must_exist=True, quiet=quiet)
+    return _build(folder, source, must_exist=True, quiet=quiet)
 
 
 @command(group=library, name="info")
 def library_info(folder: _FOLDER) -> None:
     """Print what a library holds: records, years, files, size, last update."""
-    faces.scale.show_info(folder)
+    from tantivy import Query  # noqa: PLC0415
+
+    from willowbark.tools.library.building import Manifest  # noqa: PLC0415
+    from willowbark.tools.library.index import open_index  # noqa: PLC0415
+
+    held = Manifest.of(folder)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    ends = {end: {end: {"field": "day"}} for end in ("min", "max")}
+    days = open_index(folder).searcher().aggregate(Query.all_query(), ends)
+    first, last = (int(days[end]["value"] or 0) // 10000 for end in ends)
+    lines = [
+        f"records: {held.records:,}",
+        f"years: {first} to {last}" if last else "years: none",
+        f"files: {len(held.files):,}, the last of them {max(held.files, default='none')}",
+        f"taken out: {len(held.deleted):,}",
+        f"size: {size / 1e9:.2f} GB",
+        f"updated: {held.updated or 'never'}",
+    ]
+    faces.terminal.write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in held.refused.items())])
 
 
 @command(group=library, name="verify")
 def library_verify(folder: _FOLDER, *, source: Path | None) -> int:
     """Check that a library is complete. With --from, also compare the checksums of the files it was built from."""
-    return faces.scale.verify(folder, source)
+    from willowbark.tools.library.building import verify_library  # noqa: PLC0415
+
+    found = list(verify_library(folder, source))
+    faces.terminal.write_lines(found or [f"{folder}: sound"])
+    return _LEFT_OUT if found else 0
 
 
 @command(group=studio, name="export")

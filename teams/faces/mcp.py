@@ -6,13 +6,16 @@ Deep-research clients require `search` and `fetch`. https://modelcontextprotocol
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing
 from itertools import product
 from pathlib import Path
 from string import Formatter
+from textwrap import TextWrapper
 from typing import Annotated, Any
 
+from anyio import CancelScope
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.fastmcp.prompts import Prompt
@@ -21,6 +24,7 @@ from mcp.types import Resource as ListedResource
 from mcp.types import TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AnyUrl, BaseModel, Field, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
 from willowbark.agents.autogen import CancellationToken, tools_of
@@ -65,26 +69,19 @@ from .runs import runs_in_ledger, stored_report
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
-MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens; not counting the structured list
+MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens
 RESEARCH_BYTES = 8_000  # of text and data of `research` together
 CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (500, 6), (500, 3), (500, 1)
 """Characters of each record's text and records of a reply: the first that fits."""
-PAGE_BYTES = 8_000  # of a page of a record's text
+PAGE_CHARACTERS = 6_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
 MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` lists all
-_SETTLE_S = 10.0  # for runs to save what they found; they can be resumed
+_SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
 _WAYS_OUT = {
     Status.UNAVAILABLE: "try again later, or search another source",
     Status.BAD_QUERY: "word the query anew: words, with AND, OR, NOT, quotes and parentheses",
-}
-_EXAMPLES: Mapping[str, Any] = {
-    "query": "migraine",
-    "drugs": ["propranolol"],
-    "citations_of": "14570749",
-    "pmid": "14570749",
-    "nct_id": "NCT00131443",
 }
 INSTRUCTIONS = (
     "Willowbark answers which existing drugs might treat a condition, and how good the evidence is. `research` runs "
@@ -96,8 +93,18 @@ _TASK = """{question}
 Answer with the tool `research`, asked this question. Begin with the answer in a sentence, then give the candidates with
 their certainty and the records that support and contradict each, by their identifiers. Say what lowered certainty, and
 what could not be found. Add nothing that the report does not hold."""
+_PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
 _Context = Context[Any, Any, Any]
-_Answer = Awaitable[tuple[str, BaseModel]]
+_Answer = Awaitable[tuple[str, BaseModel | None]]
+"""Text, and all or part of it as data."""
+
+
+class Untitled(GenerateJsonSchema):
+    """A schema without its fields' titles, which repeat their names: clients pay for each byte."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Leave every title out."""
+        return False
 
 
 class Paged(BaseModel, extra="forbid"):
@@ -163,23 +170,6 @@ class FetchedRecord(Hit):
     metadata: dict[str, str]
 
 
-class AnsweredBy(BaseModel):
-    """Status of one source's answer."""
-
-    source: str
-    status: str
-    total: int
-    warnings: list[str]
-    truncated: bool
-
-
-class Records(BaseModel):
-    """Records and answers, as in the blocks of a tool's text."""
-
-    replies: list[AnsweredBy]
-    records: list[Hit]
-
-
 class Appraisal(EvidenceDigest, frozen=True):
     """Result of `appraise`."""
 
@@ -199,20 +189,18 @@ class Server(FastMCP[Any]):
 
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
-        self._active: dict[str, asyncio.Task[ResearchReport]] = {}
+        self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
         for member in participants_of(settings, BaselineChatCompletionClient()):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
-        question = "Which existing drugs could prevent migraine attacks?"
         if self._sources:
-            self._offer(self.search, FindArgs, Hits, {"query": question})
-            self._offer(self.fetch, FetchArgs, FetchedRecord, {"id": "pmid:14570749"})
-        asked = {"question": question, "records": ["14570749"]}
-        self._offer(self.appraise, AppraiseArgs, Appraisal, asked, RESEARCH_BYTES // 2)
-        self._offer(self.research, ResearchArgs, ResearchAnswer, {"question": question}, RESEARCH_BYTES)
+            self._offer(self.search, FindArgs, Hits)
+            self._offer(self.fetch, FetchArgs, FetchedRecord)
+        self._offer(self.appraise, AppraiseArgs, Appraisal, RESEARCH_BYTES // 2)
+        self._offer(self.research, ResearchArgs, ResearchAnswer, RESEARCH_BYTES)
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
 
@@ -249,10 +237,8 @@ class Server(FastMCP[Any]):
         """List all tools, with the schemas of their arguments and results."""
         return [listed for listed, *_ in self._offers.values()]
 
-    async def call_tool(  # type: ignore[override]  # the SDK takes both forms of an answer
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[list[TextContent], dict[str, Any]]:
-        """Answer a call with text and data.
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Answer a call with text, and with data if the tool gives any.
 
         Raises:
             ToolError: its one-line message is sent to the client as the tool's error.
@@ -274,7 +260,8 @@ class Server(FastMCP[Any]):
             raise ToolError(" ".join(str(error).split())) from None
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
-        return [TextContent(type="text", text=text)], data.model_dump(mode="json")
+        said = [TextContent(type="text", text=text)]
+        return said if data is None else (said, data.model_dump(mode="json"))
 
     async def list_resources(self) -> list[ListedResource]:
         """List the resources: the list of runs, and the latest reports."""
@@ -294,40 +281,28 @@ class Server(FastMCP[Any]):
         self,
         answer: Callable[[Any, _Context], _Answer],
         args: type[BaseModel],
-        gives: type[BaseModel],
-        example: Mapping[str, Any],
+        gives: type[BaseModel] | None = None,
         most: int = MOST_BYTES,
     ) -> None:
-        """Offer a function as a tool, with its name and docstring; it returns text, and all or part of it as data."""
-
-        def without(schema: Any, *names: str) -> Any:
-            """Leave texts such as titles, which repeat names, out of a schema: clients pay for each byte."""
-            if isinstance(schema, list):
-                return [without(each, *names) for each in schema]
-            if not isinstance(schema, dict):
-                return schema
-            kept = {name: each for name, each in schema.items() if name not in names or not isinstance(each, str)}
-            return {name: without(each, *names) for name, each in kept.items()}
-
-        told = f"{answer.__doc__} Example: {json.dumps(example)}. At most {most // 1000} kB."
-        listed = ListedTool(
+        """Offer a function as a tool, with its name and docstring."""
+        told = f"{answer.__doc__} At most {most // 1000} kB."
+        tool = ListedTool(
             name=answer.__name__,
             description=told.replace("{sources}", ", ".join(self._sources)),
-            inputSchema=without(args.model_json_schema(), "title"),
-            outputSchema=without(gives.model_json_schema(), "title", "description"),
+            inputSchema=args.model_json_schema(schema_generator=Untitled),
+            outputSchema=None if gives is None else gives.model_json_schema(schema_generator=Untitled),
             annotations=ToolAnnotations(
                 readOnlyHint=args is not ResearchArgs, destructiveHint=False, openWorldHint=True
             ),
         )
-        self._offers[listed.name] = listed, args, answer
+        self._offers[tool.name] = tool, args, answer
 
     def _offer_tool(self, tool: EvidenceTool[Any]) -> None:
         """Offer a specialist's tool, with sizes and pages if it can return more than one record."""
         own = tool.args_type()
         args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(Paged, own))
-        name = next(each for each in _EXAMPLES if each in own.model_fields)
 
-        async def answer(given: BaseModel, _: _Context) -> tuple[str, BaseModel]:
+        async def answer(given: BaseModel, _: _Context) -> tuple[str, None]:
             wanted = own(**given.model_dump(exclude_unset=True, include=set(own.model_fields)))
             asking, size = tool, given.limit if isinstance(given, Paged) else 1
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
@@ -337,10 +312,10 @@ class Server(FastMCP[Any]):
             if asking is tool and isinstance(given, Paged):
                 page = slice((given.page - 1) * size, given.page * size)
                 found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
-            return bounded(ToolReply(replies=found))
+            return bounded(ToolReply(replies=found)), None
 
         answer.__name__, answer.__doc__ = tool.name, tool.description
-        self._offer(answer, args, Records, {name: _EXAMPLES[name]})
+        self._offer(answer, args)
 
     async def _ask(self, tool: EvidenceTool[Any], args: BaseModel) -> list[SourceReply]:
         tool.bind(self._transport, new_marker())
@@ -369,12 +344,7 @@ class Server(FastMCP[Any]):
         if not record:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
         (found,) = record
-        pages, rest = list[str](), visible(found.content)
-        while len(rest.encode()) > PAGE_BYTES:  # cut between words if possible
-            page = rest.encode()[:PAGE_BYTES].decode(errors="ignore")
-            pages.append(page.rpartition(" ")[0] or page)
-            rest = rest[len(pages[-1]) :].lstrip()
-        pages.append(rest)
+        pages = _PAGES.wrap(visible(found.content))
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
         marks = [flag.replace("_", " ") for flag in flags_of(found)] + (["preprint"] if found.is_preprint else [])
@@ -431,22 +401,15 @@ class Server(FastMCP[Any]):
         """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""
         if (args.question is None) is (args.run_id is None):
             raise ToolError("give either a question, for a new run, or the run_id of an earlier one")
-        run_id = args.run_id or new_run_id(args.question or "")
-        while earlier := self._active.get(run_id):  # the first waiter to wake starts the next run
-            await asyncio.wait({earlier})
-        token = CancellationToken()
-        self._active[run_id] = run = asyncio.create_task(self._follow(args, run_id, token, context))
-
-        def end(run: "asyncio.Task[ResearchReport]") -> None:
-            del self._active[run_id]
-            if not run.cancelled():
-                run.exception()  # retrieved here, as the client may have left
-
-        run.add_done_callback(end)
-        try:
-            digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
-        finally:
-            token.cancel()  # if the client gave up, the run keeps its findings and can be resumed
+        run_id, token = args.run_id or new_run_id(args.question or ""), CancellationToken()
+        async with self._under_way[run_id]:
+            run = asyncio.create_task(self._follow(args, run_id, token, context))
+            try:
+                digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
+            finally:  # if the client gave up, the run keeps its findings and can be resumed
+                token.cancel()
+                with CancelScope(shield=True):
+                    await asyncio.wait({run}, timeout=_SETTLE_S)
         answer = ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
         whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
         return f"{answer.as_text()}\n{whole}", answer
@@ -476,11 +439,6 @@ class Server(FastMCP[Any]):
                         await context.report_progress(step, message=one_line(event.message))
         raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
-    async def settle(self) -> None:
-        """Wait for runs whose clients have left to save what they found."""
-        if self._active:
-            await asyncio.wait(self._active.values(), timeout=_SETTLE_S)
-
 
 def _raise_failed(replies: Sequence[SourceReply]) -> None:
     """Raise `ToolError` if no source answered."""
@@ -494,9 +452,9 @@ def _hit(record: Evidence) -> Hit:
     return Hit(id=record.key, title=one_line(record.citation.title, 200), url=record.citation.url)
 
 
-def bounded(found: ToolReply) -> tuple[str, Records]:
-    """Format replies as text of at most `MOST_BYTES`, with a list of its records; cut records are `truncated`."""
-    marker, replies, text = new_marker(), list[SourceReply](), ""
+def bounded(found: ToolReply) -> str:
+    """Format replies as text of at most `MOST_BYTES`; those of which something was cut are `truncated`."""
+    marker, text = new_marker(), ""
     for is_bare, (length, most) in product((False, True), CUTS):  # bare: without metadata, which may be long itself
         replies = []
         for reply in found.replies:
@@ -508,8 +466,7 @@ def bounded(found: ToolReply) -> tuple[str, Records]:
         text = ToolReply(replies=replies).as_text(marker)
         if len(text.encode()) <= MOST_BYTES:
             break
-    answered = [AnsweredBy.model_validate(reply, from_attributes=True) for reply in replies]
-    return text, Records(replies=answered, records=[_hit(record) for reply in replies for record in reply.records])
+    return text
 
 
 async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callable[[str], None]) -> None:
@@ -534,4 +491,3 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
                 token = tell_token(named, TOKEN_VARIABLE, say)
                 app = Tokened(server.streamable_http_app(), token, TOKEN_VARIABLE)
                 await serve_app(Guarded(app), listening)
-            await server.settle()

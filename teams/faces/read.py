@@ -8,10 +8,8 @@ import io
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
@@ -32,7 +30,7 @@ from willowbark.tools.sources.studies.pubmed import parse_articles
 from ..config import wording_of
 from ..exports.evidence import safe_cell
 from ..screening.tables import csv_rows
-from .terminal import Progress, complain
+from .terminal import complain
 
 Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
 _ENDINGS: dict[str, Format] = {
@@ -43,7 +41,7 @@ COLUMNS = (
     "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
     "hedged", "design", "participants", "quote", "in_figures", "statistics", "reader", "version",
 )  # fmt: skip
-_PROGRESS_EVERY_S = 5.0
+_TOLD_EVERY = 100  # records
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it is unreadable."""
 _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
@@ -74,15 +72,6 @@ class InputRecord(BaseModel, frozen=True):
         return [each for each in re.split("[|;]", given) if each.strip()] if isinstance(given, str) else given
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A record that cannot be read."""
-
-    place: str
-    """`line 4` or `record 4`."""
-    why: str
-
-
 def read_file(
     file: Path,
     reader: DocumentReader,
@@ -93,10 +82,10 @@ def read_file(
     out: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Read every record of a file and write the readings.
+    """Read every record of a file, or of standard input if that is `-`, and write the readings.
 
     Args:
-        file: input file; `-` is standard input.
+        file: input file.
         reader: reads each record.
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
@@ -108,8 +97,6 @@ def read_file(
         UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output cannot be
             written or exists.
     """
-    if condition is not None and not condition.strip():
-        raise UsageError("--condition is empty")
     name = "standard input" if str(file) == "-" else str(file)
     if (form := form or _ENDINGS.get(file.suffix.lower())) is None:
         raise UsageError(f"the format of {file.name} is unknown from its extension; name it with --format")
@@ -117,37 +104,34 @@ def read_file(
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
-        progress = stack.enter_context(Progress(quiet=quiet))
-        began = shown_at = time.monotonic()
         try:
             target.write(_csv_line(COLUMNS) if to == "csv" else b"")
-            for order, record in enumerate(records_in(source, form), 1):
-                if isinstance(record, Unreadable):
+            for order, (place, record) in enumerate(records_in(source, form), 1):
+                if isinstance(record, str):
                     unread += 1
-                    complain(f"{name}, {record.place}: {record.why}; skipped")
-                else:
-                    rows = list(_read(order, record, condition, reader, to))
-                    silent += not rows
-                    readings += len(rows)
-                    target.write(b"".join(rows))
-                    target.flush()
-                if (now := time.monotonic()) - shown_at > _PROGRESS_EVERY_S:
-                    shown_at = now
-                    progress.print_line(f"{order:,} records, {readings:,} readings, {now - began:.0f} s")
+                    complain(f"{name}, {place}: {record}; skipped")
+                    continue
+                rows = list(_read(order, record, condition, reader, to))
+                silent += not rows
+                readings += len(rows)
+                target.write(b"".join(rows))
+                target.flush()
+                if order % _TOLD_EVERY == 0 and not quiet:
+                    complain(f"{order:,} records, {readings:,} readings")
             if unread and unread == order:
                 raise UsageError(f"nothing in {name} can be read as {form}")
         except UsageError:
             if out is not None and not readings:
                 out.unlink()  # so that the corrected command can write it
             raise
-        parts = [f"{order:,} records, {readings:,} readings"]
-        parts += [f"{unread:,} unreadable records skipped"] if unread else []
-        parts += [f"{silent:,} records name no known drug or condition"] if silent else []
-        progress.print_line("; ".join(parts))
+    if not quiet:
+        skipped = f"; {unread:,} unreadable records skipped" if unread else ""
+        unnamed = f"; {silent:,} records name no known drug or condition" if silent else ""
+        complain(f"{order:,} records, {readings:,} readings{skipped}{unnamed}")
 
 
-def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreadable]:
-    """Read the records of a stream one at a time.
+def records_in(stream: BinaryIO, form: Format) -> Iterator[tuple[str, InputRecord | str]]:
+    """Read a stream record by record: the place of each, and the record, or why it cannot be read.
 
     Raises:
         UsageError: the stream is not in this format at all.
@@ -157,17 +141,16 @@ def records_in(stream: BinaryIO, form: Format) -> Iterator[InputRecord | Unreada
     }  # fmt: skip
     for order, (place, row) in enumerate(readers[form](stream), 1):
         if isinstance(row, str):
-            yield Unreadable(place, row)
+            yield place, row
             continue
         fields = {str(name).strip().lower(): value for name, value in row.items() if value not in (None, "")}
         try:
             record = InputRecord.model_validate({**fields, "#": str(order)})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            yield Unreadable(place, f"{first['loc'][0]}: {wording_of(first)}")
+            yield place, f"{first['loc'][0]}: {wording_of(first)}"
         else:
-            is_empty = not record.title and not record.text.strip()
-            yield Unreadable(place, "neither title nor text") if is_empty else record
+            yield place, record if record.title or record.text.strip() else "neither title nor text"
 
 
 def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
@@ -199,26 +182,22 @@ def _csv_rows(stream: BinaryIO) -> _Rows:
 
 
 def _tagged_rows(stream: BinaryIO) -> _Rows:
-    """Parse records of RIS, each from `TY` to `ER`, or of MEDLINE, each from `PMID` to an empty line."""
+    """Parse records of RIS, each of which begins with `TY`, or of MEDLINE, with `PMID`."""
     fields: dict[str, list[str]] = {}
-    tag, begun, is_ris = "", 0, False
-    for number, line in chain(_text_lines(stream), [(0, "")]):
+    tag, begun = "", 0
+    for number, line in chain(_text_lines(stream), [(0, "TY  - ")]):
         found = _TAG.match(line)
-        is_start = found is not None and found[1] in ("TY", "PMID")
-        if fields and (is_start or not number or (not line.strip() and not is_ris) or (found and found[1] == "ER")):
-            is_cut = is_ris and not (found and found[1] == "ER")
-            single = {name.lower(): values[0] for name, values in fields.items()}
-            types = [kind for name in ("PT", "M3") for kind in fields.get(name, ())]
-            yield f"line {begun}", "no 'ER  -' ends it" if is_cut else {**single, "publication_types": types}
-            fields, tag = {}, ""
-        if found is not None and found[1] != "ER":
-            if is_start:
-                begun, is_ris = number, found[1] == "TY"
+        if found and found[1] in ("TY", "PMID"):
+            if fields:
+                single = {name.lower(): values[0] for name, values in fields.items()}
+                yield f"line {begun}", {**single, "publication_types": fields.get("PT", []) + fields.get("M3", [])}
+            fields, begun = {}, number
+        if found:
             tag = found[1]
             fields.setdefault(tag, []).append(found[2].strip())
         elif tag and line.strip():  # continuation of a long field
             fields[tag][-1] = f"{fields[tag][-1]} {line.strip()}"
-        elif line.strip() and not found:
+        elif line.strip():
             raise UsageError(f"line {number} belongs to no record: RIS begins one with 'TY  - ', MEDLINE with 'PMID- '")
 
 
@@ -259,29 +238,23 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
     """Yield a line of output for each drug and condition of a record."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
-    condition = record.condition or asked_about
     named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
+    condition = record.condition or asked_about
     for drug, each in product(drugs, [condition] if condition else named):
         reading = reader.read_document(document, drug, each, str(record.id))
         figures = [one for said in (*reading.passages, reading.in_figures) if said for one in statistics_of(said)]
-        row = {
-            "record": order,
-            "id": record.id,
-            **{name: getattr(reading, name) for name in COLUMNS[2:14]},
-            "probability": round(reading.probability, 4),
-            "passages": [passage.model_dump() for passage in reading.passages],
-            "in_figures": reading.in_figures and reading.in_figures.model_dump(),
-            "statistics": [figure.model_dump() for figure in figures],
-            "reader": reading.reader,
-            "version": reading.version,
-        }
-        if to == "jsonl":
-            yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        fields = {name: getattr(reading, name) for name in COLUMNS if hasattr(reading, name)}
+        row = {"record": order, "id": record.id, **fields, "probability": round(reading.probability, 4)}
+        if to == "csv":
+            row["quote"] = " … ".join(passage.text for passage in reading.passages)
+            row["in_figures"] = reading.in_figures and reading.in_figures.text
+            row["statistics"] = "; ".join(figure.written for figure in figures)
+            yield _csv_line(row[name] for name in COLUMNS)
             continue
-        row["quote"] = " … ".join(passage.text for passage in reading.passages)
-        row["in_figures"] = reading.in_figures and reading.in_figures.text
-        row["statistics"] = "; ".join(figure.written for figure in figures)
-        yield _csv_line(row[name] for name in COLUMNS)
+        row["passages"] = [passage.model_dump() for passage in reading.passages]
+        row["in_figures"] = reading.in_figures and reading.in_figures.model_dump()
+        row["statistics"] = [figure.model_dump() for figure in figures]
+        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def _csv_line(cells: Iterable[Any]) -> bytes:
