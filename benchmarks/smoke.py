@@ -209,7 +209,9 @@ async def live_through(question: str, watch: Watch, **choices: Any) -> tuple[Res
 def rehearse(question: str, depth: str, url: str, times: float) -> None:
     """Live one run, and print its account."""
     watch, began, worked = Watch(), time.monotonic(), time.process_time()
-    choices = {"endpoints": Endpoints.at(url, live_like=True), "depth": depth}
+    own = Endpoints.at(url)
+    paced = {name: own[name].model_copy(update={"per_second": card.per_second}) for name, card in cards().items()}
+    choices = {"endpoints": own.model_copy(update={"by_source": paced}), "depth": depth}
     report, path = asyncio.run(live_through(question, watch, **choices))
     wall_s, own_s = time.monotonic() - began, time.process_time() - worked
     by_source = ", ".join(f"{title_of(name)} {count}" for name, count in watch.requests.most_common())

@@ -18,6 +18,7 @@ from willowbark.tools.http.transport import RetryPolicy, Transport
 
 from .breakage import FaultyServer
 from .plan import Fault, FaultPlan, Kind
+from .running import compressed
 from .verdict import Figure, Row, exactly
 
 KINDS: tuple[Kind, ...] = (
@@ -64,7 +65,7 @@ def bombed(runs: int, seed: int) -> Row:
 def policy() -> RetryPolicy:
     """Two attempts, time compressed."""
     usual = RetryPolicy(attempts=_ATTEMPTS, breaker_failures=1_000_000, breaker_pause_s=0.0)
-    return usual.scaled(_FACTOR)
+    return compressed(usual, _FACTOR)
 
 
 def _in_processes(each: int, seed: int) -> list[dict[str, Any]]:

@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoint, Endpoints, RateLimiter
 from willowbark.tools.http.transport import Transport
 
 from .breakage import FaultyServer

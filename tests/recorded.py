@@ -12,8 +12,7 @@ from xml.sax.saxutils import escape
 import httpx
 from faults.replies import REPLIES, Reply, answer, asked_by
 
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.search import Source
 from willowbark.tools.sources.publications import without_markup

@@ -25,8 +25,8 @@ from willowbark.teams.faces.cli import app
 from willowbark.teams.page import guard, live_runs
 from willowbark.teams.run import hooks
 from willowbark.tools import collected
-from willowbark.tools.http import wire
-from willowbark.tools.http.limiter import RetryPolicy
+from willowbark.tools.http.reply import MAX_BODY_BYTES
+from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
 
@@ -144,7 +144,7 @@ NUMBERS = {2: "two", 5: "five", 6: "six", 12: "twelve"}
 FULL = fulltext.FULL_TEXT_LIMIT
 FIGURES = [
     ("SECURITY.md", f"{NUMBERS[RetryPolicy().attempts]} attempts at most"),
-    ("SECURITY.md", f"{wire.MAX_BODY_BYTES >> 20} MB decoded at most"),
+    ("SECURITY.md", f"{MAX_BODY_BYTES >> 20} MB decoded at most"),
     ("SECURITY.md", f"{guard.MOST_CONNECTIONS} connections at most"),
     ("SECURITY.md", f"at most {mcp.MOST_BYTES:,} bytes of text"),
     ("docs/explanation/limits.md", f"Of up to {NUMBERS[FULL]} open articles"),

@@ -1,9 +1,18 @@
-"""Addresses, limits and keys come from one place."""
+"""Addresses, limits and keys come from one place; no second holds more starts than the limit, in all processes."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from datetime import datetime, timedelta, tzinfo
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http import endpoints as endpoints_module
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.library import endpoints_of_environment
 
 KEY = "canary-3f9a"
@@ -67,3 +76,138 @@ def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_t
 )
 def test_a_key_or_what_stands_in_is_enough_for_a_source_that_needs_one(endpoints: Endpoints) -> None:
     endpoints.require(["pubmed", "brave"])
+
+
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from willowbark.tools.http.endpoints import RateLimiter
+
+class Telling(RateLimiter):
+    def _store(self, *statement, **values):
+        moment = super()._store(*statement, **values)
+        print(repr(moment))
+        return moment
+
+async def main(path, per_second, times):
+    limiter = Telling(Path(path))
+    async def ask():
+        for _ in range(times):
+            await limiter.wait("source", per_second)
+    await asyncio.gather(*(ask() for _ in range(8)))
+    assert limiter.shared
+    limiter.close()
+
+asyncio.run(main(sys.argv[1], float(sys.argv[2]), int(sys.argv[3])))
+"""
+
+
+def test_four_processes_of_eight_tasks_never_get_the_same_moment(tmp_path: Path) -> None:
+    per_second, times = 50, 5
+    command = [sys.executable, "-c", WORKER, str(tmp_path / "limits.sqlite"), str(per_second), str(times)]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+
+    moments = sorted(float(line) for worker in workers for line in worker.communicate(timeout=120)[0].split())
+
+    assert [worker.returncode for worker in workers] == [0] * 4
+    assert len(moments) >= 4 * 8 * times
+    assert min(later - earlier for earlier, later in pairwise(moments)) > 0.99 / per_second
+
+
+class Clock:
+    """A clock that goes on only while everybody sleeps; until `held_until` nobody wakes."""
+
+    def __init__(self, held_until: float) -> None:
+        self.now = 1000.0
+        self._held_until = held_until
+        self._alarms: list[float] = []
+
+    def time(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        alarm = max(self.now + seconds, self._held_until)
+        self._alarms.append(alarm)
+        while self.now < alarm:
+            for _ in range(5):  # whoever woke before goes back to sleep first
+                await asyncio.sleep(0)
+            if alarm == min(self._alarms):
+                self.now = max(self.now, alarm)
+        self._alarms.remove(alarm)
+
+
+async def test_requests_held_up_by_a_busy_loop_do_not_start_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(held_until=1000.75)
+    monkeypatch.setattr(endpoints_module, "time", clock)
+    limiter, moments = RateLimiter(sleep=clock.sleep), list[float]()
+
+    async def ask() -> None:
+        await limiter.wait("source", 10)
+        moments.append(clock.now)
+
+    await asyncio.gather(*(ask() for _ in range(8)))
+
+    assert len(moments) == 8
+    assert max(sum(start <= moment < start + 0.3 for moment in moments) for start in moments) <= 5
+
+
+@pytest.mark.parametrize("where", ["below a file", "a folder", "no database"])
+async def test_a_path_that_cannot_be_used_falls_back_and_says_so(where: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("This is no database, although it stands where one should stand. " * 20)
+    path = {"below a file": tmp_path / "file" / "x" / "limits", "a folder": tmp_path, "no database": tmp_path / "file"}
+    waits = list[float]()
+
+    async def unhurried(seconds: float) -> None:
+        waits.append(seconds)
+
+    limiter = RateLimiter(path[where], sleep=unhurried)
+    for _ in range(3):
+        await limiter.wait("source", 0.01)
+    limiter.close()
+
+    assert not limiter.shared
+    assert waits == pytest.approx([100, 200], abs=50)
+
+
+async def test_a_locked_database_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints_module, "_BUSY_TIMEOUT_S", 0.1)
+    path = tmp_path / "limits.sqlite"
+    first = RateLimiter(path)
+    await first.wait("source", 1000)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    limiter = RateLimiter(path)
+
+    await asyncio.gather(*(limiter.wait("source", 1000) for _ in range(8)))
+
+    assert not limiter.shared
+    holder.close()
+    first.close()
+    limiter.close()
+
+
+class Noon(datetime):
+    """A clock that stands still, far from midnight."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime(2025, 6, 1, 12, tzinfo=tz)
+
+
+def test_a_days_allowance_is_counted_once_for_all_processes_and_anew_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints_module, "datetime", Noon)
+    first, second = (RateLimiter(tmp_path / "limits.sqlite") for _ in range(2))
+    assert [each.spend("fda", 3) for each in (first, second, first, second)] == [True, True, True, False]
+    assert first.spend("other", 3)
+    alone = RateLimiter(None)
+    assert [alone.spend("fda", 2) for _ in range(3)] == [True, True, False]
+
+    class Tomorrow(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return Noon.now(tz) + timedelta(days=1)
+
+    monkeypatch.setattr(endpoints_module, "datetime", Tomorrow)
+    assert [first.spend("fda", 3), alone.spend("fda", 2)] == [True, True]

@@ -11,8 +11,7 @@ from recorded import recorded
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import addresses_of, describe_unused
 from willowbark.tools.errors import SearchError, SourceRefused, UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 from willowbark.tools.registry import cards, offered

@@ -38,8 +38,7 @@ from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_CHARACTERS, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
 from willowbark.tools.enclosure import blocks
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RetryPolicy
-from willowbark.tools.http.transport import Transport
+from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.library import open_library
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.registry import cards, offered
@@ -151,7 +150,7 @@ async def test_a_call_that_cannot_be_answered_says_the_way_out(tmp_path: Path) -
 
 
 async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) -> None:
-    quick = RetryPolicy().scaled(0.001)
+    quick = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.01)
     async with session(tmp_path, "http://127.0.0.1:9", policy=quick) as client:
         result = await client.call_tool("search_pubmed", {"query": "migraine"})
 

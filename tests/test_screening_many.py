@@ -18,8 +18,7 @@ from willowbark.teams.screening import course, read_names, screen
 from willowbark.teams.screening.engines import Results, TrainedReader, Unit, engine_of, read_here
 from willowbark.teams.screening.tables import Table
 from willowbark.tools.errors import UsageError
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.library import open_library
 
 CONDITIONS = ["smoking cessation", "nicotine dependence", "blorbosis"]

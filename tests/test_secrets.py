@@ -125,7 +125,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
     keeper, told = Keeper(), ""
     with SourceServer() as server:
         network = httpx.MockTransport(echo)
-        policy = RetryPolicy(attempts=2).scaled(0.02)
+        policy = RetryPolicy(attempts=2, first_wait_s=0.01)
         async with Transport(keyed(server), policy=policy, recorder=keeper, network=network) as transport:
             try:
                 await transport.get(source, "x", read=lambda reply: None, params={"term": "x"})

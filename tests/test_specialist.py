@@ -18,8 +18,7 @@ from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.specialist import MAX_REFLECTION, SpecialistAgent
 from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
 from willowbark.tools.enclosure import GUIDANCE
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import SourceTool
@@ -48,7 +47,7 @@ def transport(handler: Any = pubmed, **policy: Any) -> Transport:
     return Transport(
         Endpoints.at("http://127.0.0.1:9"),
         network=httpx.MockTransport(handler),
-        policy=RetryPolicy(**policy).scaled(0.001),
+        policy=RetryPolicy(first_wait_s=0.001, longest_wait_s=0.01, **policy),
         limiter=RateLimiter(None),
     )
 
@@ -191,7 +190,7 @@ async def test_a_turn_ends_in_time_with_what_came() -> None:
         raise AssertionError
 
     agent = specialist(scripted(calls("migraine"), "Seen."), turn_timeout_s=0.2)
-    agent.join(RunContext(transport(hang, attempt_timeout_s=30_000, deadline_s=60_000)))
+    agent.join(RunContext(transport(hang, first_timeout_s=30, attempt_timeout_s=30)))
     response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 20)
     assert isinstance(response.chat_message, FindingsMessage)
     assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]

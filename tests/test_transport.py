@@ -14,13 +14,11 @@ import pytest
 from pydantic import SecretStr
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http import limiter as limiter_module
+from willowbark.tools.http import endpoints as endpoints_module
 from willowbark.tools.http import transport as transport_module
-from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.limiter import RateLimiter
-from willowbark.tools.http.reply import Reply
+from willowbark.tools.http.endpoints import Endpoint, Endpoints, RateLimiter
+from willowbark.tools.http.reply import Reply, Request, TooSlow
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Shelf, Transport
-from willowbark.tools.http.wire import Request, TooSlow
 
 KEY = "canary-3f9a"
 GOOD = {"answer": 42}
@@ -203,7 +201,7 @@ async def test_a_source_that_keeps_failing_is_left_alone_and_then_asked_again() 
             await ask(transport)
     assert len(script.requests) == 10
 
-    transport.breaker("pubmed").leave_alone(0.0)
+    transport.breaker("pubmed").pause(0.0)
     assert await ask(transport) == GOOD
     assert await ask(transport) == GOOD
 
@@ -213,7 +211,7 @@ async def test_after_a_pause_one_goes_ahead_and_the_others_wait_for_what_comes_o
     transport, script = asking(reply(503), policy=policy)
     with pytest.raises(SourceUnavailable):
         await ask(transport)
-    transport.breaker("pubmed").leave_alone(0.0)
+    transport.breaker("pubmed").pause(0.0)
 
     failures = await asyncio.gather(*(ask(transport) for _ in range(6)), return_exceptions=True)
 
@@ -234,18 +232,31 @@ async def test_a_source_that_is_silent_all_through_a_call_is_left_alone() -> Non
 
 async def test_a_source_that_was_too_slow_gets_more_time_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-    send = transport_module.send
+    receive = transport_module.receive
 
     async def noted(client: httpx.AsyncClient, request: Request, timeout_s: float) -> Reply:
         given.append(timeout_s)
-        return await send(client, request, timeout_s)
+        return await receive(client, request, timeout_s)
 
-    monkeypatch.setattr(transport_module, "send", noted)
+    monkeypatch.setattr(transport_module, "receive", noted)
     policy = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, first_timeout_s=4, attempt_timeout_s=8)
     transport, _ = asking(SLOW, reply(500), SLOW, SLOW, reply(), policy=policy)
 
     assert await ask(transport) == GOOD
     assert given == pytest.approx([4, 6, 6, 8, 8], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timeouts_s"),
+    [(5, [1.67, 2.5]), (12, [4.0, 6.0]), (30, [6.0, 9.0, 13.5, 15.0]), (60, [12.0, 15.0]), (120, [15.0])],
+    ids=str,
+)
+def test_a_call_of_so_many_seconds_has_time_for_a_second_attempt(seconds: float, timeouts_s: list[float]) -> None:
+    policy = RetryPolicy.within(seconds)
+
+    assert policy.deadline_s == seconds
+    assert [policy.timeout_s(silences) for silences in range(len(timeouts_s))] == pytest.approx(timeouts_s, abs=0.01)
+    assert policy.timeout_s(0) + policy.timeout_s(1) + policy.first_wait_s < seconds
 
 
 async def test_few_exchanges_with_a_source_are_under_way_at_once() -> None:
@@ -301,20 +312,15 @@ async def test_a_redirect_within_the_sources_is_followed(status: int) -> None:
     assert str(script.requests[1].url) == "http://127.0.0.1:1/europepmc/y?a=1"
 
 
-async def test_a_circle_of_redirects_ends() -> None:
-    transport, script = asking(reply(302, location="/pubmed/x"))
-
-    with pytest.raises(SourceRefused):
-        await ask(transport)
-    assert len(script.requests) == 4
-
-
-async def test_a_key_does_not_follow_a_redirect_to_another_source() -> None:
-    transport, script = asking(reply(307, location="https://www.ebi.ac.uk/x"), reply(), endpoints=keyed())
-
-    with pytest.raises(SourceRefused):
-        await ask(transport)
-    assert len(script.requests) == 1
+async def test_a_circle_of_redirects_ends_and_a_key_follows_none_to_another_source() -> None:
+    for step, endpoints, sent in (
+        (reply(302, location="/pubmed/x"), Endpoints.at("http://127.0.0.1:1"), 4),
+        (reply(307, location="https://www.ebi.ac.uk/x"), keyed(), 1),
+    ):
+        transport, script = asking(step, endpoints=endpoints)
+        with pytest.raises(SourceRefused):
+            await ask(transport)
+        assert len(script.requests) == sent
 
 
 def keyed() -> Endpoints:
@@ -433,18 +439,13 @@ async def test_a_spent_day_is_told_at_once_and_not_asked(monkeypatch: pytest.Mon
         def now(cls, tz: tzinfo | None = None) -> datetime:
             return datetime(2025, 6, 1, 12, tzinfo=tz)
 
-    monkeypatch.setattr(limiter_module, "datetime", Noon)
+    monkeypatch.setattr(endpoints_module, "datetime", Noon)
     endpoint = Endpoint(base_url="http://127.0.0.1:1/openfda", per_day=2)
     transport, script = asking(reply(), endpoints=Endpoints(by_source={"openfda": endpoint}))
     assert [await ask(transport, "openfda") for _ in range(2)] == [GOOD, GOOD]
     with pytest.raises(SourceUnavailable, match="today's 2 requests are used up"):
         await ask(transport, "openfda")
     assert len(script.requests) == 2
-
-
-def test_half_a_character_is_replaced_so_that_it_can_be_written() -> None:
-    found = Reply("x", 200, {}, b'{"a": "\\ud83d\\ude00 \\ud83d"}').json()
-    assert found == {"a": "\U0001f600 ?"}
 
 
 class Asked:

@@ -8,8 +8,7 @@ from typing import Any
 
 from faults.server import SourceServer
 
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
 
 RETRACTED_DOI = "10.1016/s0140-6736(97)11096-0"

@@ -14,8 +14,7 @@ from willowbark.tools.appraisal.appraised import Readings, condition_of, load_re
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
 from willowbark.tools.questions import Question, parse_question

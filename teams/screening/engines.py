@@ -6,7 +6,7 @@ from typing import Any
 
 from willowbark.tools.appraisal.appraised import load_reader
 from willowbark.tools.errors import MissingExtra, UsageError
-from willowbark.tools.http.limiter import RateLimiter, default_path
+from willowbark.tools.http.endpoints import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
 Row = dict[str, Any]
@@ -106,10 +106,9 @@ def engine_of(name: str) -> Engine:
 class ClusterLimiter(RateLimiter):
     """Enforces the sources' rate limits for a whole Ray cluster, with one actor per source."""
 
-    async def wait(self, name: str, per_second: float) -> float:
-        """Sleep until the next request to `name` may start; return the seconds waited."""
-        waited: float = await _limits_of(name).wait.remote(name, per_second)
-        return waited
+    async def wait(self, name: str, per_second: float) -> None:
+        """Sleep until the next request to `name` may start."""
+        await _limits_of(name).wait.remote(name, per_second)
 
     def spend(self, name: str, per_day: int) -> bool:
         """Count one request of the daily allowance; return False if it is already used up."""

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from willowbark.tools.evidence import Evidence, merge
-from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.limiter import RateLimiter
+from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import Library
 from willowbark.tools.registry import takes_names, title_of

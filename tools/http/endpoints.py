@@ -1,15 +1,21 @@
-"""Addresses, rate limits and keys of the sources.
+"""Addresses, keys and rate limits of the sources, and the limiter that keeps to them.
 
 `NCBI_EMAIL` is the contact address sent to NCBI and Crossref; each source's card names the variable of its key. A key
 or a contact address raises the limits as the card states.
 """
 
+import asyncio
 import os
 import re
-from collections.abc import Iterable, Mapping
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import platformdirs
 from pydantic import BaseModel, Field, SecretStr
 
 from ..errors import UsageError
@@ -18,6 +24,16 @@ from ..sources.card import SourceCard
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
+_BUSY_TIMEOUT_S = 2.0  # other processes lock the file for well under a millisecond
+_LATE_S = 0.2  # later starts would crowd the next ones: 1.2 s of starts at 80 % of a limit still stay within it
+_LATE_STARTS = 5  # consecutive late starts of one request; then it starts anyway, as the event loop is too busy
+_FAR_AHEAD_S = 600.0  # a start so far ahead was written with a different clock, and is not waited for
+_SCHEMA = "CREATE TABLE IF NOT EXISTS limits (name TEXT PRIMARY KEY, number REAL NOT NULL)"
+_RESERVE = """
+INSERT INTO limits VALUES (:name, :now + :interval) ON CONFLICT (name) DO UPDATE
+    SET number = :interval + iif(number > :now + :far, :now, max(:now, number)) RETURNING number - :interval
+"""
+_SPEND = "INSERT INTO limits VALUES (:name, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1 RETURNING number"
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
@@ -96,24 +112,75 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
         return cls(by_source=_list_public(environ), email=environ.get("NCBI_EMAIL", "").strip() or None)
 
     @classmethod
-    def at(cls, url: str, *, live_like: bool = False) -> "Endpoints":
-        """Point all sources at one replacement server, each under its own path: `http://127.0.0.1:8000/pubmed`.
-
-        Args:
-            url: address of the server; a UsageError refuses what is none.
-            live_like: apply each public source's rate limit without a key.
-        """
+    def at(cls, url: str) -> "Endpoints":
+        """Point all sources at one replacement server, each under its own path: `http://127.0.0.1:8000/pubmed`."""
         root = url.rstrip("/")
         if not re.fullmatch(r"https?://[^/\s\[\]]+|https?://\[[0-9a-f:]+\](:\d+)?", root):
             raise UsageError(f"{url!r} is not the address of a server, such as http://127.0.0.1:8000")
-        return cls(
-            by_source={
-                name: Endpoint(base_url=f"{root}/{name}", per_second=card.per_second if live_like else None)
-                for name, card in cards().items()
-            },
-            is_public=False,
-        )
+        return cls(by_source={name: Endpoint(base_url=f"{root}/{name}") for name in cards()}, is_public=False)
 
 
 def _list_public(environ: Mapping[str, str]) -> dict[str, Endpoint]:
     return {name: Endpoint.public(card, environ) for name, card in cards().items()}
+
+
+def default_path() -> Path:
+    """Return the path of the rate-limit file that a user's processes share."""
+    return Path(platformdirs.user_cache_dir("willowbark")) / "limits.sqlite"
+
+
+class RateLimiter:
+    """Spaces out requests evenly, so that no one-second window exceeds the limit.
+
+    Args:
+        path: SQLite file shared between processes; None, or one that cannot be written, keeps the limits in this object
+            (`shared` is False).
+        sleep: async function that waits a number of seconds.
+    """
+
+    def __init__(self, path: Path | None = None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._path = path
+        self._sleep = sleep
+        self._database: sqlite3.Connection | None = None
+        self.shared = path is not None
+
+    async def wait(self, name: str, per_second: float) -> None:
+        """Sleep until the next request to `name`, such as a host, may start."""
+        for _ in range(_LATE_STARTS):
+            now = time.time()
+            start = self._store(_RESERVE, name=name, interval=1.0 / per_second, now=now, far=_FAR_AHEAD_S)
+            if start > now:
+                await self._sleep(start - now)
+            if time.time() - start < _LATE_S:
+                break
+
+    def spend(self, name: str, per_day: int) -> bool:
+        """Count one request to `name` against the daily limit (UTC); False if the limit is used up."""
+        return self._store(_SPEND, name=f"{name} on {datetime.now(UTC):%Y-%m-%d}") <= per_day
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _store(self, statement: str, **values: object) -> float:
+        """Change a number atomically for all processes; returns what the statement returns."""
+        try:
+            if self._database is None:
+                where: Path | str = ":memory:"
+                if self.shared and self._path is not None:
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    where = self._path
+                self._database = sqlite3.connect(
+                    where, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                )
+                self._database.execute("PRAGMA synchronous=OFF")  # losing a number costs one interval, nothing else
+                self._database.execute(_SCHEMA)
+            ((number,),) = self._database.execute(statement, values).fetchall()
+            return float(number)
+        except (sqlite3.Error, OSError):
+            if not self.shared:
+                raise
+            self.shared = False
+            self.close()
+            return self._store(statement, **values)

@@ -8,33 +8,95 @@ run has one transport, which is passed to its sources.
 import asyncio
 import hashlib
 import json
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from .endpoints import LIMIT_SHARE, Endpoint, Endpoints
-from .limiter import Breaker, RateLimiter, RetryPolicy, default_path, retry_after_s
-from .reply import Reply
-from .wire import Request, TooSlow, open_client, send
+from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
+from .reply import Reply, Request, TooSlow, open_client, receive
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Exchange", "ExchangeLog", "Memory", "Recorder", "RetryPolicy", "Transport"]
-
 T = TypeVar("T")
 
-_RETRIED = (SourceUnavailable, UnreadableReply)
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _MAX_REDIRECTS = 3
 _AT_ONCE = 4  # concurrent exchanges with one source: enough for its limit, and few are lost if it is down
+_LONGEST_ATTEMPT_S = 15.0
+_MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than down
 _LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to keep retrying; all times in seconds."""
+
+    attempts: int = 12
+    """If every second request fails, one call in 4,000 fails twelve times; with eight attempts it is one in 250."""
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 6.0
+    first_timeout_s: float = 12.0
+    """For a call's first attempt, body included; each timeout makes the next attempt's half as long again."""
+    attempt_timeout_s: float = _LONGEST_ATTEMPT_S
+    """Longest timeout of any attempt."""
+    deadline_s: float = 60.0
+    """For a call with all its attempts and waits, counted from the first send; time spent queueing does not count."""
+    breaker_failures: int = 14
+    """Consecutive failures after which a source is paused; chance alone rarely causes so many."""
+    breaker_pause_s: float = 60.0
+
+    @classmethod
+    def within(cls, seconds: float) -> "RetryPolicy":
+        """Build a policy for calls of at most `seconds`: time for twelve attempts, or three if the source is silent."""
+        longest = min(_LONGEST_ATTEMPT_S, seconds / 2)
+        return cls(
+            longest_wait_s=min(8.0, seconds / 10),
+            first_timeout_s=min(longest, max(seconds / 5, min(5.0, seconds / 3))),
+            attempt_timeout_s=longest,
+            deadline_s=seconds,
+        )
+
+    def timeout_s(self, silences: int) -> float:
+        return min(self.attempt_timeout_s, self.first_timeout_s * _MORE_PATIENCE**silences)
+
+
+class Breaker:
+    """Circuit breaker of a source: counts its failures and pauses it."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self.places = asyncio.Semaphore(_AT_ONCE)
+        self.failures = 0
+        self.heard_at = -math.inf
+        """When the source last replied, even with an error; monotonic seconds."""
+        self._paused_until = -math.inf
+
+    def lets_pass(self) -> bool:
+        """Whether to send an attempt; after a pause one goes first and the others wait for its outcome."""
+        if time.monotonic() < self._paused_until:
+            return False
+        if self._paused_until > -math.inf:
+            self.pause(self._policy.breaker_pause_s)
+        return True
+
+    def pause(self, seconds: float) -> None:
+        self._paused_until = time.monotonic() + seconds
+
+    def failed(self) -> None:
+        self.failures += 1
+        if self.failures >= self._policy.breaker_failures:
+            self.pause(self._policy.breaker_pause_s)
+
+    def worked(self) -> None:
+        self.failures, self._paused_until = 0, -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +163,7 @@ class Shelf:
     def take(
         self, kind: str, names: Sequence[str], ask: Callable[[list[str]], Awaitable[Mapping[str, T]]]
     ) -> Awaitable[dict[str, T]]:
-        """Fetch items; those not requested before are requested now, all at once.
+        """Fetch items; those not requested before are requested now, before this is awaited, and all at once.
 
         Args:
             kind: separates items with the same name, such as `pubmed`.
@@ -120,14 +182,13 @@ class Shelf:
                 raise
 
         if fresh:
-            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.ensure_future(ask_now())))
-        tasks = [self._asked[kind, name] for name in wanted]
+            self._asked.update(dict.fromkeys(((kind, name) for name in fresh), asyncio.create_task(ask_now())))
+        tasks = {name: self._asked[kind, name] for name in wanted}
 
         async def collect() -> dict[str, T]:
             if tasks:
-                await asyncio.wait(tasks)  # a caller that is cancelled leaves the requests running for the others
-            found = zip(wanted, (task.result() for task in tasks), strict=True)
-            return {name: things[name] for name, things in found if name in things}
+                await asyncio.wait(tasks.values())  # a caller that is cancelled leaves the requests running for others
+            return {name: task.result()[name] for name, task in tasks.items() if name in task.result()}
 
         return collect()
 
@@ -157,10 +218,6 @@ class Shelf:
         await asyncio.gather(*under_way, return_exceptions=True)
         self._asked.clear()
         self._places.clear()
-
-
-class _NotAsked(SourceUnavailable):
-    """The source is paused, or its daily limit is used up: retrying is pointless."""
 
 
 class Transport:
@@ -199,7 +256,6 @@ class Transport:
         self._client: httpx.AsyncClient | None = None
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
-        self._places: dict[str, asyncio.Semaphore] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -244,111 +300,97 @@ class Transport:
             SourceRefused: the source refuses this request.
         """
         clean = {name: str(value) for name, value in (params or {}).items() if value is not None}
-        endpoint, shown = self.endpoints[source], urlencode(clean)
-        url = f"{endpoint.base_url}/{path}"
-        request = _with_key(source, endpoint, url, shown, post_if_long and len(shown) > _LONG_URL_BYTES)
-        url = f"{url}?{shown}" if shown else url
-        return await self._call(_Call(source, endpoint, request, url, "", self._hash(source, path, clean), read, also))
+        query, url = urlencode(clean), f"{self.endpoints[source].base_url}/{path}"
+        shown_url = f"{url}?{query}" if query else url
+        method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
+        request = Request(source, method, url, shown_url=shown_url, hash=self._hash(source, path, clean), also=also)
+        return await self._call(_with_query(request, query, self.endpoints[source]), read)
 
     async def post(
         self, source: str, path: str, *, body: Any, read: Callable[[Reply], T], also: Collection[int] = ()
     ) -> T:
         """Send JSON, or text as is, to a source and read its reply; otherwise like `get`."""
-        endpoint = self.endpoints[source]
-        url = f"{endpoint.base_url}/{path}"
+        url = f"{self.endpoints[source].base_url}/{path}"
         sent = body if isinstance(body, str) else json.dumps(body, sort_keys=True)
         headers = {"Content-Type": "text/plain" if isinstance(body, str) else "application/json"}
-        request = Request(source, "POST", url, sent.encode(), headers)
-        return await self._call(_Call(source, endpoint, request, url, sent, self._hash(source, path, body), read, also))
+        hashed = self._hash(source, path, body)
+        return await self._call(Request(source, "POST", url, sent.encode(), headers, url, sent, hashed, also), read)
 
     def _hash(self, source: str, path: str, content: Any) -> str:
         """Hash a request; a replacement server gets different hashes, so its replies never pass for the source's."""
         whole = [self.endpoints.is_public, source, path, content]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
 
-    async def _call(self, call: "_Call[T]") -> T:
+    async def _call(self, request: Request, read: Callable[[Reply], T]) -> T:
         if self.endpoints.library is not None:
-            raise SourceUnavailable(call.source, "not asked offline: the local library does not hold this")
+            raise SourceUnavailable(request.source, "not asked offline: the local library does not hold this")
         if not isinstance(self.recorder, Memory):
-            return await self._ask(call)
-        known = self.recorder.recall(call.source, call.hash)
+            return await self._ask(request, read)
+        known = self.recorder.recall(request.source, request.hash)
         if isinstance(known, SearchError):
             raise known
         if known is not None:
-            return call.understand(known)
+            return read(_checked(request, known))
         try:
-            return await self._ask(call)
+            return await self._ask(request, read)
         except SearchError as error:
-            self.recorder.gave_up(call.hash, error)
+            self.recorder.gave_up(request.hash, error)
             raise
 
-    async def _ask(self, call: "_Call[T]") -> T:
+    async def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
         """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
-        client = self._open()  # before taking a slot: loading would delay the first requests
-        policy, breaker, per_day = self.policy, self.breaker(call.source), call.endpoint.per_day
-        places = self._places.setdefault(call.source, asyncio.Semaphore(_AT_ONCE))
-        due = (began := time.monotonic()) + policy.deadline_s
-        failures, silences, last = 0, 0, "none came"
-        try:
-            for attempt in count(1):
-                queued = time.monotonic()
+        self._client = self._client or open_client(self._network)  # before queueing: loading would delay the first
+        source, policy, breaker = request.source, self.policy, self.breaker(request.source)
+        began, silences, reason = time.monotonic(), 0, "none came"
+        due = began + policy.deadline_s
+        for attempt in count(1):
+            queued = time.monotonic()
+            async with breaker.places:
+                if not breaker.lets_pass():
+                    raise SourceUnavailable(source, f"left alone after {breaker.failures} failed attempts in a row")
+                await self._wait_turn(source)
+                waited_s = time.monotonic() - queued
+                began, due = began + waited_s, due + waited_s
+                left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
                 try:
-                    async with places:
-                        if not breaker.lets_pass():
-                            why = f"left alone after {breaker.failures} failed attempts in a row"
-                            raise _NotAsked(call.source, why)
-                        if per_day is not None and not self._limiter.spend(call.endpoint.host, per_day):
-                            why = f"today's {per_day:,} requests are used up; a key may allow more"
-                            raise _NotAsked(call.source, why)
-                        await self._wait_turn(call.endpoint)
-                        waited_s = time.monotonic() - queued
-                        began, due = began + waited_s, due + waited_s
-                        left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
-                        found = await self._exchange(client, call, attempt, min(left_s, timeout_s), waited_s)
-                except _NotAsked:
-                    raise
+                    found = await self._exchange(request, read, attempt, min(left_s, timeout_s), waited_s)
                 except SourceRefused:
                     breaker.worked()
                     raise
-                except _RETRIED as error:
+                except (SourceUnavailable, UnreadableReply) as failed:
                     breaker.failed()
-                    failures += 1
-                    if isinstance(error, TooSlow):
-                        silences += 1
-                        if left_s <= timeout_s:
-                            reason = f"no usable answer within {policy.deadline_s:.3g} s; the last: {last}"
-                            raise SourceUnavailable(call.source, reason) from None
-                    last = error.reason
-                    longest_s = min(policy.longest_wait_s, policy.first_wait_s * 2 ** (attempt - 1))
-                    asked_s = error.retry_after_s if isinstance(error, RateLimitError) else None
-                    wait_s = random.uniform(0, longest_s) if asked_s is None else asked_s
-                    if attempt >= policy.attempts or wait_s >= due - time.monotonic():
-                        raise
+                    error: SearchError = failed
                 else:
                     breaker.worked()
                     return found
-                await self._sleep(wait_s)
-        except _RETRIED:
-            if failures > 1 and breaker.heard_at < began:  # no reply to any call since: do not wait for the next
-                breaker.leave_alone(policy.breaker_pause_s)
-            raise
+            silences += isinstance(error, TooSlow)
+            is_over = isinstance(error, TooSlow) and left_s <= timeout_s
+            if is_over:
+                error = SourceUnavailable(
+                    source, f"no usable answer within {policy.deadline_s:.3g} s; the last: {reason}"
+                )
+            reason = error.reason
+            wait_s = random.uniform(0, min(policy.longest_wait_s, policy.first_wait_s * 2 ** (attempt - 1)))
+            if isinstance(error, RateLimitError) and error.retry_after_s is not None:
+                wait_s = error.retry_after_s
+            if is_over or attempt >= policy.attempts or wait_s >= due - time.monotonic():
+                if attempt > 1 and breaker.heard_at < began:  # no reply to any call since: do not wait for the next
+                    breaker.pause(policy.breaker_pause_s)
+                raise error
+            await self._sleep(wait_s)
         raise AssertionError
 
-    def _open(self) -> "httpx.AsyncClient":
-        self._client = self._client or open_client(self._network)
-        return self._client
-
     async def _exchange(
-        self, client: "httpx.AsyncClient", call: "_Call[T]", attempt: int, timeout_s: float, waited_s: float
+        self, request: Request, read: Callable[[Reply], T], attempt: int, timeout_s: float, waited_s: float
     ) -> T:
         """Send, follow redirects, read the reply, and record the exchange in any case."""
         started = time.monotonic()
         reply: Reply | None = None
         failure: str | None = None
         try:
-            reply = await self._send(client, call, started + timeout_s)
-            self.breaker(call.source).heard_at = time.monotonic()
-            return call.understand(reply)
+            reply = await self._send(request, started + timeout_s)
+            self.breaker(request.source).heard_at = time.monotonic()
+            return read(_checked(request, reply))
         except SearchError as error:
             failure = error.reason
             raise
@@ -356,12 +398,12 @@ class Transport:
             failure = f"ended by {type(error).__name__}"
             raise
         finally:
-            body, key = reply.body if reply else b"", call.endpoint.key
+            body, key = reply.body if reply else b"", self.endpoints[request.source].key
             self.recorder.exchanged(
                 Exchange(
-                    source=call.source,
-                    method=call.request.method,
-                    url=call.url,
+                    source=request.source,
+                    method=request.method,
+                    url=request.shown_url,
                     attempt=attempt,
                     status=reply.status if reply else None,
                     elapsed_s=time.monotonic() - started,
@@ -369,16 +411,18 @@ class Transport:
                     error=failure,
                     body=body.replace(key.get_secret_value().encode(), b"[key]") if key else body,
                     content_type=reply.headers.get("content-type", "") if reply else "",
-                    request=call.hash,
-                    sent=call.sent,
+                    request=request.hash,
+                    sent=request.sent,
                     waited_s=waited_s,
                 )
             )
 
-    async def _send(self, client: "httpx.AsyncClient", call: "_Call[Any]", until: float) -> Reply:
+    async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""
-        request = call.request
-        reply = await send(client, request, until - time.monotonic())
+        assert self._client is not None
+        endpoint = self.endpoints[request.source]
+        known = {endpoint.host} if endpoint.key else self.endpoints.hosts
+        reply = await receive(self._client, request, until - time.monotonic())
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
@@ -386,56 +430,44 @@ class Transport:
                 target = urljoin(request.url, reply.headers.get("location", ""))
                 host, scheme = urlsplit(target).netloc.lower(), urlsplit(target).scheme
             except ValueError:
-                raise SourceRefused(call.source, "redirected to something that is not an address") from None
-            known = {call.endpoint.host} if call.endpoint.key else self.endpoints.hosts
+                raise SourceRefused(request.source, "redirected to something that is not an address") from None
             if host not in known or scheme != urlsplit(request.url).scheme:
-                raise SourceRefused(call.source, "redirected to a host that is not one of the sources")
+                raise SourceRefused(request.source, "redirected to a host that is not one of the sources")
             request = replace(request, url=target)
-            await self._wait_turn(call.endpoint)
-            reply = await send(client, request, until - time.monotonic())
+            await self._wait_turn(request.source)
+            reply = await receive(self._client, request, until - time.monotonic())
         return reply
 
-    async def _wait_turn(self, endpoint: Endpoint) -> None:
+    async def _wait_turn(self, source: str) -> None:
+        endpoint = self.endpoints[source]
+        if endpoint.per_day is not None and not self._limiter.spend(endpoint.host, endpoint.per_day):
+            line = f"today's {endpoint.per_day:,} requests are used up; a key may allow more"
+            raise SourceUnavailable(source, line)
         if endpoint.per_second is not None:
             name = endpoint.host if self.endpoints.is_public else endpoint.base_url  # one server may stand for many
             await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)
 
 
-def _with_key(source: str, endpoint: Endpoint, url: str, query: str, in_body: bool) -> Request:
-    """Build a request, adding the key only here, so that no caller's frame holds it."""
+def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:
+    """Add the parameters and the key, only here, so that no caller's frame holds it."""
     key = endpoint.key.get_secret_value() if endpoint.key else ""
     if key and endpoint.key_in != "header":
         query = "&".join(filter(None, (query, urlencode({"api_key": key}))))
-    if in_body or (key and endpoint.key_in == "body"):
+    if request.method == "POST" or (key and endpoint.key_in == "body"):
         form = {"Content-Type": "application/x-www-form-urlencoded"}
-        return Request(source, "POST", url, query.encode(), form)
+        return replace(request, method="POST", content=query.encode(), headers=form)
     headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}
-    return Request(source, "GET", f"{url}?{query}" if query else url, None, headers)
+    return replace(request, url=f"{request.url}?{query}" if query else request.url, headers=headers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call(Generic[T]):
-    """One request to a source, across all its attempts."""
-
-    source: str
-    endpoint: Endpoint
-    request: Request
-    url: str
-    sent: str
-    hash: str
-    read: Callable[[Reply], T]
-    also: Collection[int]
-
-    def understand(self, reply: Reply) -> T:
-        """Parse the reply, or raise the error that says how to proceed."""
-        status = reply.status
-        if 200 <= status < 300 or status in self.also:
-            return self.read(replace(reply, url=self.url))
-        wait_s = retry_after_s(reply.headers.get("retry-after"))
-        if status == 429:
-            raise RateLimitError(self.source, "asks for fewer requests (429)", wait_s)
-        if status in _RETRIED_STATUS and wait_s is not None:
-            raise RateLimitError(self.source, f"is not available ({status})", wait_s)
-        if status in _RETRIED_STATUS:
-            raise SourceUnavailable(self.source, f"is not available ({status})")
-        raise SourceRefused(self.source, f"refused the request ({status})")
+def _checked(request: Request, reply: Reply) -> Reply:
+    """Return a reply that can be read, or raise the error that says how to proceed."""
+    source, status = request.source, reply.status
+    if 200 <= status < 300 or status in request.also:
+        return replace(reply, url=request.shown_url)
+    line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
+    if status == 429 or (status in _RETRIED_STATUS and reply.retry_after_s is not None):
+        raise RateLimitError(source, line, reply.retry_after_s)
+    if status in _RETRIED_STATUS:
+        raise SourceUnavailable(source, line)
+    raise SourceRefused(source, f"refused the request ({status})")
