@@ -21,7 +21,7 @@ RUN_ID = "migraine"
 async def main(ledger: Ledger) -> None:
     """Stop a run, resume it."""
     token = CancellationToken()
-    settings = Settings().overridden({"research.max_iterations": 2})
+    settings = Settings.load().overridden({"research.max_iterations": 2})
     async for event in research_stream(
         QUESTION, settings=settings, ledger=ledger, run_id=RUN_ID, cancellation_token=token
     ):

@@ -9,15 +9,15 @@ somebody else's folder.
 
 import difflib
 import ipaddress
+import json
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
@@ -59,12 +59,11 @@ def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class OrchestratorConfig(_Section):
@@ -74,7 +73,7 @@ class OrchestratorConfig(_Section):
     """Rounds of search and judgement."""
     max_results_per_tool: int = Field(default=50, ge=1, le=50)
     """Records per page of a search; at most 30 in a quick run, four times as many in an exhaustive one."""
-    search_timeout: Number = Field(default=30.0, ge=5, le=120)
+    search_timeout: float = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
 
 
@@ -83,9 +82,9 @@ class LimitSettings(_Section):
 
     max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
     """Tokens of all model calls; None sets no limit."""
-    max_seconds: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=600.0, gt=0, allow_inf_nan=False)
+    max_seconds: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=600.0, gt=0)
     """Seconds from question to report; None sets no limit."""
-    max_cost_usd: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=None, gt=0, allow_inf_nan=False)
+    max_cost_usd: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
     """US dollars of all model calls, where the model's price is known; None sets no limit."""
 
 
@@ -94,7 +93,7 @@ class ResearchSettings(OrchestratorConfig):
 
     depth: Depth = "standard"
     """How much is read: about 60, 300 or 2,000 publications and trials; less where further ones change no verdict."""
-    judge_threshold: Number = Field(default=0.8, ge=0, le=1)
+    judge_threshold: float = Field(default=0.8, ge=0, le=1)
     """The judge's confidence at which the evidence is sufficient."""
     include_rag: bool = False
     """Whether a language model that judges or writes may query the collected records with the tool `ask_records`."""
@@ -102,7 +101,7 @@ class ResearchSettings(OrchestratorConfig):
     """Whether a person is asked which candidates the report should cover, as with `ask --approve`."""
     approval_default: Literal["all", "none"] = "all"
     """Default without an answer: all candidates, or none."""
-    approval_timeout_s: Number = Field(default=300.0, gt=0, le=86_400)
+    approval_timeout_s: float = Field(default=300.0, gt=0, le=86_400)
     """Seconds to wait for an answer; they count towards no other limit."""
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
@@ -133,8 +132,8 @@ class ToolSettings(_Section):
 class Price(_Section):
     """Price of a model, in US dollars per million tokens."""
 
-    input: Number = Field(ge=0)
-    output: Number = Field(ge=0)
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
 
 
 class RoleSettings(_Section):
@@ -164,13 +163,13 @@ class LLMSettings(_Section):
     """`baseline`, or `openai/…`, `anthropic/…`, `ollama/…`, `azure/…`."""
     roles: RoleSettings = Field(default_factory=RoleSettings)
     """Other models for some roles; `--model` overrides them."""
-    temperature: Number | None = Field(default=None, ge=0, le=2)
+    temperature: float | None = Field(default=None, ge=0, le=2)
     """None leaves it to the model; some refuse any value."""
     max_tokens: int | None = Field(default=None, ge=256)
     """Tokens of one answer; None uses the provider's default."""
-    timeout_s: Number = Field(default=120.0, gt=0, le=3600)
+    timeout_s: float = Field(default=120.0, gt=0, le=3600)
     """Seconds for one answer."""
-    turn_timeout_s: Number = Field(default=180.0, gt=0, le=7200)
+    turn_timeout_s: float = Field(default=180.0, gt=0, le=7200)
     """Seconds for a specialist's turn: all its searches, answers and its reflection."""
     context_tokens: int | None = Field(default=None, ge=2048)
     """Tokens of a prompt and its answer together; longer prompts are split. None relies on the server to refuse them;
@@ -206,27 +205,14 @@ class OutputSettings(_Section):
     """Folder for run folders."""
 
 
-class _Sections(_Section):
+class Settings(_Section):
+    """All of `willowbark.toml` and the environment."""
+
     research: ResearchSettings = Field(default_factory=ResearchSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
-
-
-class Settings(_Sections, BaseSettings):
-    """All of `willowbark.toml` and the environment."""
-
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter=_DELIMITER, env_ignore_empty=True
-    )
-
-    @classmethod
-    def settings_customise_sources(  # type: ignore[override]
-        cls, _: Any, init_settings: PydanticBaseSettingsSource, env_settings: PydanticBaseSettingsSource, **__: Any
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file, whose content arrives as arguments."""
-        return env_settings, init_settings
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
@@ -239,36 +225,38 @@ class Settings(_Sections, BaseSettings):
             UsageError: an unreadable file, or an invalid setting, named in one line. A file that `path` does not name
                 cannot send keys to a server beyond this machine.
         """
-        file = path or Path(FILE_NAME)
+        file, variables = path or Path(FILE_NAME), _read_environment()
         content = _read(file) if path is not None or os.path.lexists(file) else {}
-        known = list(_variables(Settings))
-        for name in map(str.upper, os.environ):  # pydantic-settings ignores unknown variables
-            is_setting = _DELIMITER in name or name in [each.replace(_DELIMITER, "_") for each in known]
-            if name.startswith(ENV_PREFIX) and is_setting and name not in known:
-                raise UsageError(f"environment: {name}: no such setting{nearest(name, known)}; {_KEYS_BELONG}")
-        try:
-            settings = cls(**content)
-        except ValidationError as error:
-            raise UsageError(_first_problem(error, str(file))) from None
-        except SettingsError as error:
+        settings = cls.restored(_changed(content, variables), str(file), variables)
+        address = settings.llm.base_url
+        if path is None and address and "llm.base_url" not in variables and not on_this_machine(address):
             raise UsageError(
-                f"environment: {one_line(str(error))}; lists are written as JSON: '[\"pubmed\"]'"
-            ) from None
-        address, variable = _of_file(content, "llm", "base_url")
-        if path is None and isinstance(address, str) and not on_this_machine(address):
-            raise UsageError(
-                f"{file}: llm.base_url: a server beyond this machine would get your key; set {variable} in the "
-                f"environment, or name the file with --config {file} if you trust it"
+                f"{file}: llm.base_url: a server beyond this machine would get your key; set "
+                f"{_variable('llm.base_url')} in the environment, or name the file with --config {file} if you trust it"
             )
         return settings
 
     @classmethod
-    def restored(cls, content: Mapping[str, Any], where: str = "the run's settings") -> Self:
-        """Restore dumped settings without file and environment; UsageError for an invalid value, naming `where`."""
+    def restored(
+        cls, content: Mapping[str, Any], where: str = "the run's settings", variables: Iterable[str] = ()
+    ) -> Self:
+        """Validate dumped settings; UsageError for an invalid one names `where`, or the variable that set it."""
         try:
-            return cls.model_construct(**dict(_Sections.model_validate(content)))
+            return cls.model_validate(content)
         except ValidationError as error:
-            raise UsageError(_first_problem(error, where)) from None
+            problems = error.errors(include_url=False)
+        first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
+        name = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+        set_by = next((each for each in variables if f"{each}.".startswith(f"{name}.")), None)
+        place = f"{where}: {name}" if set_by is None else f"environment: {_variable(set_by)}"
+        if first["type"] == "extra_forbidden":
+            message = f"no such setting{nearest(name, _names(cls().model_dump()))}; {_KEYS_BELONG}"
+        else:
+            message = wording_of(first)
+            shown = repr(first["input"])[:_SHOWN_CHARACTERS]
+            message += f", not {shown}" if message.startswith("should") else ""
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UsageError(f"{place}: {one_line(message)}{more}")
 
     def overridden(self, changes: Mapping[str, Any]) -> Self:
         """Return these settings with some of them changed.
@@ -279,15 +267,8 @@ class Settings(_Sections, BaseSettings):
         Raises:
             UsageError: no such setting, or an invalid value.
         """
-        content = self.model_dump()
-        for name, value in changes.items():
-            if value is not None:
-                *sections, last = name.split(".")
-                section = content
-                for step in sections:
-                    section = section.setdefault(step, {})
-                section[last] = value
-        return self.restored(content, "options")
+        changes = {name: value for name, value in changes.items() if value is not None}
+        return self.restored(_changed(self.model_dump(), changes), "options")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -318,21 +299,38 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: is not valid TOML: {one_line(str(error))}; correct that line") from None
 
 
-def _of_file(content: Mapping[str, Any], section: str, name: str) -> tuple[Any, str]:
-    """Return a file's value that no variable overrides (None if unset), and the variable that would override it."""
-    table, variable = content.get(section), f"{ENV_PREFIX}{section}{_DELIMITER}{name}".upper()
-    overruled = any(given.upper() == variable and value for given, value in os.environ.items())
-    return (None if overruled or not isinstance(table, Mapping) else table.get(name)), variable
+def _read_environment() -> dict[str, Any]:
+    """Return the settings that variables hold, by dotted name; lists and tables are written as JSON."""
+    found: dict[str, Any] = {}
+    for variable, value in os.environ.items():
+        name = variable.upper().removeprefix(ENV_PREFIX).lower()
+        is_setting = _DELIMITER in name or name.partition("_")[0] in Settings.model_fields
+        if variable.upper().startswith(ENV_PREFIX) and is_setting and value:
+            try:
+                content = json.loads(value) if value.startswith(("[", "{")) else value
+            except ValueError:
+                content = value
+            found[name.replace(_DELIMITER, ".")] = content
+    return found
 
 
-def directory_of_stray_file() -> Path | None:
-    """Return the folder for runs that the current folder's `willowbark.toml` sets; None if it sets none.
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.replace(".", _DELIMITER).upper()
 
-    The user did not name that file, and it may have come with somebody else's folder, so a new run should say so.
-    """
-    file = Path(FILE_NAME)
-    directory, _ = _of_file(_read(file) if os.path.lexists(file) else {}, "output", "directory")
-    return None if directory is None else Path(directory).absolute()
+
+def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with values by dotted name put into their sections."""
+    changed = dict(content)
+    for name, value in changes.items():
+        section, _, below = name.partition(".")
+        own = changed.get(section)
+        changed[section] = _changed(own if isinstance(own, Mapping) else {}, {below: value}) if below else value
+    return changed
+
+
+def _names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in content.items():
+        yield from _names(value, f"{above}{name}.") if isinstance(value, dict) and value else (above + name,)
 
 
 def on_this_machine(address: str) -> bool:
@@ -346,33 +344,3 @@ def on_this_machine(address: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _variables(model: type[BaseModel], above: str = ENV_PREFIX) -> Iterable[str]:
-    for name, field in model.model_fields.items():
-        variable = f"{above}{name.upper()}"
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _variables(field.annotation, variable + _DELIMITER)
-        else:
-            yield variable
-
-
-def _first_problem(error: ValidationError, file: str) -> str:
-    """Describe the first invalid setting in one line: where, what is allowed, and how many more errors there are."""
-    problems = error.errors(include_url=False)
-    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
-    where = [str(part) for part in first["loc"] if isinstance(part, str)]
-    variable = ENV_PREFIX + _DELIMITER.join(where).upper()
-    place = f"environment: {variable}" if variable in map(str.upper, os.environ) else f"{file}: {'.'.join(where)}"
-    if first["type"] == "extra_forbidden":
-        model: Any = Settings
-        for section in where[:-1]:
-            model = model.model_fields[section].annotation
-        message = f"no such setting{nearest(where[-1], model.model_fields)}; there are {', '.join(model.model_fields)}"
-        message += f"; {_KEYS_BELONG}"
-    else:
-        message = wording_of(first)
-        shown = repr(first["input"])
-        message += f", not {shown[:_SHOWN_CHARACTERS]}" if message.startswith("should") else ""
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{place}: {one_line(message)}{more}"

@@ -8,10 +8,9 @@ import asyncio
 import importlib
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from willowbark.tools.errors import MissingExtra, UsageError
 
@@ -32,22 +31,8 @@ _ANTHROPIC_MAX_TOKENS = 8192  # a report's draft exceeds AutoGen's default of 40
 _OLLAMA_CONTEXT = 32_768  # tokens; about twice the longest prompt of a run
 _NO_KEY = "none"  # most self-hosted servers need no key, but the client requires one
 _FINAL = ("401 ", "402 ", "403 ", "404 ")  # statuses that a retry will not change
-_UNREACHED = ("ConnectError", "ConnectionError", "ConnectionRefusedError")
+_UNREACHED = ("ConnectError", "ConnectionError", "ConnectionRefusedError", "UnsupportedProtocol")
 _NEVER = ("quota", "balance", "billing", "does not exist", "model not found", "model_not_found")
-_PROBE: Mapping[str, Any] = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "Ready",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"word": {"type": "string", "enum": ["ready"]}},
-            "required": ["word"],
-            "additionalProperties": False,
-        },
-    },
-}
-"""A schema that answers follow only if the server enforces it."""
 _MAX_RETRIES = 2  # by the provider's library, for 408, 409, 429 and 5xx
 ANSWER_BYTES = 8 * 1024 * 1024  # the longest draft has 0.4 million characters
 _COUNTED = ("x-stainless-raw-response", "stream")
@@ -58,14 +43,14 @@ _COUNTED = ("x-stainless-raw-response", "stream")
 class Provider:
     """A provider, and how to build its client."""
 
-    module: str
-    class_name: str
+    client: str
+    """Its client's class, with the module."""
     library: str
     """A module that only the extra installs."""
     arguments: "Callable[[str, LLMSettings, Mapping[str, str]], dict[str, Any]]"
     """Its client's arguments for a model, over those that all take."""
-    variables: tuple[str, ...] = ()
-    """Environment variables that must be set."""
+    key: str = ""
+    """The environment variable that holds its key."""
 
     def config(self, model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
         """Return all arguments of its client for a model."""
@@ -89,7 +74,8 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
         raise UsageError(f"there is no model {name!r}; known forms: {FORMS}, such as openai/gpt-4.1-mini")
     try:
         importlib.import_module(provider.library)
-        client_class = getattr(importlib.import_module(provider.module), provider.class_name)
+        module, _, kind = provider.client.rpartition(".")
+        client_class = getattr(importlib.import_module(module), kind)
     except ImportError:
         raise MissingExtra(f"{prefix}/…", prefix) from None
     given = provider.config(model, settings.llm, environ)
@@ -107,62 +93,50 @@ def model_client(name: str, settings: "Settings", environ: Mapping[str, str] = o
 
 
 def _cap_answers(http: Any, timeout_s: float) -> None:
-    """Limit the bytes of each answer, and the seconds from request to last byte.
+    """Limit the bytes of each answer of an httpx client, and the seconds from request to last byte.
 
-    One that exceeds a limit fails in the provider's library like a broken connection. Each library sends requests
-    through some version of httpx, whose transports (those of proxies too) are wrapped here. Answers are requested
+    An answer that exceeds a limit fails in the provider's library like a broken connection. Answers are requested
     uncompressed, since a few compressed bytes may expand to any number.
     """
     own = next(each for each in type(http).__mro__ if each.__name__ == "AsyncClient")
-    library = importlib.import_module(own.__module__.partition(".")[0])
+    library: Any = importlib.import_module(own.__module__.partition(".")[0])  # some version of httpx
 
-    def capped(send: "Callable[[Any], Awaitable[Any]]") -> "Callable[[Any], Awaitable[Any]]":
-        async def ask(request: Any) -> Any:
-            name, value = _COUNTED
-            is_counted = request.headers.get(name) == value
-            request.headers["accept-encoding"] = "identity"
-            until = asyncio.get_running_loop().time() + timeout_s
-            try:
-                async with asyncio.timeout_at(until):
-                    response = await send(request)
-            except TimeoutError as error:
-                raise library.ReadTimeout(f"no answer within {timeout_s:g} s") from error
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                await response.aclose()
-                raise library.DecodingError("the answer is packed, which was not asked for")
-            if not is_counted or response.status_code >= 400:  # an error's body is read by the library
-                body = type("CappedBody", (_CappedBody, library.AsyncByteStream), {})
-                response.stream = body(response.stream, library, until)
-            return response
+    class CappedBody(library.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, inner: Any, until: float) -> None:
+            self._inner, self._until = inner, until
 
-        return ask
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read, chunks = 0, aiter(self._inner)
+            while True:
+                try:
+                    async with asyncio.timeout_at(self._until):
+                        chunk = await anext(chunks, None)
+                except TimeoutError as error:
+                    raise library.ReadTimeout("the answer did not end in time") from error
+                if chunk is None:
+                    return
+                read += len(chunk)
+                if read > ANSWER_BYTES:
+                    raise library.DecodingError(f"the answer is larger than {ANSWER_BYTES:,} bytes")
+                yield chunk
 
-    for transport in filter(None, (http._transport, *http._mounts.values())):
-        transport.handle_async_request = capped(transport.handle_async_request)
+        async def aclose(self) -> None:
+            await self._inner.aclose()
 
+    async def start(request: Any) -> None:
+        request.headers["accept-encoding"] = "identity"
+        request.extensions["until"] = asyncio.get_running_loop().time() + timeout_s
 
-class _CappedBody:
-    def __init__(self, inner: Any, library: Any, until: float) -> None:
-        self._inner, self._library, self._until = inner, library, until
+    async def cap(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise library.DecodingError("the answer is packed, which was not asked for")
+        name, value = _COUNTED
+        if response.request.headers.get(name) != value or response.is_error:  # an error's body is read by the library
+            response.stream = CappedBody(response.stream, response.request.extensions["until"])
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        read, chunks = 0, aiter(self._inner)
-        while True:
-            try:
-                async with asyncio.timeout_at(self._until):
-                    chunk = await anext(chunks, None)
-            except TimeoutError as error:
-                raise self._library.ReadTimeout("the answer did not end in time") from error
-            if chunk is None:
-                return
-            read += len(chunk)
-            if read > ANSWER_BYTES:
-                raise self._library.DecodingError(f"the answer is larger than {ANSWER_BYTES:,} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        """Close the library's stream."""
-        await self._inner.aclose()
+    http.timeout = timeout_s  # between two bytes: Ollama's library would wait without end for the first
+    http.event_hooks["request"].append(start)
+    http.event_hooks["response"].append(cap)
 
 
 def clients_of_roles(
@@ -208,7 +182,10 @@ async def preflight(
     if name.partition("/")[0] not in PROVIDERS:
         return False
     looks = probes and openai_server(client) is not None and not client.model_info.get("structured_output")
-    form: dict[str, Any] = {"extra_create_args": {"response_format": _PROBE}} if looks else {}
+    word = {"type": "string", "enum": ["ready"]}  # answers follow this schema only if the server enforces it
+    schema = {"type": "object", "properties": {"word": word}, "required": ["word"], "additionalProperties": False}
+    named = {"type": "json_schema", "json_schema": {"name": "Ready", "strict": True, "schema": schema}}
+    form: dict[str, Any] = {"extra_create_args": {"response_format": named}} if looks else {}
     try:
         async with asyncio.timeout(timeout_s):
             answer = await client.create(
@@ -268,14 +245,10 @@ def _openai(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[
 
 def _azure(model: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str, Any]:
     key = _read_env(environ, "AZURE_OPENAI_API_KEY")
-    endpoint = llm.base_url or _read_env(environ, "AZURE_OPENAI_ENDPOINT")
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("AZURE_OPENAI_ENDPOINT is not an address: it should look like https://NAME.openai.azure.com")
     return {
         "azure_deployment": model,
         "api_key": key,
-        "azure_endpoint": endpoint,
+        "azure_endpoint": llm.base_url or _read_env(environ, "AZURE_OPENAI_ENDPOINT"),
         "api_version": environ.get("OPENAI_API_VERSION", "").strip() or _AZURE_API_VERSION,
         "model_info": _info(llm, structured=False),  # a deployment's name does not reveal its model
         _answer_limit(model): llm.max_tokens,
@@ -303,33 +276,15 @@ def _ollama(_: str, llm: "LLMSettings", environ: Mapping[str, str]) -> dict[str,
     }
 
 
+_MODELS = "autogen_ext.models"
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(
-        "autogen_ext.models.openai",
-        "OpenAIChatCompletionClient",
-        "openai",
-        _openai,
-        variables=("OPENAI_API_KEY",),
-    ),
+    "openai": Provider(f"{_MODELS}.openai.OpenAIChatCompletionClient", "openai", _openai, "OPENAI_API_KEY"),
     "anthropic": Provider(
-        "autogen_ext.models.anthropic",
-        "AnthropicChatCompletionClient",
-        "anthropic",
-        _anthropic,
-        variables=("ANTHROPIC_API_KEY",),
+        f"{_MODELS}.anthropic.AnthropicChatCompletionClient", "anthropic", _anthropic, "ANTHROPIC_API_KEY"
     ),
-    "ollama": Provider(
-        "autogen_ext.models.ollama",
-        "OllamaChatCompletionClient",
-        "ollama",
-        _ollama,
-    ),
-    "azure": Provider(
-        "autogen_ext.models.openai",
-        "AzureOpenAIChatCompletionClient",
-        "azure.identity",  # needed only when a team is dumped
-        _azure,
-        variables=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    "ollama": Provider(f"{_MODELS}.ollama.OllamaChatCompletionClient", "ollama", _ollama),
+    "azure": Provider(  # its library is needed only when a team is dumped
+        f"{_MODELS}.openai.AzureOpenAIChatCompletionClient", "azure.identity", _azure, "AZURE_OPENAI_API_KEY"
     ),
 }
 

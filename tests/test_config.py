@@ -97,8 +97,11 @@ def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatc
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        ("[research]\nmax_iteration = 3", ["research.max_iteration", "did you mean 'max_iterations'?"]),
-        ("[research.limits]\nmax_token = 3", ["research.limits.max_token", "did you mean 'max_tokens'?"]),
+        ("[research]\nmax_iteration = 3", ["research.max_iteration", "did you mean 'research.max_iterations'?"]),
+        (
+            "[research.limits]\nmax_token = 3",
+            ["research.limits.max_token", "did you mean 'research.limits.max_tokens'?"],
+        ),
         ("[research]\nmax_iterations = 'many'", ["research.max_iterations", "valid integer", "'many'"]),
         ("[research]\nmax_iterations = 21", ["research.max_iterations", "less than or equal to 20"]),
         ("[research]\nsearch_timeout = nan", ["research.search_timeout", "finite"]),
@@ -139,10 +142,10 @@ def test_several_faults_are_told_by_the_first_and_a_count() -> None:
     ("variable", "value", "part"),
     [
         ("WILLOWBARK_RESEARCH__MAX_ITERATIONS", "300", "less than or equal to 20"),
-        ("WILLOWBARK_RESEARCH__MAX_ITERATION", "3", "did you mean 'WILLOWBARK_RESEARCH__MAX_ITERATIONS'?"),
-        ("WILLOWBARK_LLM_MODEL", "x", "did you mean 'WILLOWBARK_LLM__MODEL'?"),
+        ("WILLOWBARK_RESEARCH__MAX_ITERATION", "3", "did you mean 'research.max_iterations'?"),
+        ("WILLOWBARK_LLM_MODEL", "x", "did you mean 'llm.model'?"),
         ("WILLOWBARK_XYZZY__QUX", "3", "WILLOWBARK_XYZZY__QUX: no such setting"),
-        ("WILLOWBARK_TOOLS__SOURCES", "pubmed", "JSON"),
+        ("WILLOWBARK_TOOLS__SOURCES", "pubmed", "valid tuple"),
         ("WILLOWBARK_LLM__API_KEY", "sk-hush", "OPENAI_API_KEY"),
     ],
 )

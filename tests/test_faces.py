@@ -79,7 +79,7 @@ async def test_a_team_that_was_loaded_from_json_gives_the_report_of_python(pytho
 
 async def test_an_mcp_client_gets_the_report_of_python(python: ResearchReport, tmp_path: Path) -> None:
     async with Transport(Endpoints(library=open_library("bundled"))) as transport:
-        served = Server(Settings(), transport, tmp_path / "ledger.db")
+        served = Server(Settings.load(), transport, tmp_path / "ledger.db")
         async with create_connected_server_and_client_session(served) as client:
             told = (await client.call_tool("research", {"question": QUESTION})).content[0]
             assert isinstance(told, TextContent)
@@ -91,7 +91,7 @@ async def test_an_mcp_client_gets_the_report_of_python(python: ResearchReport, t
 
 
 def test_a_script_gets_the_report_of_python_without_a_word_of_asyncio(python: ResearchReport) -> None:
-    report = willowbark.ask(QUESTION, settings=Settings())
+    report = willowbark.ask(QUESTION, settings=Settings.load())
     assert fingerprint(report.to_json()) == fingerprint(python.to_json())
 
 

@@ -46,7 +46,7 @@ async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says
     async def broken(_: AgentEvent) -> None:
         raise ValueError("what it knows stays unsaid")
 
-    quick = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
+    quick = Settings.load().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
     all_four = Hooks(*map(noting, seen))
     given = [all_four, Hooks(before_tool=broken)]
     stream = research_stream(QUESTION, settings=quick, endpoints=endpoints, hooks=given)

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -233,7 +234,8 @@ async def test_an_answer_without_an_end_is_ended_by_its_bytes_or_its_time(
         url = f"{root}/v1" if provider == "openai" else root
         client = model_client(f"{provider}/m", settings(base_url=url, timeout_s=0.5), environment(url=url))
         async with asyncio.timeout(30):
-            with pytest.raises(Exception, match=r"(?i)time|within|large|packed|connection"):
+            with pytest.raises(Exception) as caught:  # noqa: PT011  each library has its own
                 await client.create(ASKED)
+        assert re.search("(?i)timeout|large|packed|connection", repr(caught.value))
         await close(client)
     assert sent["bytes"] < 24_000_000  # a few attempts, and what the system holds ready

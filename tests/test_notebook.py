@@ -172,7 +172,7 @@ def test_the_display_keeps_its_height_and_shows_neither_markup_nor_markdown() ->
 APPROVED = f"""
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.notebook import ask
-short = Settings().overridden({QUICK!r})
+short = Settings.load().overridden({QUICK!r})
 report = await ask({QUESTION!r}, settings=short, approve=True)
 print(report.approval.decided_by, "|", report.approval.via, "|", report.approval.because)
 print(len(report.drug_candidates), len(report.approval.set_aside) > 0)

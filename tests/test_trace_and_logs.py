@@ -85,7 +85,7 @@ def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(an
 async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
     faults = FaultPlan(faults=[Fault(kind="status", status=500, source="chembl")])
     with FaultyServer(faults=faults) as server, trace_file(tmp_path / "t.jsonl"):
-        settings = Settings().overridden({**QUICK, "research.max_iterations": 2})
+        settings = Settings.load().overridden({**QUICK, "research.max_iterations": 2})
         endpoints = Endpoints.at(server.url)
         stream = research_stream(QUESTION, settings=settings, endpoints=endpoints, recorder=SpanRecorder())
         events = [event async for event in traced(stream)]

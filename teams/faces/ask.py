@@ -11,13 +11,14 @@ from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import FILE_NAME, Settings, directory_of_stray_file
+from ..config import FILE_NAME, OutputSettings, Settings
 from ..events import AgentEvent
 from ..model_clients import BASELINE, close, model_client
 from ..run.logs import log_event, logged
@@ -86,8 +87,10 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         UsageError: invalid question, configuration, model or folder; nothing was written.
     """
     settings, shown = options.chosen(), options.shown
-    if options.settings is None and shown.out is None and (directory := directory_of_stray_file()) is not None:
-        complain(f"{FILE_NAME} in this folder writes run folders to {directory}; use --out to choose another place")
+    is_stray = options.settings is None and shown.out is None and Path(FILE_NAME).exists()
+    if is_stray and settings.output.directory != OutputSettings().directory:
+        folder = settings.output.directory.absolute()
+        complain(f"{FILE_NAME} in this folder writes run folders to {folder}; use --out to choose another place")
     question = options.checked_question(settings)
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     if settings.library.path is None:

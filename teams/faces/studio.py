@@ -127,14 +127,14 @@ def model_component(name: str) -> Json:
     # AutoGen knows the abilities of OpenAI's models, but only with the library installed
     config: Json = {"model": model} if prefix == "openai" else provider.config(model, LLMSettings(), _STAND_INS)
     config.pop("api_key", None)
-    key = next((f"its key is read from {variable}" for variable in provider.variables if variable.endswith("_KEY")), "")
+    key = f"its key is read from {provider.key}" if provider.key else "it needs no key"
     address = "; put your own address in place of NAME" if "azure_endpoint" in config else ""
     return {
-        "provider": f"{provider.module}.{provider.class_name}",
+        "provider": provider.client,
         "component_type": "model",
         "version": 1,
         "component_version": 1,
-        "description": f"{name}: {key or 'it needs no key'}{address}.",
+        "description": f"{name}: {key}{address}.",
         "label": name,
         "config": config,
     }
