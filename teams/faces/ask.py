@@ -89,8 +89,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     settings, shown = options.chosen(), options.shown
     is_stray = options.settings is None and shown.out is None and Path(FILE_NAME).exists()
     if is_stray and settings.output.directory != OutputSettings().directory:
-        folder = settings.output.directory.absolute()
-        complain(f"{FILE_NAME} in this folder writes run folders to {folder}; use --out to choose another place")
+        moved = settings.output.directory.absolute()
+        complain(f"{FILE_NAME} in this folder writes run folders to {moved}; use --out to choose another place")
     question = options.checked_question(settings)
     client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     if settings.library.path is None:
