@@ -12,10 +12,10 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
-from willowbark.agents.report.forms import known_hosts
 from willowbark.agents.report.frames import EvidenceList
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.registry import linked_hosts
 
 PAYLOADS = {
     "script": "<script>alert(1)</script>",
@@ -99,7 +99,7 @@ def leads_to_a_source(tag: str, href: str) -> bool:
     if href.startswith("#"):
         return True
     parts = urlsplit(href)
-    return tag == "a" and parts.scheme == "https" and parts.netloc in known_hosts()
+    return tag == "a" and parts.scheme == "https" and parts.netloc in linked_hosts()
 
 
 def page_of(report: object) -> str:
@@ -148,7 +148,7 @@ def test_the_policy_allows_the_one_style_sheet_and_the_page_names_nothing_remote
         policy == f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     addresses = set(re.findall(r"https?://[^\s\"'<>]+", page))
-    assert {urlsplit(address).netloc for address in addresses} <= known_hosts()
+    assert {urlsplit(address).netloc for address in addresses} <= linked_hosts()
     assert "url(" not in page
 
 

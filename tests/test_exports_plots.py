@@ -40,7 +40,7 @@ def plots_in(report: ResearchReport) -> dict[str, Plot]:
     while blocks:
         block = blocks.pop()
         if isinstance(block, Figure):
-            found[block.name] = block.plot  # type: ignore[assignment]
+            found[block.plot.name] = block.plot
         elif isinstance(block, Section):
             blocks += block.blocks
     return found

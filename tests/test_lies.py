@@ -12,7 +12,7 @@ from benchmarks.prompt_tokens import StandIn, prompt_kind, quoting_report
 from builders import QUESTION
 
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.exports.html import as_html
+from willowbark.teams.exports import as_html
 from willowbark.teams.run.research import research
 
 pytestmark = pytest.mark.whole

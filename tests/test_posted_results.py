@@ -7,7 +7,7 @@ from recorded import recorded
 
 from willowbark.agents.report.content import PostedResult
 from willowbark.agents.report.tables import trial_table
-from willowbark.teams.exports.html import as_html
+from willowbark.teams.exports import as_html
 from willowbark.tools.appraisal import SeriousEvents
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question

@@ -9,7 +9,7 @@ from willowbark.tools.reading.reading import ValueKind
 from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures import Plot, StudyEffect, TrialSpan, date_in_years, forest_plots, timeline
+from ..pictures import StudyEffect, TrialSpan, date_in_years, forest_plots, timeline
 from .content import (
     EFFICACY,
     NONE_PROPOSED,
@@ -105,7 +105,7 @@ def candidates(report: ReportContent) -> Section:
             end = end if end is not None and end >= start else None
             spans.append(TrialSpan(trial.nct_id, trial.phase_words, phase, trial.outcome, start, end))
     if plot := timeline(spans):
-        blocks.append(figure_of(plot))
+        blocks.append(Figure(plot))
     return Section("Candidates", "candidates", tuple(blocks))
 
 
@@ -368,9 +368,4 @@ def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]
         if not row.retracted
         for size in dict.fromkeys(row.effects)
     ]
-    return map(figure_of, forest_plots(rows[0].drug, place, effects) if rows else ())
-
-
-def figure_of(plot: Plot) -> Figure:
-    """Wrap a plot for the tree."""
-    return Figure(plot.name, plot.caption, plot.description, plot)
+    return map(Figure, forest_plots(rows[0].drug, place, effects) if rows else ())

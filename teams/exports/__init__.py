@@ -5,12 +5,16 @@ Libraries that a format needs come with the extra `report` and are imported on f
 """
 
 import json
+import os
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from importlib import import_module, resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
@@ -18,11 +22,12 @@ if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
 _EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
-
-
-def _schema(report: "ResearchReport") -> str:
-    schema = type(report).model_json_schema(mode="serialization")
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}, indent=2) + "\n"
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_LONGEST_S = 120.0  # for printing
+_FLAGS = (
+    "--headless --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
+    "--no-pdf-header-footer"
+).split()
 
 
 class Format(NamedTuple):
@@ -31,23 +36,60 @@ class Format(NamedTuple):
     name: str
     """Name for `--to`."""
     file_name: str
-    made_by: "str | Callable[[ResearchReport], str]"
-    """Module of this package that defines `as_NAME`, from report to bytes; or a function to text."""
+    made_by: "str | Callable[[ResearchReport], bytes]"
+    """Module of this package that defines `as_NAME`, from report to bytes; or that function."""
+
+
+def as_schema(report: "ResearchReport") -> bytes:
+    """Export the JSON schema of that."""
+    schema = type(report).model_json_schema(mode="serialization")
+    return f"{json.dumps({'$schema': 'https://json-schema.org/draft/2020-12/schema', **schema}, indent=2)}\n".encode()
+
+
+def as_html(report: "ResearchReport") -> bytes:
+    """Export as one self-contained page that loads nothing and runs nothing from a record's text."""
+    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+
+    style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+    return page_html(report.to_tree(), style=style).encode(errors="replace")
+
+
+def as_pdf(report: "ResearchReport") -> bytes:
+    """Export as PDF: the page, printed by an installed Chromium, since no library lays it out as well.
+
+    Raises:
+        UsageError: no Chromium was found, or it failed.
+    """
+    browser = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if browser is None:
+        raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
+    with TemporaryDirectory() as folder:
+        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        page.write_bytes(as_html(report))
+        unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
+        command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
+        try:
+            subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=_LONGEST_S)  # noqa: S603
+            content = printed.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"pdf: {browser} did not print the report ({type(error).__name__})") from None
+    when = f"D:{report.generated_at:%Y%m%d%H%M%S}".encode()
+    return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
 
 
 FORMATS = (
-    Format("html", "report.html", "html"),
+    Format("html", "report.html", as_html),
     Format("bib", "references.bib", "citations"),
     Format("ris", "references.ris", "citations"),
     Format("csl", "references.csl.json", "citations"),
-    Format("pdf", "report.pdf", "html"),
+    Format("pdf", "report.pdf", as_pdf),
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
-    Format("md", "report.md", lambda report: report.to_markdown()),
-    Format("appendix", "report-appendix.md", lambda report: report.to_appendix()),
-    Format("json", "report.json", lambda report: f"{report.to_json()}\n"),
-    Format("schema", "report.schema.json", _schema),
+    Format("md", "report.md", lambda report: report.to_markdown().encode()),
+    Format("appendix", "report-appendix.md", lambda report: report.to_appendix().encode()),
+    Format("json", "report.json", lambda report: f"{report.to_json()}\n".encode()),
+    Format("schema", "report.schema.json", as_schema),
 )
 """All formats, in display order."""
 
@@ -71,10 +113,9 @@ def render(report: "ResearchReport", name: str) -> bytes:
         UsageError: no such format, or its extra is not installed; says what to do.
     """
     made_by = format_of(name).made_by
-    if not isinstance(made_by, str):
-        return made_by(report).encode()
     try:
-        content: bytes = getattr(import_module(f".{made_by}", __name__), f"as_{name}")(report)
+        make = getattr(import_module(f".{made_by}", __name__), f"as_{name}") if isinstance(made_by, str) else made_by
+        content: bytes = make(report)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
@@ -93,9 +134,3 @@ def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[
     formats = [format_of(name) for name in dict.fromkeys(names)]
     contents = {folder / known.file_name: render(report, known.name) for known in formats}
     return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]
-
-
-def line(text: str) -> str:
-    """Reduce a text to one line of visible characters that every format can hold."""
-    said = " ".join(visible(text).split())
-    return "".join(c for c in said if not 0xD800 <= ord(c) <= 0xDFFF and ord(c) & 0xFFFE != 0xFFFE)

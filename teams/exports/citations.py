@@ -11,12 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from willowbark.agents.report.forms import line
 from willowbark.agents.report.model import ResearchReport
 from willowbark.tools.evidence import checked_identifier, date_parts
 from willowbark.tools.registry import cards, given_by, gives
 from willowbark.tools.sources.card import ENTRIES
-
-from . import line
 
 Item = dict[str, Any]
 """A reference in CSL-JSON 1.0.2."""
@@ -40,6 +39,7 @@ FIELDS = (
 _RIS_TYPES = {"article-journal": "JOUR", "article": "UNPB", "webpage": "ELEC", "dataset": "DATA"}
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _PAGES = re.compile(r"([A-Za-z]*\d+)-([A-Za-z]*\d+)")
+_ADDRESS = re.compile(r"https?://[!#-;=?-\[\]_a-z~]+")  # without what ends a field in LaTeX
 _INITIALS = re.compile(r"(?P<family>.+?) (?P<given>[A-Z](?:-?[A-Z]){0,3})(?: (?P<suffix>Jr|Sr|2nd|3rd|4th|II|III))?")
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
@@ -54,49 +54,47 @@ def items_of(report: ResearchReport) -> list[Item]:
 
 
 def _item(reference: Mapping[str, Any]) -> Item:
-    source, name, url = (str(reference.get(field) or "") for field in ("source", "key", "url"))
+    source, name = str(reference.get("source") or ""), str(reference["key"])
     prefix, _, value = name.partition(":")
-    fields = {field: line(str(reference.get(field) or "")) for field, *_ in FIELDS[:5]}
+    fields = {field: line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}
     for identifier in ("doi", "pmid", "pmcid", "nct_id"):
-        given = reference.get(identifier) or (value if prefix == identifier.removesuffix("_id") else None)
+        given = fields[identifier] or (value if prefix == identifier.removesuffix("_id") else None)
         checked = checked_identifier(identifier, given) or ""
         fields[identifier] = checked if set("{}\\").isdisjoint(checked) else ""
-    flags = [str(flag) for flag in reference.get("flags") or []]
-    kind = gives(source)
-    is_registered = kind == "trial" or bool(fields["nct_id"] and not source)
-    is_preprint = source == "preprint" or "preprint" in flags
-    database = cards()[given_by(source)].title if given_by(source) in cards() else ""
-    is_web = url.startswith(("http://", "https://")) and url.isascii() and url.split() == [url]
-    fields |= {"url": url if is_web and set('{}\\"<>^`|').isdisjoint(url) else "", "flags": "; ".join(flags)}
-    fields["database"] = database
-    csl_type = "article-journal"
-    if is_registered:
+    flags, kind = [str(flag) for flag in reference.get("flags") or []], gives(source)
+    fields["flags"], fields["genre"], csl_type = line("; ".join(flags)), "", "article-journal"
+    fields["url"] = fields["url"] if _ADDRESS.fullmatch(fields["url"]) else ""
+    fields["database"] = cards()[given_by(source)].title if given_by(source) in cards() else ""
+    if kind == "trial":
         csl_type, fields["genre"] = "webpage", "Clinical trial registration"
-    elif is_preprint:
+    elif source == "preprint" or "preprint" in flags:
         csl_type, fields["genre"] = "article", "Preprint"
     elif kind in (*ENTRIES, "page"):
         csl_type = "webpage" if kind == "page" else "dataset"
-    is_entry = is_registered or csl_type == "dataset"
+    fields["nct_id"] = fields["nct_id"] if kind == "trial" else ""
+    is_entry = kind == "trial" or csl_type == "dataset"
     if is_entry:
-        fields["journal"] = fields["journal"] or database
-    fields["nct_id"] = fields["nct_id"] if is_registered else ""
-    people = []
-    for author in filter(None, (line(str(each)) for each in reference.get("authors") or [])):
-        if is_entry or (person := _INITIALS.fullmatch(author)) is None:
-            people.append({"literal": author})
-            continue
-        given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]).replace(" -", "-").strip()
-        parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
-        people.append({part: text for part, text in parts.items() if text})
+        fields["journal"] = fields["journal"] or fields["database"]
     date = date_parts(str(reference.get("date") or ""))
+    authors = (line(str(each)).strip() for each in reference.get("authors") or [])
     return {
         "id": citation_key(name),
         "type": csl_type,
-        "title": line(str(reference["title"])),
-        "author": people,
+        "title": line(str(reference["title"])).strip(),
+        "author": [_person(author, is_entry) for author in authors if author],
         "issued": {"date-parts": [list(date)]} if date else None,
-        **{csl: fields.get(field) for field, csl, *_ in FIELDS},
+        **{csl: fields[field] for field, csl, *_ in FIELDS},
     }
+
+
+def _person(author: str, is_sponsor: bool) -> dict[str, str]:
+    """Take a person's name apart; groups, companies and single names stay whole."""
+    person = None if is_sponsor else _INITIALS.fullmatch(author)
+    if person is None:
+        return {"literal": author}
+    given = re.sub(r"([A-Z])(-?)(?=[A-Z-]|$)", r"\1. \2", person["given"]).replace(" -", "-").strip()
+    parts = {"family": person["family"], "given": given, "suffix": person["suffix"]}
+    return {part: text for part, text in parts.items() if text}
 
 
 def citation_key(name: str) -> str:

@@ -14,10 +14,9 @@ from docx.shared import Length, Mm, Pt
 from docx.text.paragraph import Paragraph as WordParagraph
 
 from willowbark.agents.report.forms import blocks as nodes
-from willowbark.agents.report.forms.blocks import Block, Flow, flow, spans
+from willowbark.agents.report.forms import line
+from willowbark.agents.report.forms.blocks import Block, Node, flow, spans
 from willowbark.agents.report.model import ResearchReport
-
-from . import line
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
 _SMALL = Pt(8.5)
@@ -75,9 +74,9 @@ def _write(word: WordDocument, blocks: Iterable[Block], level: int) -> None:
                 from willowbark.agents.pictures import plots  # noqa: PLC0415  needs another extra
 
                 shape = word.add_picture(io.BytesIO(plots.draw(block.plot, "png")), TEXT_WIDTH)
-                shape._inline.docPr.set("descr", line(block.description))
+                shape._inline.docPr.set("descr", line(block.plot.description))
                 word.paragraphs[-1].paragraph_format.keep_with_next = True
-                word.add_paragraph(line(block.caption), style="Caption")
+                word.add_paragraph(line(block.plot.caption), style="Caption")
             case nodes.Table():
                 _write_table(word, block)
 
@@ -86,8 +85,8 @@ def _write_list(word: WordDocument, block: nodes.Items, depth: int = 1) -> None:
     for number, item in enumerate(block.items, block.start):
         style = _LISTS[block.look] + (" 2" if depth > 1 and block.look in ("points", "steps") else "")
         paragraph = word.add_paragraph(f"{number}.\t" if block.look in ("steps", "references") else "", style=style)
-        inner = [node for node in item if isinstance(node, nodes.Items) and node.look != "lines"]
-        _add_runs(paragraph, tuple(node for node in item if node not in inner))
+        inner = nodes.lists_in(item)
+        _add_runs(paragraph, [node for node in item if node not in inner])
         for each in inner:
             _write_list(word, each, depth + 1)
 
@@ -100,8 +99,8 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
                 _add_runs(word.add_paragraph(), group.title)
             for row in group.rows:
                 card = word.add_paragraph(style="List Bullet")
-                for place, content in enumerate((row.cells[0], block.details(row), row.below)):
-                    if place and content:
+                for content in filter(None, (row.cells[0], block.details(row), row.below)):
+                    if card.runs:
                         card.add_run().add_break()
                     _add_runs(card, content, _SMALL)
         return
@@ -109,35 +108,27 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
     made = word.add_table(rows=len(lines), cols=len(block.columns), style="Light Grid Accent 1")
     made.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # repeated on every page
     made.autofit = False
-    columns = [
-        [" ".join(node.text for node in spans(cells[at])) for cells in lines] for at in range(len(block.columns))
-    ]
-    longest = [max(len(word) for text in texts for word in (*text.split(), "")) for texts in columns]
-    spare = max(_LINE - sum(longest) - _MARGIN * len(longest), 0)
-    lengths = [sum(map(len, texts)) for texts in columns]
+    columns = [" ".join(node.text for cell in cells for node in spans(cell)) for cells in zip(*lines, strict=True)]
+    longest = [max(map(len, text.split()), default=0) + _MARGIN for text in columns]
+    spare = max(_LINE - sum(longest), 0) / max(sum(map(len, columns)), 1)
     shares = [
-        word + _MARGIN + spare * length / max(sum(lengths), 1)  # no word is broken if the page has room
-        for word, length in zip(longest, lengths, strict=True)
-    ]
-    widths = [Length(int(TEXT_WIDTH * share / sum(shares))) for share in shares]
-    for column, width in zip(made.columns, widths, strict=True):
-        column.width = width  # LibreOffice reads the grid, Word the cells
+        least + spare * len(text) for least, text in zip(longest, columns, strict=True)
+    ]  # if it fits, no word breaks
+    for column, share in zip(made.columns, shares, strict=True):
+        column.width = Length(int(TEXT_WIDTH * share / sum(shares)))  # LibreOffice reads the grid, Word the cells
     for row, cells in zip(made.rows, lines, strict=True):
         row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
-        for cell, content, width in zip(row.cells, cells, widths, strict=True):
-            cell.width = width
+        for cell, column, content in zip(row.cells, made.columns, cells, strict=True):
+            cell.width = column.width
             _add_runs(cell.paragraphs[0], content, _SMALL)
     word.add_paragraph().paragraph_format.space_after = Pt(0)
 
 
-def _add_runs(paragraph: WordParagraph, content: Flow, size: Length | None = None) -> None:
+def _add_runs(paragraph: WordParagraph, content: Iterable[Node], size: Length | None = None) -> None:
     for node in spans(content):
-        text = f" {node.text}" if isinstance(node, nodes.Cite) else node.text
-        spaced = f"{' ' * text[:1].isspace()}{line(text)}{' ' * bool(line(text) and text[-1:].isspace())}"
-        run = paragraph.add_run(spaced)
+        run = paragraph.add_run(line(f" {node.text}" if isinstance(node, nodes.Cite) else node.text))
         run.font.size = size
         if isinstance(node, nodes.Text):
             run.bold = node.style in ("strong", "flag", "mark") or None
             run.italic = node.style == "emphasis" or None
-            if node.style == "code":
-                run.font.name = "Consolas"
+            run.font.name = "Consolas" if node.style == "code" else None

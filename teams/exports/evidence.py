@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from willowbark.agents.report.content import Pico
 from willowbark.agents.report.forms import url_of
 from willowbark.agents.report.model import ResearchReport
+from willowbark.tools.enclosure import one_line
 from willowbark.tools.reading.reading import ValueKind
-
-from . import line
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
@@ -28,7 +27,7 @@ COLUMNS = tuple(WIDTHS)
 REVIEWER = ("reviewer_verdict", "reviewer_note")
 """Columns that the workbook leaves for the reviewer."""
 VERDICTS = ("supports", "contradicts", "inconclusive", "not assessed", "exclude")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 _VALUES: tuple[ValueKind, ...] = ("estimate", "dose", "tolerability")
 _LONGEST = 32_000  # characters; Excel's cells hold 32,767
 _ABOUT = (
@@ -58,7 +57,7 @@ def as_xlsx(report: ResearchReport) -> bytes:
     file = io.BytesIO()
     safe = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False, "in_memory": True}
     with Workbook(file, safe) as book:
-        book.set_properties({"title": line(report.title)[:255], "created": report.generated_at.replace(tzinfo=None)})
+        book.set_properties({"title": one_line(report.title, 255), "created": report.generated_at.replace(tzinfo=None)})
         text = book.add_format({"text_wrap": True, "valign": "top", "quote_prefix": True})
         head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
         sheet, about = book.add_worksheet("Evidence"), book.add_worksheet("About")
@@ -107,8 +106,7 @@ def plain_text(value: object) -> str:
     """Format a value as one line: empty for None, `yes` or `no`, a number without needless digits."""
     if value is None or isinstance(value, bool):
         return {None: "", True: "yes", False: "no"}[value]
-    said = f"{value:g}" if isinstance(value, float) else line(str(value))
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    return f"{value:g}" if isinstance(value, float) else one_line(str(value), _LONGEST)
 
 
 def safe_cell(value: object) -> str:
@@ -118,7 +116,4 @@ def safe_cell(value: object) -> str:
     ("'=1+1", "'@SUM(A1)", 'p = 0.05', '', '12')
     """
     said = plain_text(value)
-    if not isinstance(value, str):
-        return said
-    danger = value.startswith(FORMULA_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
-    return f"'{said}" if danger or said.startswith(FORMULA_STARTS) else said
+    return f"'{said}" if isinstance(value, str) and said.startswith(FORMULA_STARTS) else said

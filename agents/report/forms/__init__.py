@@ -1,22 +1,23 @@
 """The forms of a report: its tree of blocks as Markdown and HTML, which link only to the sources' public pages."""
 
-from functools import cache
 from urllib.parse import quote, urlsplit
 
+from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.registry import linked_hosts
 
 
-@cache
-def known_hosts() -> frozenset[str]:
-    """Return the hosts of the sources' public pages, the only ones a report links to."""
-    return frozenset(linked_hosts())
+def line(text: str) -> str:
+    """Reduce a text to one line without invisible characters; keeps a space at either end."""
+    said = " ".join(visible(text).split())
+    before, after = " " * text[:1].isspace(), " " * text[-1:].isspace()
+    return f"{before}{said}{after}" if said else before
 
 
 _PAGES = {
-    "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
-    "nct": "https://clinicaltrials.gov/study/{}",
-    "doi": "https://doi.org/{}",
+    "pmid": ("pmid", "https://pubmed.ncbi.nlm.nih.gov/{}/"),
+    "nct": ("nct_id", "https://clinicaltrials.gov/study/{}"),
+    "doi": ("doi", "https://doi.org/{}"),
 }
 
 
@@ -34,7 +35,7 @@ def safe_url(url: str) -> str | None:
         parts = urlsplit(url)
     except ValueError:
         return None
-    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in known_hosts()
+    plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in linked_hosts()
     return url if plain else None
 
 
@@ -51,9 +52,9 @@ def url_of(key: str, url: str = "") -> str | None:
     'https://doi.org/10.1016/s0140-6736%2899%2900001-1'
     """
     kind, _, value = key.partition(":")
-    names = {"pmid": "pmid", "nct": "nct_id", "doi": "doi"}
-    known = checked_identifier(names[kind], value) if kind in names else None
-    return safe_url(url) or (safe_url(_PAGES[kind].format(quote(known))) if known else None)
+    name, page = _PAGES.get(kind, ("", ""))
+    known = checked_identifier(name, value) if name else None
+    return safe_url(url) or (safe_url(page.format(quote(known))) if known else None)
 
 
 def record_name(key: str) -> str:

@@ -5,7 +5,7 @@ Texts are plain; each form escapes them, and links only to addresses that `safe_
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -134,12 +134,8 @@ class Quote:
 class Figure:
     """A picture, described in words in forms that cannot show it."""
 
-    name: str
-    """Unique in a report: letters, digits and dashes."""
-    caption: str
-    description: str
-    plot: object = None
-    """Plot for `agents.pictures.plots.draw`."""
+    plot: Any
+    """A `Plot` of `agents.pictures`, with its caption and description."""
     kind: Literal["figure"] = "figure"
 
 
@@ -204,7 +200,12 @@ def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
     return tuple(found)
 
 
-def spans(content: Flow) -> Iterator[Span]:
+def lists_in(item: Flow) -> list[Items]:
+    """Return the lists in a list's item, which forms set below its line; short lines are part of it."""
+    return [node for node in item if isinstance(node, Items) and node.look != "lines"]
+
+
+def spans(content: Iterable[Node]) -> Iterator[Span]:
     """Yield content as one line, for forms whose cells only hold text; folded content is included."""
     for node in content:
         match node:
@@ -226,7 +227,7 @@ def spans(content: Flow) -> Iterator[Span]:
             case Table():
                 yield from spans(join_flows(join_flows((*row.cells, row.below), ", ") for row in node.rows))
             case Figure():
-                yield Text(f" {node.description} ")
+                yield Text(f" {node.plot.description} ")
 
 
 def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:

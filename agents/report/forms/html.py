@@ -6,22 +6,14 @@ described in words.
 
 from base64 import b64encode
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from willowbark.tools.enclosure import visible
-
 from ...pictures import Plot
-from . import safe_url
+from . import line, safe_url
 from .blocks import GRADE_SYMBOLS, Document, Items, Section, Table
-
-
-def line(value: str) -> str:
-    """Reduce a text to one line without invisible characters; keeps a space at either end."""
-    text = " ".join(visible(value).split())
-    before, after = " " * value[:1].isspace(), " " * value[-1:].isspace()
-    return f"{before}{text}{after}" if text else before
 
 
 def picture(plot: Plot, narrow: bool = False) -> str:
@@ -47,27 +39,30 @@ def _environment() -> Environment:
     return made
 
 
-def _render(macro: str, shown: object, *, notebook: bool, references: int = 0, cited_at: str = "#ref-") -> str:
-    variables = {"notebook": notebook, "references": references, "cited_at": cited_at}
-    return str(getattr(_environment().get_template("report.html.j2").make_module(variables), macro)(shown))
+def _render(macro: str, shown: object, **variables: object) -> str:
+    template = _environment().get_template("report.html.j2")
+    return str(getattr(template.make_module({"notebook": False, "references": 0, **variables}), macro)(shown))
 
 
-def page_html(document: Document, cited_at: str = "#ref-") -> str:
-    """Render the body of a page, with ids for the links within it.
+def page_html(document: Document, cited_at: str = "#ref-", style: str = "") -> str:
+    """Render the report for a page, with ids for the links within it.
 
     Args:
         document: the whole report.
         cited_at: prefix of a citation's link, before its number; by default the references.
+        style: a style sheet; with it the page is whole, without it just the body.
     """
-    appended = (each for each in (document.appendix.blocks if document.appendix else ()) if isinstance(each, Section))
-    blocks = (block for section in (*document.sections, *appended) for block in section.blocks)
+    parts = (*document.sections, *(document.appendix.blocks if document.appendix else ()))
+    blocks = (block for part in parts if isinstance(part, Section) for block in part.blocks)
     count = sum(len(each.items) for each in blocks if isinstance(each, Items) and each.look == "references")
-    return _render("page", document, notebook=False, references=count, cited_at=cited_at)
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    about = {"references": count, "cited_at": cited_at, "style": style, "digest": digest}
+    return _render("file" if style else "page", document, **about)
 
 
 def notebook_html(document: Document) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
-    return _render("cell", document, notebook=True)
+    return _render("cell", document, notebook=True, cited_at="")
 
 
 def table_html(table: Table) -> str:

@@ -11,8 +11,8 @@ from .blocks import (
     Details,
     Document,
     Figure,
-    Flow,
     Items,
+    Node,
     Pairs,
     Paragraph,
     Quote,
@@ -20,6 +20,7 @@ from .blocks import (
     Span,
     Table,
     Text,
+    lists_in,
     spans,
 )
 
@@ -83,8 +84,8 @@ def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
 def _list_lines(block: Items, indent: str) -> Iterator[str]:
     for number, item in enumerate(block.items, block.start):
         mark = "- " if block.look in ("points", "lines") else f"{number}. "
-        inner = [node for node in item if isinstance(node, Items) and node.look != "lines"]
-        yield f"{indent}{mark}{inline(tuple(node for node in item if node not in inner))}"
+        inner = lists_in(item)
+        yield f"{indent}{mark}{inline(node for node in item if node not in inner)}"
         for each in inner:
             yield from _list_lines(each, indent + " " * len(mark))
 
@@ -110,7 +111,7 @@ def table(block: Table) -> str:
     return "\n\n".join(parts)
 
 
-def inline(content: Flow) -> str:
+def inline(content: Iterable[Node]) -> str:
     """Render content in one line."""
     return " ".join(filter(None, "".join(map(_span, spans(content))).split(" "))).strip()
 
