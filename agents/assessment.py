@@ -12,7 +12,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.mechanism.graph import HypothesisAssessment
+from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.registry import kind_of
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES

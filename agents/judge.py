@@ -27,7 +27,7 @@ from willowbark.agents.autogen import (
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.lexicon import canonical_class, canonical_drug
-from willowbark.tools.mechanism.graph import HypothesisAssessment, assess
+from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import MAX_DRUGS

@@ -29,7 +29,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import BUNDLED, open_library
-from willowbark.tools.mechanism.graph import MechanismGraph
+from willowbark.tools.mechanism import MechanismGraph
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Protein
 from willowbark.tools.sources.drugs.chembl import ChEMBL

@@ -9,8 +9,18 @@ from willowbark.agents.report.findings import argument, disease_mechanism
 from willowbark.agents.report.texts import References, SectionDraft
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
-from willowbark.tools.mechanism.graph import GAP, MOST_UNDIRECTED, MechanismGraph, assess
-from willowbark.tools.mechanism.steps import WEIGHTS, Backing, Chain, Node, Step, weight_of
+from willowbark.tools.mechanism import (
+    GAP,
+    MOST_UNDIRECTED,
+    WEIGHTS,
+    Backing,
+    Chain,
+    MechanismGraph,
+    Node,
+    Step,
+    assess,
+    weight_of,
+)
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Mechanism, Protein, Record
 

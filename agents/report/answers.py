@@ -28,7 +28,7 @@ from willowbark.tools.appraisal.harms import (
     subject,
     warnings,
 )
-from willowbark.tools.mechanism.graph import MechanismFindings
+from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Label
 from willowbark.tools.registry import kind_of

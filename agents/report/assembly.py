@@ -10,7 +10,7 @@ from typing import Any
 from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
 from willowbark.tools.appraisal.candidates import STANDARD, Candidate
 from willowbark.tools.appraisal.harms import boxed
-from willowbark.tools.mechanism.graph import MechanismFindings
+from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
@@ -153,7 +153,7 @@ def _drug_candidate(
         ],
         combination=list(candidate.combination),
         for_prevention=bool(found.supporting)
-        and material.asked.intent != "prevention"
+        and not material.asked.is_preventive
         and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
         supporting_citations=list(found.supporting),
@@ -174,7 +174,7 @@ def _status(candidate: Candidate, material: Material) -> str:
         # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
         if candidate.group == "repurposing":
             return f"Approved for {material.topic} (label: acute treatment)"
-        either = " (treatment or prevention)" if material.asked.intent == "prevention" else ""
+        either = " (treatment or prevention)" if material.asked.is_preventive else ""
         return f"Approved for {material.topic}{either}"
     compared = sum(each.compares_with_it for each in candidate.records)
     if candidate.group == "established" and compared >= STANDARD:

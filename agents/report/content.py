@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.approvals import Group
 from willowbark.tools.appraisal.posted import PostedFinding
-from willowbark.tools.mechanism.steps import Chain
+from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Comparator, Indication, Primary, Value, ValueKind
 from willowbark.tools.wording import counted

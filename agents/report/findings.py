@@ -15,8 +15,7 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
 from willowbark.tools.lexicon.matching import stems
-from willowbark.tools.mechanism.graph import MechanismGraph
-from willowbark.tools.mechanism.steps import Backing, Chain
+from willowbark.tools.mechanism import Backing, Chain, MechanismGraph
 from willowbark.tools.questions import Question, speaks_of
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.reading.screening import readable, set_aside

@@ -8,7 +8,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
-from willowbark.tools.mechanism.graph import MechanismFindings, MechanismGraph, assess
+from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
 from willowbark.tools.wording import as_spelt, listed, short
@@ -32,7 +32,6 @@ _ENDINGS = {
     "no_verdict": "the report was requested before a judge had ended the search",
     "error": "the run failed; this is what it had found until then",
 }
-_AIMS = {"prevention": "to prevent", "treatment": "for", "unknown": "for"}
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ class Material:
     @property
     def purpose(self) -> str:
         """Purpose of the drugs: `to prevent migraine`, `for portal hypertension`."""
-        return f"{_AIMS[self.asked.intent]} {self.topic}"
+        return f"{'to prevent' if self.asked.is_preventive else 'for'} {self.topic}"
 
     @property
     def library(self) -> str:

@@ -108,7 +108,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
     data = {
         "m": material,
-        "aim": f"{'to prevent' if asked.intent == 'prevention' else 'in'} {short(material.topic)}",
+        "aim": f"{'to prevent' if asked.is_preventive else 'in'} {short(material.topic)}",
         "none_supported": bool(candidates) and not any(map(_is_supported, candidates)),
         "asked": _by_level(by_name),
         "unsupported": [c for c in by_name if not _is_supported(c)],

@@ -242,7 +242,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     item = _item(record, found, posted, condition_names(asked))
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
-    is_other_use = asked.is_acute or (asked.intent == "prevention")
+    is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = replace(item, direction=Direction.inconclusive)

@@ -52,7 +52,7 @@ def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) 
         uses = label_sections(record).get("Indications and usage", "") if isinstance(record.record, Label) else ""
         document = Document.cut("", uses)
         for use in filter(names_it, document.sentences):
-            if asked.intent == "prevention" and purpose_at(document, use.quote) == "relief":
+            if asked.is_preventive and purpose_at(document, use.quote) == "relief":
                 is_for_relief = True
             elif "not" not in use.signs:
                 return "established"

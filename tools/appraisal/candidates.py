@@ -339,7 +339,7 @@ def _candidate(
     mechanisms = [entry for _, said in own for entry in said.mechanisms]
     indications = _indications([said for _, said in own])
     cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
-    is_standard = asked.intent != "prevention" and sum(each.compares_with_it for each in records) >= STANDARD
+    is_standard = not asked.is_preventive and sum(each.compares_with_it for each in records) >= STANDARD
     if asked.excluded_routes and not routes_of(entries):
         cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]

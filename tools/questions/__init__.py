@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache, reduce
-from typing import Literal
 
 from ..errors import SourceRefused, UsageError
 from ..lexicon import (
@@ -26,6 +25,7 @@ from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions,
 from .kinds import ON_HARM, QUESTIONS, Guess, Kind, Name, has_role, kind_of, question_words
 from .query import (
     PREVENTION_WORD,
+    Unit,
     as_boolean,
     bare_words,
     distinct_words,
@@ -33,6 +33,7 @@ from .query import (
     normalise_text,
     read_units,
     tells_kinds_apart,
+    write_query,
 )
 
 SURE = 0.6
@@ -43,8 +44,6 @@ LONGEST_QUESTION = 2000  # characters; a question, not a document
 SEXES = ("men", "women")
 ALIKE, SHORTEST = 0.84, 6  # difflib ratio and letters of misspelt words: "schizofrenia" has 0.88
 ADULT, OLD = 18, 65  # years
-
-Intent = Literal["treatment", "prevention", "unknown"]
 
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
@@ -95,12 +94,11 @@ class Question:
     """Routes of administration to exclude, as in `routes.tsv`: "without injections"."""
     population: str | None
     """Population beyond those with a disease: pregnancy, children, …; None if it names none."""
-    sex: str | None
-    """`men` or `women` if it asks about them only, else None."""
-    intent: Intent
-    """`unknown` if it asks for neither treatment nor prevention."""
+    people: tuple[str, ...]
+    """Its population; `men` or `women` if it asks about them only."""
+    is_preventive: bool
     is_acute: bool
-    """Whether it asks for acute treatment, not prevention: "acute migraine"."""
+    """Whether it asks for acute treatment: "acute migraine"."""
     terms: tuple[str, ...]
     """Its meaningful words, unchanged; names in one piece."""
     unread: tuple[str, ...]
@@ -137,8 +135,12 @@ class Question:
             meant = " or ".join(f"“{asked}”" for kind in (self.kind, self.or_kind) if (asked := self._ask(kind)))
             example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
             return f"it is not clear what is asked; {f'do you mean {meant}?' if meant else example}"
-        if unclear := self._unknown_property:
-            return f"“{unclear}” is not a known drug class or route of administration; name what to exclude"
+        named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
+        general = "|".join([*question_words("drugs in general"), *named])
+        property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
+        for found in re.finditer(property_of_drugs, normalise_text(self.text), re.IGNORECASE):
+            if found[0] in self.unread:  # "non-sedating drugs", "water pills"
+                return f"“{found[0]}” is not a known drug class or route of administration; name what to exclude"
         if self.kind == "compare" and len(self.drugs) + len(self.drug_classes) < 2 and known and self.unread:
             return f"“{self.unread[0]}” is not known as a drug; which two drugs are to be compared?"
         is_code = any(any(map(str.isdigit, word)) and any(map(str.isalpha, word)) for word in self.unread)
@@ -159,22 +161,9 @@ class Question:
         return f"{asked.rstrip('?')} without {' or '.join(self.left_out)}?" if self.left_out else asked
 
     @property
-    def _unknown_property(self) -> str | None:
-        """An unknown property of the drugs asked for: "non-sedating drugs", "water pills"."""
-        named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
-        general = "|".join([*question_words("drugs in general"), *named])
-        pattern = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
-        found = (each[0] for each in re.finditer(pattern, normalise_text(self.text), re.IGNORECASE))
-        return next((each for each in found if each in self.unread), None)
-
-    @property
     def left_out(self) -> tuple[str, ...]:
         """All exclusions: drugs, classes, routes of administration."""
         return (*self.excluded_drugs, *self.excluded_classes, *self.excluded_routes)
-
-    @property
-    def people(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self.population, self.sex)))
 
     @property
     def asks_what_helps(self) -> bool:
@@ -265,9 +254,9 @@ def parse_question(question: str) -> Question:
     kind = "uses" if is_alone else kind
     searched = text if _SYNTAX.search(text) else _choose_words(text, kind, names, left_out, population is not None)
     units = [word for unit in read_units(searched) if unit.operator != "NOT" for word in unit.words]
-    intent: Intent = "treatment" if cue_regex("treatment", __package__).search(text) else "unknown"
-    if PREVENTION_WORD.search(text) or kind == "prevent":
-        intent = "prevention"
+    is_preventive = kind == "prevent" or PREVENTION_WORD.search(text) is not None
+    sexes = [name for name in SEXES if speaks_of(text, name)]
+    one_sex = sexes if len(sexes) == 1 and population not in _OF_WOMEN else []
     return Question(
         text=question,
         kind=kind,
@@ -282,9 +271,9 @@ def parse_question(question: str) -> Question:
         excluded_classes=distinct_words(name.name for name in left_out if name.kind == "class"),
         excluded_routes=distinct_words(name.name for name in left_out if name.kind == "route"),
         population=population,
-        sex=find_sex(text),
-        intent=intent,
-        is_acute=intent != "prevention" and cue_regex("acute", __package__).search(text) is not None,
+        people=(*filter(None, [population]), *one_sex),
+        is_preventive=is_preventive,
+        is_acute=not is_preventive and cue_regex("acute", __package__).search(text) is not None,
         terms=distinct_words(units),
         unread=tuple(unread),
         words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
@@ -341,7 +330,7 @@ def stand_alone(question: str, earlier: str) -> str:
     if has_own or (asked.kind == "harm" and (own or drugs)):  # about a drug, in any context
         is_whole = own or not drugs or (has_own and not names_them)
         return question if is_whole else f"{question.strip().rstrip('?!. ')} ({' and '.join(drugs)})?"
-    aim = "to prevent" if before.intent == "prevention" else "for"
+    aim = "to prevent" if before.is_preventive else "for"
     is_new = bool(own) and (asked.kind != "compare" or len(own) > 1)
     taken = [("", () if is_new else drugs), (aim, before.conditions), ("in people with", before.background)]
     taken += [("in", () if asked.people else before.people), ("without", before.left_out)]
@@ -428,24 +417,13 @@ def wider_queries(query: str) -> Iterator[str]:
     units = read_units(normalise_text(query))
     if any(unit.operator == "OR" for unit in units) or "[" in query:
         return
-    spare = [unit for unit in units if unit.operator != "NOT"]
-    words = {id(unit): " ".join(word for word in unit.words if not PREVENTION_WORD.search(word)) for unit in spare}
-    named = [
-        unit
-        for unit in spare
-        if any(find(words[id(unit)]) for find in (find_conditions, find_drugs, find_drug_classes))
-    ]
+    spare, named = [unit for unit in units if unit.operator != "NOT"], list[Unit]()
+    for unit in spare:
+        words = " ".join(word for word in unit.words if not PREVENTION_WORD.search(word))
+        named += [unit] if find_conditions(words) or find_drugs(words) or find_drug_classes(words) else []
     for dropped in reversed([unit for unit in spare if unit not in named] if named else []):
         units.remove(dropped)
-        parts = [f"({' OR '.join(each.spellings)})" if each.spellings[1:] else each.spellings[0] for each in units]
-        signs = [each.operator or "AND" for each in units]
-        yield " ".join([parts[0], *(f"{sign} {part}" for sign, part in zip(signs[1:], parts[1:], strict=True))])
-
-
-def find_sex(text: str) -> str | None:
-    """Find whether a text is on men or women; None if it names both, neither, or pregnancy or breastfeeding."""
-    found = [name for name in SEXES if speaks_of(text, name)]
-    return found[0] if len(found) == 1 and find_population(text) not in _OF_WOMEN else None
+        yield write_query(units)
 
 
 def find_population(text: str) -> str | None:

@@ -7,7 +7,7 @@ https://clinicaltrials.gov/find-studies/constructing-complex-search-queries, Eur
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
@@ -59,14 +59,12 @@ class Unit:
 
     words: list[str]
     """The user's own words, without query syntax; names in one piece."""
-    spellings: list[str]
-    """Search terms, the user's own words first; just one if kept unchanged. May have duplicates if
-    joined."""
+    spellings: Sequence[str]
+    """Search terms, the user's own words first; just one if kept unchanged."""
     concept: str = ""
     """The concept that the words name; empty if unknown."""
     operator: str = ""
     """Operator before it: AND, OR, NOT, or "or" in lower case within a sentence; empty if there is none."""
-    is_joined: bool = False
 
 
 def normalise_text(text: str) -> str:
@@ -115,13 +113,16 @@ def as_boolean(text: str) -> str:
     >>> as_boolean("drugs for gout OR (psoriasis AND plaque)"), as_boolean("gout[ti] OR psoriasis")
     ('(gout OR "gouty arthritis") OR (psoriasis AND plaque)', 'gout[ti] OR psoriasis')
     """
+    return write_query(read_units(text)) or " ".join(bare_words(text))
+
+
+def write_query(units: Iterable[Unit]) -> str:
     parts: list[str] = []
-    for unit in read_units(text):
+    for unit in units:
         if parts or unit.operator == "NOT":
             parts.append(unit.operator or "AND")
-        spellings = distinct_words(unit.spellings) if unit.is_joined else unit.spellings
-        parts.append(spellings[0] if len(spellings) == 1 else f"({' OR '.join(spellings)})")
-    return " ".join(parts or bare_words(text))
+        parts.append(f"({' OR '.join(unit.spellings)})" if unit.spellings[1:] else unit.spellings[0])
+    return " ".join(parts)
 
 
 def read_units(text: str) -> list[Unit]:
@@ -153,13 +154,11 @@ def read_units(text: str) -> list[Unit]:
         same = known.get(unit.concept)
         if operator in ("", "or") and same:
             same.words += unit.words
-            same.spellings.insert(1, unit.spellings[0])
-            same.is_joined = True
+            same.spellings = distinct_words([same.spellings[0], unit.spellings[0], *same.spellings[1:]])
         elif operator == "or" and units:
             last = units[-1]
             last.words += unit.words
-            last.spellings += unit.spellings
-            last.is_joined = True
+            last.spellings = distinct_words([*last.spellings, *unit.spellings])
             if known.get(last.concept) is last:
                 del known[last.concept]
             last.concept = ""
