@@ -12,7 +12,6 @@ import pytest
 from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
-from willowbark.agents.report.frames import EvidenceList
 from willowbark.teams.exports import render
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.registry import linked_hosts
@@ -116,7 +115,7 @@ def test_no_payload_is_live_in_the_page_or_a_notebook(payload: str) -> None:
     report = hostile(payload)
     record = Evidence(content=payload, citation=Citation(source="web", title=payload, url=payload, authors=[payload]))
     text = page_of(report)
-    for shown in (text, report._repr_html_(), EvidenceList([record])._repr_html_()):
+    for shown in (text, report._repr_html_(), record._repr_html_()):
         assert live_parts(shown) == []
     seen = Seen(text)
     assert (len(seen.named("style")), len(seen.named("h1"))) == (1, 1)
@@ -222,13 +221,3 @@ def test_without_matplotlib_the_words_of_a_picture_stand_in_its_place(monkeypatc
         assert "<img" not in shown
         assert "Effect estimates reported for bupropion" in shown
     assert "Timeline of 2 registered trials" in page_of(sample())
-
-
-def test_a_list_of_evidence_shows_itself_in_html_and_markdown() -> None:
-    url = "https://pubmed.ncbi.nlm.nih.gov/1/"
-    citation = Citation(source="pubmed", title="A | B <i>", url=url, date="2001")
-    shown = EvidenceList([Evidence(content="A | B <i>\n\nText.", citation=citation)])
-
-    assert "A | B &lt;i&gt;</a>" in shown._repr_html_()
-    assert shown._repr_markdown_().splitlines()[-1] == f"| [A \\| B \\<i>]({url}) |  | 2001 | pubmed | 0.00 |  |"
-    assert EvidenceList()._repr_markdown_() == "No records."

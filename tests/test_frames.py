@@ -6,7 +6,6 @@ import pytest
 from exports_sample import effect, empty, row, sample
 
 from willowbark.agents.report.content import DrugCandidate, TrialRow
-from willowbark.agents.report.frames import candidates_frame, trials_frame
 from willowbark.tools.errors import UsageError
 
 pd = pytest.importorskip("pandas")
@@ -23,13 +22,14 @@ def test_each_row_is_a_row_and_what_is_not_reported_is_missing_and_never_zero() 
     assert frame.loc[1, ["year", "sample_size", "followup_months", "value", "ci_low", "p"]].isna().all()
     assert str(frame["sample_size"].dtype) == "Int64"
     trials = [TrialRow(key="k1", nct_id="", title="T", enrollment=12), TrialRow(key="k2", nct_id="", title="T")]
-    assert trials_frame(sample(trials=trials))["enrollment"].isna().to_list() == [False, True]
-    for nothing in (empty().to_dataframe(), candidates_frame(empty()), trials_frame(empty())):
+    assert sample(trials=trials).to_dataframe("trials")["enrollment"].isna().to_list() == [False, True]
+    for nothing in (empty().to_dataframe(), empty().to_dataframe("candidates"), empty().to_dataframe("trials")):
         assert (len(nothing), len(nothing.columns) > 5) == (0, True)
     drug = DrugCandidate(
         name="riboflavin", evidence_quality="weak", supporting_citations=["a", "b"], contradicting_citations=["c"]
     )
-    candidates = candidates_frame(sample(candidates=[drug, drug.model_copy(update={"name": "atenolol"})]))
+    both = [drug, drug.model_copy(update={"name": "atenolol"})]
+    candidates = sample(candidates=both).to_dataframe("candidates")
     assert list(candidates["drug"]) == ["riboflavin", "atenolol"]
     assert candidates.loc[0, ["supporting", "contradicting", "inconclusive"]].to_list() == [2, 1, 0]
 

@@ -6,7 +6,7 @@ from typing import Any
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.evidence import surname
 from willowbark.tools.reading.reading import ValueKind
-from willowbark.tools.wording import counted, listed, short
+from willowbark.tools.wording import counted, short
 from willowbark.tools.works.sections import is_full_text
 
 from ..pictures import StudyEffect, TrialSpan, date_in_years, forest_plots, timeline
@@ -14,7 +14,6 @@ from .content import (
     EFFICACY,
     NONE_PROPOSED,
     NOT_REPORTED,
-    REPURPOSING,
     DrugCandidate,
     EvidenceRow,
     ReportContent,
@@ -39,6 +38,7 @@ from .forms.blocks import (
     points,
     table,
 )
+from .texts import write_blocks
 
 MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
@@ -50,11 +50,6 @@ _STANCES: dict[Stance, str] = {
     "supports": "supporting",
     "inconclusive": "inconclusive",
     "excluded": "excluded",
-}
-_APPROVAL = {
-    "repurposing": REPURPOSING,
-    "established": "Approved for the condition (label)",
-    "not_checked": "",
 }
 _REFUTED = (
     "two trials with two thirds of the participants, or the largest review, found no benefit or harm against placebo, "
@@ -68,35 +63,18 @@ _COMPARED: tuple[ValueKind, ...] = ("dose", "comparator", "participants", "toler
 def candidates(report: ReportContent) -> Section:
     """Build the section on candidates: repurposing candidates, approved or standard drugs, trials over time."""
     if not report.candidates:
-        none = "None: no existing drug has verifiable evidence here."
-        if report.approval is not None and report.approval.set_aside:
-            none = "None: all were set aside before the report was written; see the appendix."
-        elif report.answer:
-            none = "None: the question does not ask what helps, or nothing on that could be verified."
-        return Section("Candidates", "candidates", (paragraph(none),))
-    new = [c for c in report.candidates if c.group != "established"]
+        return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
-    columns = ("drug", "participants (studies)", "effect", "certainty", "comments")
-    blocks: list[Block] = [
-        Table(
-            caption,
-            columns,
-            (Group(tuple(_overview_row(report, each, each.name in with_block) for each in group)),),
-            "overview",
-        )
-        for caption, group in (
-            ("Candidates" if all(c.group == "not_checked" for c in new) else "Repurposing candidates", new),
-            ("Approved or standard of care for this condition", [c for c in report.candidates if c not in new]),
-        )
-        if group
-    ]
-    note = (
-        "Summary of findings. Participants and studies are those that support or contradict; the effect is that of the "
-        "most telling one. Certainty is that the drug helps, by GRADE; see the steps below each drug."
-    )
-    if any(c.group == "not_checked" for c in new):
-        note += " Approval not checked for drugs of which nothing is said of it: no approval data were found."
-    blocks.append(paragraph(note, look="small"))
+    new, established = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for place, candidate in enumerate(report.candidates, 1):
+        rows = [row for row in report.evidence_table if row.drug == candidate.name]
+        studies = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
+        best = candidate.best_estimate.key if candidate.best_estimate else None
+        outcome = next((row.pico.outcome for row in rows if row.key == best and row.pico), None)
+        group = established if candidate.group == "established" else new
+        has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
+        group.append((candidate, place, has_block, studies, of_effect))
+    blocks = write_blocks("candidates", "candidates", report.cite, new=new, established=established)
     spans = []
     for trial in report.trials:
         start, end = date_in_years(trial.start_date), date_in_years(trial.completion_date)
@@ -104,64 +82,13 @@ def candidates(report: ReportContent) -> Section:
             phase = max((int(each) for phase in trial.phases for each in phase if each.isdecimal()), default=-1)
             end = end if end is not None and end >= start else None
             spans.append(TrialSpan(trial.nct_id, trial.phase_words, phase, trial.outcome, start, end))
-    if plot := timeline(spans):
-        blocks.append(Figure(plot))
-    return Section("Candidates", "candidates", tuple(blocks))
+    plot = timeline(spans)
+    return Section("Candidates", "candidates", (*blocks, Figure(plot)) if plot else blocks)
 
 
 def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:
     """Return the candidates in table order, each with its rank in the report, from 1."""
     return sorted(enumerate(report.candidates, 1), key=lambda each: each[1].group == "established")
-
-
-def _overview_row(report: ReportContent, candidate: DrugCandidate, has_block: bool) -> Row:
-    """Build a summary-of-findings row: https://book.gradepro.org/guideline/summary-of-findings-tables.
-
-    Without a block below, the row links to the study of its effect.
-    """
-    best, place = candidate.best_estimate, report.candidates.index(candidate) + 1
-    rows = [row for row in report.evidence_table if row.drug == candidate.name]
-    decided = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
-    sizes = [row.sample_size for row in decided if row.sample_size is not None]
-    unsized = f", {len(decided) - len(sizes)} of unreported size" if len(sizes) < len(decided) else ""
-    participants = f"{sum(sizes):,}" if sizes else NOT_REPORTED
-    outcome = next((row.pico.outcome for row in rows if best and row.key == best.key and row.pico), None)
-    status = "" if candidate.clinical_status in (NOT_REPORTED, REPURPOSING) else candidate.clinical_status
-    elsewhere = f"approved for {listed(candidate.current_indications, most=2)}" if candidate.current_indications else ""
-    directions = {
-        "supporting": candidate.supporting_citations,
-        "contradicting": candidate.contradicting_citations,
-        "inconclusive": candidate.undecided_citations,
-    }
-    comments = (
-        ", ".join(f"{len(keys)} {name}" for name, keys in directions.items() if keys),
-        status or elsewhere or _APPROVAL[candidate.group],
-        f"outcome of the effect: {outcome}" if outcome not in (None, EFFICACY) else "",
-        "studied for prevention" if candidate.for_prevention else "",
-        "not in the class asked about" if candidate.in_asked_class is False else "",
-        f"also studied with {listed(candidate.combination, most=2)}" if candidate.combination else "",
-    )
-    flags = [node for mark in candidate.marks for node in flow(" ", Text(mark, "flag"))]
-    if best is None:
-        effect = flow("none")
-    else:
-        effect = flow(best.line, report.cite([best.key])) if has_block else flow(Link(best.line, url_of(best.key)))
-    return Row(
-        (
-            flow(Link(candidate.name, f"#candidate-{place}") if has_block else candidate.name),
-            flow(f"{participants} ({counted(len(decided), 'study')}{unsized if sizes else ''})"),
-            effect,
-            flow(Text(_level(candidate), "level")),
-            flow("; ".join(filter(None, comments)), *flags),
-        )
-    )
-
-
-def _level(candidate: DrugCandidate) -> str:
-    """Return the certainty that the drug helps, if any study supports it."""
-    if candidate.evidence_quality == "refuted":
-        return "refuted"
-    return candidate.certainty if candidate.supporting_citations else "unsupported"
 
 
 def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[EvidenceRow]) -> dict[str, list[EvidenceRow]]:
@@ -229,7 +156,7 @@ def evidence(report: ReportContent) -> Section | None:
             own.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))
         elif candidate.supporting_citations:
             own.append(paragraph(Text("Certainty: ", "strong"), " ".join(candidate.certainty_reasons)))
-        level = _level(candidate)
+        level = candidate.level
         note = f"{level} certainty" if level == candidate.certainty else level
         blocks.append(Section(candidate.name, f"candidate-{place}", tuple(own), note, "card"))
     return Section("Evidence by drug", "evidence", tuple(blocks)) if blocks else None

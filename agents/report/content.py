@@ -174,6 +174,13 @@ class DrugCandidate(BaseModel, extra="forbid"):
         kinds = dict.fromkeys(caution.partition(":")[0].lower() for caution in self.cautions)
         return [_LABELLED.get(kind, kind) for kind in kinds]
 
+    @property
+    def level(self) -> str:
+        """The certainty that it helps, if any study supports it; else `refuted` or `unsupported`."""
+        if self.evidence_quality == "refuted":
+            return "refuted"
+        return self.certainty if self.supporting_citations else "unsupported"
+
     def stance_of(self, row: "EvidenceRow") -> Stance:
         """Return a record's stance in the appraisal."""
         if row.retracted:
@@ -353,6 +360,18 @@ class SearchLogEntry(BaseModel, extra="forbid"):
     warnings: list[str] = []
     understood: str = ""
     """The query as interpreted by the source; empty if not reported."""
+
+    @property
+    def time(self) -> str:
+        """The minute in which it was asked."""
+        return NOT_REPORTED if self.asked_at is None else f"{self.asked_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def limits(self) -> str:
+        """The filters in a line: `sort=relevance, retmax=10`; `none` without any."""
+        if self.filters is None:
+            return NOT_REPORTED
+        return ", ".join(f"{name}={value}" for name, value in self.filters.items()) or "none"
 
 
 class Flow(BaseModel, extra="forbid"):

@@ -1,10 +1,11 @@
 """The report with methods for its forms, and its message."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.errors import MissingExtra
 from willowbark.tools.wording import counted
 
 from ..digest import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
@@ -12,11 +13,29 @@ from .content import NOT_REPORTED, ReportContent
 from .forms.blocks import Document
 from .forms.html import notebook_html
 from .forms.markdown import appendix_in_markdown, as_markdown
-from .frames import evidence_frame
 from .tree import brief, document
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_COLUMNS = {
+    "evidence": (
+        "drug direction design date year title sample_size followup_months measure value ci_low ci_high p effects "
+        "is_preprint retracted concern sentence key"
+    ).split(),
+    "candidates": (
+        "drug certainty evidence_quality clinical_status supporting contradicting inconclusive mechanism "
+        "proposed_mechanism current_indications"
+    ).split(),
+    "trials": (
+        "nct_id title drugs status phases enrollment start_date completion_date why_stopped why_stopped_kind "
+        "has_results"
+    ).split(),
+}
+_TYPES = {
+    "Int64": "year sample_size enrollment supporting contradicting inconclusive effects".split(),
+    "float64": "followup_months value ci_low ci_high p".split(),
+}
 
 
 class ResearchReport(ReportContent):
@@ -66,13 +85,41 @@ class ResearchReport(ReportContent):
         """Return the whole report as indented JSON."""
         return self.model_dump_json(indent=2)
 
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return the evidence table as a pandas frame, one row per record and drug; `report.frames` has others.
+    def to_dataframe(self, of: Literal["evidence", "candidates", "trials"] = "evidence") -> "pd.DataFrame":
+        """Return a pandas frame with one row per record and drug, per candidate, or per registered trial.
+
+        In the frame of evidence `measure`, `value`, `ci_low`, `ci_high` and `p` are the record's first effect size;
+        `effects` counts all of them, and `evidence_table` has them. Whole numbers are `Int64`, so that "not reported"
+        stays missing and is never 0.
 
         Raises:
             UsageError: pandas is not installed.
         """
-        return evidence_frame(self)
+        try:
+            import pandas as pd  # noqa: PLC0415  an extra that takes half a second to import
+        except ImportError:
+            raise MissingExtra("a data frame", "notebook") from None
+        rows = list[dict[str, Any]]()
+        if of == "evidence":
+            for row in self.evidence_table:
+                first = row.effects[0].model_dump(exclude={"sentence"}) if row.effects else {}
+                year = int(row.date[:4]) if row.date[:4].isdigit() else None
+                rows.append({**row.model_dump(), **first, "year": year, "effects": len(row.effects)})
+        elif of == "candidates":
+            for candidate in self.candidates:
+                rows.append(
+                    {
+                        **candidate.model_dump(),
+                        "drug": candidate.name,
+                        "supporting": len(candidate.supporting_citations),
+                        "contradicting": len(candidate.contradicting_citations),
+                        "inconclusive": len(candidate.undecided_citations),
+                    }
+                )
+        else:
+            rows = [trial.model_dump() for trial in self.trials]
+        frame = pd.DataFrame(rows, columns=_COLUMNS[of])
+        return frame.astype({name: kind for kind, names in _TYPES.items() for name in names if name in frame})
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Leave out the content, as AutoGen formats every message for its log, even if that is off."""

@@ -1,17 +1,17 @@
 """The report's sentences: Jinja templates, one file per section, whose macros turn data into blocks or plain text.
 
-A template uses a little Markdown: paragraphs between blank lines (`~ ` before a small one), `- ` and `1. ` before
-points and steps, `Name :: content` for pairs, `| a | b |` for a table (its caption in the first line, ` #` after the
-names of columns of numbers), `**strong**`. Inserted values are never parsed as markup: the result has them as plain
-text, or as the node that they are, such as a citation.
+A template uses a little Markdown: paragraphs between blank lines (`~ ` before a small one), `- ` before points,
+`Name :: content` for pairs, `| a | b |` for a table (its caption and its look in the first line, ` #` after the names
+of columns of numbers), `**strong**`; the names of styles are filters. Inserted values are never parsed as markup: the
+result has them as plain text, or as the node that they are, such as a citation.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
@@ -19,19 +19,22 @@ from markupsafe import Markup
 
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.reading.screening import is_addressed_to_machines
+from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection
-from .forms import url_of
-from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Text, flow, table
+from .forms import record_name, url_of
+from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Style, Text, flow, table
 
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")
 _STRONG = re.compile(r"\*\*(.+?)\*\*")
 Cites = Callable[[Iterable[str]], Cite | str]
-_MARKS: dict[str, Literal["points", "steps"]] = {"- ": "points", "1. ": "steps"}
+_IDENTIFIERS = ("doi", "pmid", "pmcid", "nct_id", "found_by")
+_JOURNAL = ("journal", "journal_abbreviation", "volume", "issue", "pages")
+_STYLES: tuple[Style, ...] = ("emphasis", "code", "small", "flag", "mark", "level")
 
 
 class Said(NamedTuple):
@@ -83,56 +86,34 @@ class References:
             blocks += [replace(within, blocks=written)] if within else written
         return ReportSection.of(draft.title, blocks, list(self._numbers)[start:])
 
-    def entries(self) -> list[dict[str, object]]:
-        """List the references for a report: number, key, title, authors, source, date, url, journal with volume, issue
-        and pages, identifiers, flags, other versions and the parts of the full text read."""
+    def entries(self) -> list[dict[str, Any]]:
+        """List the references, as `ReportContent.references` describes them; only what is known is in an entry."""
         found = []
         for key, number in self._numbers.items():
             record = self._records[key]
-            citation, data, paper = record.citation, record.record, record.paper
-            entry = {
-                "number": number,
-                "key": key,
-                "title": citation.title,
-                "authors": list(citation.authors),
-                "source": citation.source,
-                "date": citation.date,
-                "url": citation.url,
-            }
-            journal = ("journal", "journal_abbreviation", "volume", "issue", "pages")
-            known: dict[str, object] = {name: getattr(paper, name) for name in journal} if paper else {}
-            known |= {name: getattr(data, name) for name in ("doi", "pmid", "pmcid", "nct_id", "found_by")}
+            data, paper, raised = record.record, record.paper, flags_of(record)
+            known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
             if paper:
-                known["versions"] = [
-                    {"relation": relation, **each}
-                    for relation, versions in (
-                        ("preprint", paper.preprint_versions),
-                        ("earlier version", paper.earlier_versions),
-                    )
-                    for each in versions
-                ]
+                versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}
+                known |= {name: getattr(paper, name) for name in _JOURNAL}
+                known["versions"] = [{"relation": name, **each} for name, of in versions.items() for each in of]
                 known["published_version"] = record.is_preprint and paper.published_version
             if licence := licence_of(record):
                 titles = list(dict.fromkeys(place.title for place in places(record)))
                 known["full_text"] = {"pmcid": data.pmcid, "licence": licence, "sections": titles}
-            own = {name: each for name, each in known.items() if each}
-            found.append({**entry, **own, "flags": flags_said(record)})
+            flags = {
+                "preprint": record.is_preprint,
+                "retracted": "retracted" in raised,
+                "expression of concern": "expression_of_concern" in raised,
+                "corrected": "corrected" in raised,
+                "retraction not checked": is_unchecked(record),
+                "title only": not record.has_abstract,
+                "contains text addressed to machines": is_addressed_to_machines(record),
+            }
+            entry = {"number": number, "key": key, **record.citation.model_dump()}
+            entry |= {name: each for name, each in known.items() if each}
+            found.append({**entry, "flags": [flag for flag, is_raised in flags.items() if is_raised]})
         return found
-
-
-def flags_said(record: Evidence) -> list[str]:
-    """List what a reader should know of a record before its content: preprint, retracted, title only, …."""
-    raised = flags_of(record)
-    flags = {
-        "preprint": record.is_preprint,
-        "retracted": "retracted" in raised,
-        "expression of concern": "expression_of_concern" in raised,
-        "corrected": "corrected" in raised,
-        "retraction not checked": is_unchecked(record),
-        "title only": not record.has_abstract,
-        "contains text addressed to machines": is_addressed_to_machines(record),
-    }
-    return [flag for flag, is_raised in flags.items() if is_raised]
 
 
 @pass_context
@@ -148,8 +129,16 @@ def _insert(context: Context, value: object) -> Markup:
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
 
-def _link(text: str, key: str) -> Flow:
-    return flow(Link(text, url_of(key)))
+def _styled(style: Style, text: object) -> Flow:
+    return flow(Text(str(text), style)) if text else ()
+
+
+def _link(text: str, key: str, url: str = "") -> Flow:
+    return flow(Link(text, url_of(key, url)))
+
+
+def _anchor(name: str, place: int) -> Flow:
+    return flow(Link(name, f"#candidate-{place}"))
 
 
 @cache
@@ -163,7 +152,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"capital": capital, "listed": listed, "short": short, "thousands": lambda number: f"{number:,}"}
-    made.globals |= {"counted": counted, "link": _link}
+    made.filters |= {style: partial(_styled, style) for style in _STYLES}
+    made.globals |= {
+        "counted": counted,
+        "link": _link,
+        "anchor": _anchor,
+        "record_name": record_name,
+        "title_of": title_of,
+    }
     return made
 
 
@@ -194,21 +190,22 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if not lines:
             continue
-        mark = next((mark for mark in _MARKS if lines[0].startswith(mark)), None)
-        if mark:
-            items = " ".join(lines).removeprefix(mark).split(f" {mark}")
-            yield Items(tuple(_flow(item, inserted) for item in items), _MARKS[mark])
+        if lines[0].startswith("- "):
+            items = " ".join(lines).removeprefix("- ").split(" - ")
+            yield Items(tuple(_flow(item, inserted) for item in items))
         elif " :: " in lines[0]:
             pairs = [part.partition(" :: ") for part in re.split(r"\n(?=.* :: )", "\n".join(lines))]
             yield Pairs(tuple((_plain(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
         elif lines[0].startswith("| "):
             caption, head, *rows = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)
             names = [_plain(name, inserted) for name in head]
+            look: Any = caption[1] if caption[1:] else "plain"
             yield table(
                 _plain(caption[0], inserted),
                 [name.removesuffix(" #") for name in names],
                 [[_flow(cell, inserted) for cell in row] for row in rows],
                 [name.removesuffix(" #") for name in names if name.endswith(" #")],
+                look,
             )
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")

@@ -245,7 +245,7 @@ def table(
     columns: Iterable[str],
     rows: "Iterable[Iterable[Flow]]",
     numbers: Iterable[str] = (),
-    look: Literal["plain", "searches"] = "plain",
+    look: Literal["plain", "overview", "searches"] = "plain",
 ) -> Table:
     """Build a table of one group of rows."""
     return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), look, tuple(numbers))

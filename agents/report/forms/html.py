@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...pictures import Plot
 from . import line, safe_url
-from .blocks import GRADE_SYMBOLS, Document, Items, Section, Table
+from .blocks import GRADE_SYMBOLS, Document, Items, Section
 
 
 def picture(plot: Plot, narrow: bool = False) -> str:
@@ -63,8 +63,3 @@ def page_html(document: Document, cited_at: str = "#ref-", style: str = "") -> s
 def notebook_html(document: Document) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True, cited_at="")
-
-
-def table_html(table: Table) -> str:
-    """Render a single table for a notebook's cell."""
-    return _render("table", table, notebook=True)
