@@ -127,32 +127,26 @@ class Analyst(Participant[M], BaseChatAgent):
         """The clients to try in order until one answers."""
         return [client for client in (self._model_client, self._fallback) if client is not None]
 
-    def _aids(self, run: RunContext, pool: Sequence[Evidence]) -> Aids | None:
-        """Build the tool that searches a pool, indexed on first use; None if the agent has none."""
+    async def _aids(self, pool: Sequence[Evidence]) -> Aids | None:
+        """Build the tool that searches a pool; None if the agent has none."""
         if not self._include_rag:
             return None
         collected = CollectedEvidence()
+        await asyncio.to_thread(collected.ingest, pool)
+        return Aids([AskRecords(collected, marker=self._run.marker)], self.name)
 
-        async def before(_: str, __: BaseModel) -> None:
-            if not len(collected):
-                await asyncio.to_thread(collected.ingest, pool)
-
-        return Aids([AskRecords(collected, marker=run.marker, before=before)], self.name)
-
-    def _dump_config(self) -> dict[str, Any]:
-        """Return the fields of an `AnalystConfig`."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "model_client": self._model_client.dump_component(),
-            "fallback": self._fallback.dump_component() if self._fallback else None,
-            "system_message": self._system_message,
-            "include_rag": self._include_rag,
-        }
+    def _to_config(self) -> Any:
+        return AnalystConfig(
+            name=self.name,
+            description=self.description,
+            model_client=self._model_client.dump_component(),
+            fallback=self._fallback.dump_component() if self._fallback else None,
+            system_message=self._system_message,
+            include_rag=self._include_rag,
+        )
 
     @classmethod
-    def _build_from(cls, config: AnalystConfig) -> Self:
-        """Build the agent from its configuration."""
+    def _from_config(cls, config: Any) -> Self:
         arguments = dict(config)
         for name in ("model_client", "fallback"):
             arguments[name] = arguments[name] and ChatCompletionClient.load_component(arguments[name])

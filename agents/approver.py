@@ -112,7 +112,7 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
             run.readings.take(dossier.readings)
-            _, candidates = await run.checked(dossier.asked, run.pool(dossier))
+            _, candidates = await run.checked(dossier.asked, dossier.pool())
             request = ApprovalRequest(
                 question=dossier.question,
                 candidates=proposals_of(candidates),

@@ -1,7 +1,12 @@
-"""The judge's request, as data and as text, its verdict, and the message with the verdict."""
+"""The judge's request, as data and as text, its verdict, the message with the verdict, and the rule for reading on.
+
+Reading continues page by page until the requested depth is reached, everything is read, or the last `SETTLED_AFTER`
+records changed no verdict: the rule for ranked records of Callaghan and Müller-Hansen 2020 (who show what it can miss),
+https://doi.org/10.1186/s13643-020-01521-4. It guarantees no recall; the report gives the numbers read and of hits.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -11,19 +16,20 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.evidence import Evidence, SourceName
 from willowbark.tools.mechanism import HypothesisAssessment
-from willowbark.tools.registry import kind_of
+from willowbark.tools.registry import gives, kind_of
 from willowbark.tools.search import Status
-from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.wording import counted, short
+from willowbark.tools.sources.card import ENTRIES, STUDIES
+from willowbark.tools.wording import counted
 
 from .asking.drafts import NextSearch
 from .findings import Specialist
-from .progress import Progress, Search
 
 JUDGE_THRESHOLD = 0.8  # least confidence for sufficient evidence; by contract
 MIN_SCORE = 6  # of 10, for mechanism and for candidates; by contract
+STANDARD = 300  # publications and trials of a run by default
+SETTLED_AFTER = 100  # records in a row that changed no verdict
 SHOWN_RECORDS = 60  # best publications and trials shown to a model; code appraises all of them
 SHOWN_ENTRIES = 20  # entries of drug databases shown with them, including the leading candidates'
 SHOWN_CANDIDATES = 20  # in a prompt, best supported first; a third of the places is for those that fail
@@ -33,7 +39,6 @@ SHOWN_PASSAGES = 3  # of these, with the supporting sentence
 SHOWN_PASSAGE = 180  # characters of that sentence
 SHOWN_QUERY = 200  # characters of a query
 SHOWN_LINE = 200  # characters of a candidate's line
-SHORT_REASONS = 300  # characters of a verdict's reasons on a console
 SHOWN_HYPOTHESES = 6  # mechanism hypotheses shown to a model
 
 StopReason = Literal[
@@ -47,6 +52,87 @@ StopReason = Literal[
     "sources_unreachable",
     "cancelled",
 ]
+
+
+class Search(BaseModel, frozen=True, extra="forbid"):
+    """A completed search."""
+
+    source: SourceName
+    query: str
+    """As asked, before the source rewrote it."""
+    status: Status
+    read: int
+    hits: int
+    """Hits reported by the source; 0 if a later page does not repeat it."""
+
+
+class Progress(BaseModel, frozen=True, extra="forbid"):
+    """How many of the hits were read."""
+
+    read: int = Field(default=0, ge=0)
+    """Publications and trials without duplicates."""
+    hits: int = Field(default=0, ge=0)
+    """Publications and trials found by the widest searches; at least those read."""
+    most: int = Field(default=STANDARD, ge=1)
+    unchanged: int = Field(default=0, ge=0)
+    """Records read since a verdict on a drug last changed."""
+    unread: list[str] = []
+    """Queries with further hits at a source."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last `SETTLED_AFTER` records changed no verdict, so that further ones are unlikely to."""
+        return self.unchanged >= SETTLED_AFTER
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the requested depth is reached."""
+        return self.read >= self.most
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether reading stopped by rule with hits left."""
+        return bool(self.unread) and not self.goes_on
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another page may be read."""
+        return bool(self.unread) and not self.is_settled and not self.is_deep
+
+    @property
+    def said(self) -> str:
+        """How many of the hits were read, in words.
+
+        >>> Progress(read=300, hits=770).said
+        '300 of 770 hits were read'
+        """
+        if not self.hits:
+            return "there were no hits"
+        if self.unread and self.read >= self.hits:  # hits are those of the widest search, which others add to
+            return f"{counted(self.read, 'record')} read, though not all hits of each source were fetched"
+        if self.hits == 1:
+            return "the only hit was read"
+        return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
+
+
+def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int) -> Progress:
+    """Count the records read of a pool without duplicates, and list the queries with hits left.
+
+    Args:
+        searches: all so far.
+        pool: all records.
+        most: requested depth in records.
+    """
+    read, hits, widest = Counter[tuple[str, SourceName]](), dict[tuple[str, SourceName], int](), dict[str, int]()
+    ended = {(each.query, each.source) for each in searches if not each.read}  # failed, or ended early
+    for each in searches:
+        if (kind := gives(each.source)) in STUDIES:
+            read[each.query, each.source] += each.read
+            hits[each.query, each.source] = max(hits.get((each.query, each.source), 0), each.hits)
+            widest[kind] = max(widest.get(kind, 0), each.hits)  # sources of one kind find mostly the same records
+    studies = sum(kind_of(record) in STUDIES for record in pool)
+    unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
+    return Progress(read=studies, hits=max(sum(widest.values()), studies), most=most, unread=list(unread))
 
 
 class AssessmentDetails(BaseModel, extra="forbid"):
@@ -272,22 +358,21 @@ def sources_breakdown(pool: Sequence[Evidence]) -> dict[str, int]:
     return {name: found[name] for name in ("peer_reviewed", "clinical_trials", "preprints", "other")}
 
 
-def as_markdown(verdict: JudgeAssessment, in_short: bool = False) -> str:
-    """Write a verdict as Markdown; the short form only counts gaps and queries."""
+def as_markdown(verdict: JudgeAssessment) -> str:
+    """Write a verdict as Markdown."""
     details = verdict.details
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in details.sources_breakdown.items())
-    lines = [
-        f"**Judge, round {verdict.iteration}: {verdict.recommendation}**"
-        + (f" ({verdict.stop_reason.replace('_', ' ')})" if verdict.stop_reason else ""),
-        "",
-        f"Confidence {verdict.confidence:.2f} · mechanism {details.mechanism_score}/10 · "
-        f"clinical {details.clinical_evidence_score}/10 · candidates {details.candidates_score}/10 · "
-        f"sources {details.sources_score}/10 ({counts})",
-        "",
-        short(verdict.reasoning, SHORT_REASONS) if in_short else verdict.reasoning,
-    ]
-    if in_short:
-        return "\n".join([*lines, f"{counted(len(verdict.gaps), 'gap')}." if verdict.gaps else ""]).strip()
-    lines += [f"- Gap: {gap}" for gap in verdict.gaps]
-    lines += [f"- Next query: `{query}`" for query in verdict.next_search_queries]
-    return "\n".join(lines)
+    reason = f" ({verdict.stop_reason.replace('_', ' ')})" if verdict.stop_reason else ""
+    return "\n".join(
+        [
+            f"**Judge, round {verdict.iteration}: {verdict.recommendation}**{reason}",
+            "",
+            f"Confidence {verdict.confidence:.2f} · mechanism {details.mechanism_score}/10 · "
+            f"clinical {details.clinical_evidence_score}/10 · candidates {details.candidates_score}/10 · "
+            f"sources {details.sources_score}/10 ({counts})",
+            "",
+            verdict.reasoning,
+            *(f"- Gap: {gap}" for gap in verdict.gaps),
+            *(f"- Next query: `{query}`" for query in verdict.next_search_queries),
+        ]
+    )

@@ -30,7 +30,6 @@ from autogen_agentchat.messages import (
 )
 from autogen_agentchat.teams import SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
-from autogen_agentchat.teams._group_chat._selector_group_chat import SelectorGroupChatConfig
 from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
 from autogen_core import (
     ROOT_LOGGER_NAME,
@@ -44,7 +43,6 @@ from autogen_core import (
 )
 from autogen_core._component_config import WELL_KNOWN_PROVIDERS
 from autogen_core._queue import QueueShutDown
-from autogen_core.logging import LLMCallEvent
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import (
     AssistantMessage,
@@ -62,13 +60,12 @@ from autogen_core.models import (
 )
 from autogen_core.tools import BaseTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from willowbark.tools.enclosure import one_line
 
-Told = TypeVar("Told", bound=BaseAgentEvent | BaseChatMessage)
 Content = TypeVar("Content", bound=BaseModel)
-SHORT_CALL = 100  # characters of a call or its result on a console
+SHORT_CALL = 100  # characters of a result on a console
 REFUSED = "The model refused: "
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 _trace = logging.getLogger(TRACE_LOGGER_NAME)
@@ -86,25 +83,6 @@ class NoSettings(BaseModel):
     """Configuration of a component without settings."""
 
 
-class ShortText(TextMessage):
-    """A text message with a shorter text for consoles; saved and loaded as AutoGen's `TextMessage`."""
-
-    in_short: str = Field(default="", exclude=True)
-    """Text for consoles; empty for the content."""
-
-    def to_text(self) -> str:
-        """Return the text for consoles."""
-        return self.in_short or self.content
-
-
-class ShortCalls(ToolCallRequestEvent):
-    """Tool calls, shown as one line each on consoles."""
-
-    def to_text(self) -> str:
-        """Return the calls, each cut to one line."""
-        return "\n".join(one_line(f"{call.name} {call.arguments}", SHORT_CALL) for call in self.content)
-
-
 class ShortResults(ToolCallExecutionEvent):
     """Tool results, shown as one line each on consoles, as the content holds all records."""
 
@@ -114,18 +92,7 @@ class ShortResults(ToolCallExecutionEvent):
         return "\n".join(one_line(line, SHORT_CALL) for line in told)
 
 
-ShortText.__name__ = TextMessage.__name__  # AutoGen's teams identify messages by class name
-ShortCalls.__name__ = ToolCallRequestEvent.__name__
-ShortResults.__name__ = ToolCallExecutionEvent.__name__
-
-
-def in_short(event: Told) -> Told | ShortCalls | ShortResults:
-    """Convert tool events into those that are short on consoles; return others unchanged."""
-    if isinstance(event, ToolCallRequestEvent):
-        return ShortCalls(**dict(event))
-    if isinstance(event, ToolCallExecutionEvent):
-        return ShortResults(**dict(event))
-    return event
+ShortResults.__name__ = ToolCallExecutionEvent.__name__  # AutoGen's teams identify messages by class name
 
 
 class ModelTextMessage(StructuredMessage[Content], Generic[Content]):

@@ -21,8 +21,7 @@ from willowbark.tools.works.identity import link, published_articles, resolve, s
 from willowbark.tools.works.trust import check_trust
 
 from .approval import Approval
-from .digest import EvidenceDigest, digest_replies
-from .findings import Dossier, Findings
+from .findings import EvidenceDigest, Findings, digest_replies
 from .report.content import ModelCalls, TurnUsage
 
 TEXTS_READ = 6  # full texts of a run whose tables a model reads with the abstracts
@@ -70,7 +69,6 @@ class RunContext:
         self._ahead: list[asyncio.Future[Any]] = []
         self._texts_read = 0
         self._reading, self._over = asyncio.Lock(), threading.Event()
-        self._pool: tuple[str, Sequence[object], list[Evidence]] | None = None
         self._checked: tuple[tuple[object, ...], Checked] | None = None
         self._looked_up: tuple[list[Evidence], list[Evidence], asyncio.Future[LookedUp]] | None = None
 
@@ -138,14 +136,6 @@ class RunContext:
         self._ahead.clear()
         self._looked_up = None  # it may have been cancelled
         self._over = threading.Event()
-
-    def pool(self, dossier: Dossier) -> list[Evidence]:
-        """Return a dossier's pool, deduplicated and ranked once for all agents with the same findings."""
-        said, heard = dossier.question, dossier.findings
-        known = self._pool
-        if known is None or known[0] != said or set(map(id, known[1])) != set(map(id, heard)):
-            known = self._pool = said, heard[:], dossier.pool()
-        return known[2]
 
     async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
         """Check a pool and appraise its candidates: versions, links, retractions, full texts.

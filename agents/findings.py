@@ -1,23 +1,186 @@
-"""Specialists' findings, passed in messages alone, and the dossier that judge and report agent build from them."""
+"""Specialists' findings with a digest of the evidence, and the dossier that judge and report agent build from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from itertools import zip_longest
 
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
-from willowbark.tools.enclosure import GUIDANCE, unmarked
-from willowbark.tools.evidence import Evidence, EvidenceStore
+from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
+from willowbark.tools.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
+from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records import Drug
 from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import Asked
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, listed, short
 
-from .digest import EvidenceDigest
-
+MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
+ENOUGH = 12  # studies that should fit: quotes are shortened until they do
+TOLD = ("supports", "contradicts")
+DIRECTIONS = (*TOLD, "inconclusive")
+NOT_RATED = "not rated"
+_QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
+_MOST_NAMED = 8  # drugs listed by name only
+_MOST_SUMMARY = 1_000  # characters
 _FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
+
+
+class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
+    """One study's result on one drug."""
+
+    drug: str
+    direction: str
+    certainty: str
+    """GRADE level for the drug; `refuted`; `not rated` if no study has a verdict."""
+    study: str
+    """Design, year and participants, as far as reported."""
+    id: str
+    """The record's key: `pmid:…`, `nct:…`."""
+    quote: str
+    """Verbatim passage from which the direction was read; ends in `…` if cut."""
+
+
+class EvidenceDigest(BaseModel, frozen=True, extra="forbid"):
+    """The evidence on a question in a limited number of bytes, for other agents, other programs and consoles."""
+
+    question: str
+    summary: str
+    """The report's answer, or the result of searches."""
+    lines: list[EvidenceLine] = []
+    left_off: int = 0
+    """Number of studies with a quote that did not fit."""
+    drugs_left_off: list[str] = []
+    """Drugs with only such studies; eight at most."""
+
+    @property
+    def rest(self) -> str:
+        """What was left off, in words; empty if nothing.
+
+        >>> EvidenceDigest(question="", summary="", left_off=3, drugs_left_off=["timolol"]).rest
+        '3 further results are left off, all on timolol among them.'
+        """
+        if not self.left_off:
+            return ""
+        verb = "is" if self.left_off == 1 else "are"
+        on = f", all on {listed(self.drugs_left_off, _MOST_NAMED)} among them" if self.drugs_left_off else ""
+        return f"{counted(self.left_off, 'further result')} {verb} left off{on}."
+
+    def as_text(self) -> str:
+        """Format the digest for a model: the summary, and the lines as a block."""
+        told = [unmarked(self.summary), *([self.rest] if self.rest else [])]
+        if self.lines:
+            lines = [line.model_dump() for line in self.lines]
+            told.append(enclose_lines(lines, new_marker(), head={"of": "digest"}))
+        return "\n".join(told)
+
+    def as_markdown(self) -> str:
+        """Format the digest for people."""
+        told, drug = [escape(self.summary), ""], ""
+        for line in self.lines:
+            if line.drug != drug:
+                drug = line.drug
+                rated = "" if line.certainty in (NOT_RATED, "refuted") else f", {line.certainty} certainty"
+                told.append(f"- **{escape(drug)}**{rated}")
+            told.append(f"  - {line.direction} ({escape(line.study)}; {escape(line.id)}): “{escape(line.quote)}”")
+        return "\n".join([*told, *(["", self.rest] if self.rest else [])]).strip()
+
+
+def make_digest(
+    question: str, summary: str, lines: Iterable[EvidenceLine], most_bytes: int = MOST_BYTES
+) -> EvidenceDigest:
+    """Select the strongest lines that fit: first each drug's first, then each drug's second.
+
+    Args:
+        question: as it was asked.
+        summary: cut to 1,000 characters.
+        lines: by drug in order, each drug's strongest studies first.
+        most_bytes: of the digest as JSON, and as text.
+    """
+    given, by_drug = list(lines), dict[str, dict[str, list[EvidenceLine]]]()
+    for line in given:
+        by_drug.setdefault(line.drug, {each: [] for each in DIRECTIONS})[line.direction].append(line)
+
+    # Each drug's lines: alternately supporting and contradicting, the larger group first; then inconclusive.
+    queues = list[list[EvidenceLine]]()
+    for found in by_drug.values():
+        sides = zip_longest(*sorted((found[told] for told in TOLD), key=len, reverse=True))
+        queues.append([*(line for pair in sides for line in pair if line is not None), *found["inconclusive"]])
+    turns = [line for turn in zip_longest(*queues) for line in turn if line is not None]
+    turns.sort(key=lambda line: line.direction not in TOLD)
+
+    drugs = list(by_drug)
+
+    def digest_of(chosen: Sequence[EvidenceLine]) -> EvidenceDigest:
+        shown = {line.drug for line in chosen}
+        return EvidenceDigest(
+            question=short(question, 200),
+            summary=one_line(summary, _MOST_SUMMARY),
+            lines=sorted(chosen, key=lambda line: drugs.index(line.drug)),
+            left_off=len(given) - len(chosen),
+            drugs_left_off=[drug for drug in drugs if drug not in shown][:_MOST_NAMED],
+        )
+
+    made = digest_of([])
+    for most in _QUOTE_LENGTHS:
+        made = digest_of([])
+        for line in turns:
+            larger = digest_of([*made.lines, line.model_copy(update={"quote": one_line(line.quote, most)})])
+            if max(len(larger.model_dump_json().encode()), len(larger.as_text().encode())) > most_bytes:
+                break
+            made = larger
+        if len(made.lines) == len(turns) or len({line.id for line in made.lines}) >= ENOUGH:
+            break
+    return made
+
+
+def digest_replies(question: Question, replies: Sequence[SourceReply], readings: Readings) -> EvidenceDigest:
+    """Digest sources' replies, appraised by the run's readings; failed ones are named in the summary."""
+    pool = merge(record for reply in replies for record in reply.records)
+    candidates = appraise_candidates(question, pool, readings)
+    told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
+    if judged := [each for each in candidates if each.has_verdict]:
+        results = sum(len(each.appraisal.supporting) + len(each.appraisal.contradicting) for each in judged)
+        told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
+    if undecided := [each.drug for each in candidates if not each.has_verdict]:
+        told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
+    if entries := {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}:
+        told.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
+    for reply in replies:
+        if reply.status in _FAILED:
+            told.append(f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}.")
+    dates = {record.key: record.citation.date for record in pool}
+    return make_digest(question.text, " ".join(told), lines_of(candidates, dates))
+
+
+def lines_of(candidates: Iterable[Candidate], dates: Mapping[str, str]) -> Iterator[EvidenceLine]:
+    """Yield a line for each study with a quote on a candidate, except retracted ones; `dates` by record's key."""
+    for each in candidates:
+        certainty = each.appraisal.certainty.level.said if each.has_verdict else NOT_RATED
+        for record in each.records:
+            item = record.item
+            if record.sentence and not item.retracted and item.direction in DIRECTIONS:
+                yield EvidenceLine(
+                    drug=each.drug,
+                    direction=item.direction.value,
+                    certainty="refuted" if each.appraisal.quality == "refuted" else certainty,
+                    study=describe_study(item.design.label, dates.get(item.key, ""), item.sample_size),
+                    id=item.key,
+                    quote=record.sentence,
+                )
+
+
+def describe_study(design: str, date: str, participants: int | None) -> str:
+    """Describe a study in a few words.
+
+    >>> describe_study("randomised trial", "2003-05-01", 1250)
+    'randomised trial, 2003, 1,250 participants'
+    """
+    size = "" if participants is None else counted(participants, "participant")
+    return ", ".join(filter(None, (design, date[:4], size)))
 
 
 class Specialist(BaseModel, frozen=True, extra="forbid"):
@@ -106,20 +269,24 @@ class Dossier(BaseModel, extra="forbid"):
                 self.question = follow_up([self.question, message.content])
                 self.asked_at = message.created_at
                 self.findings, self.tokens_used = [], 0
-                self.__dict__.pop("_united", None)
             if message.models_usage is not None:
                 self.tokens_used += message.models_usage.prompt_tokens + message.models_usage.completion_tokens
+
+    @property
+    def asked(self) -> Question:
+        """The parsed question."""
+        return parse_question(self.question)
+
+    @property
+    def in_order(self) -> list[Findings]:
+        """The findings by round and specialist, regardless of who answered first."""
+        return sorted(self.findings, key=lambda found: (found.iteration, found.specialist))
 
     @property
     def specialists(self) -> list[Specialist]:
         """Specialists that have searched and can search again, in alphabetical order."""
         known = {each.specialist: each.declared or Specialist(name=each.specialist) for each in self.in_order}
         return [known[name] for name in sorted(known)]
-
-    @property
-    def asked(self) -> Question:
-        """The parsed question."""
-        return parse_question(self.question)
 
     @property
     def iteration(self) -> int:
@@ -131,43 +298,14 @@ class Dossier(BaseModel, extra="forbid"):
         """Every reply of every source, in the order of the rounds."""
         return [reply for found in self.in_order for reply in found.replies]
 
-    def replies_of(self, specialist: str, iteration: int) -> list[SourceReply]:
-        """Return the replies to one specialist in a round."""
-        found = (each for each in self.findings if (each.specialist, each.iteration) == (specialist, iteration))
-        return [reply for each in found for reply in each.replies]
-
     @property
     def readings(self) -> list[Reading]:
         """A language model's readings, by round."""
         return [reading for found in self.in_order for reading in found.readings]
 
-    @property
-    def in_order(self) -> list[Findings]:
-        """The findings by round and specialist, regardless of who answered first."""
-        return sorted(self.findings, key=lambda found: (found.iteration, found.specialist))
-
     def pool(self) -> list[Evidence]:
         """Return the records, deduplicated and ranked for the question."""
-        store, taken = self._united
-        store.add(record for found in self.findings[len(taken) :] for record in found.records)
-        taken += self.findings[len(taken) :]
-        return rank(self.question, store.merged())
-
-    @cached_property
-    def _united(self) -> tuple[EvidenceStore, list[Findings]]:
-        """The deduplicated records so far, and the findings already added to them."""
-        return EvidenceStore(), []
-
-    def has_news(self, iteration: int) -> bool:
-        """Whether a round found a record that shares no identifier with one of earlier rounds."""
-        known: set[str] = set()
-        for found in self.in_order:
-            names = [{record.key, *record.identifiers} for record in found.records]
-            if found.iteration == iteration and any(known.isdisjoint(each) for each in names):
-                return True
-            if found.iteration < iteration:
-                known.update(*names)
-        return False
+        return rank(self.question, merge(record for found in self.findings for record in found.records))
 
     @property
     def answered(self) -> list[str]:
@@ -184,6 +322,17 @@ class Dossier(BaseModel, extra="forbid"):
             for warning in reply.warnings or ["no reason given"]
         }
         return sorted(lines | {note for found in self.findings for note in found.notes})
+
+    def has_news(self, iteration: int) -> bool:
+        """Whether a round found a record that shares no identifier with one of earlier rounds."""
+        known, new = set[str](), list[set[str]]()
+        for found in self.findings:
+            names = [{record.key, *record.identifiers} for record in found.records]
+            if found.iteration < iteration:
+                known.update(*names)
+            elif found.iteration == iteration:
+                new += names
+        return any(known.isdisjoint(each) for each in new)
 
     def all_failed(self, iteration: int) -> bool:
         """Whether no source answered in a round."""

@@ -7,7 +7,7 @@ Code sets the rest: counts come from the records, rules and budgets, which the m
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -18,14 +18,14 @@ from willowbark.agents.autogen import (
     ChatCompletionClient,
     Component,
     LLMMessage,
-    RequestUsage,
     Response,
     SystemMessage,
     TextMessage,
     UserMessage,
 )
-from willowbark.tools.appraisal.candidates import appraise_candidates
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
@@ -40,18 +40,18 @@ from .assessment import (
     JUDGE_THRESHOLD,
     MIN_SCORE,
     SHOWN_QUERY,
+    STANDARD,
     AssessmentDetails,
     AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
+    Search,
     StopReason,
     as_markdown,
+    progress,
     shown_records,
     sources_breakdown,
 )
-from .autogen import ShortText
-from .context import Exhausted
-from .progress import STANDARD, Search, progress, verdicts
 from .report.forms import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
@@ -75,7 +75,6 @@ class JudgeLimits(BaseModel, frozen=True, extra="forbid"):
 class JudgeAgentConfig(AnalystConfig):
     """Configuration of a judge."""
 
-    name: str = "judge"
     limits: JudgeLimits = JudgeLimits()
 
 
@@ -123,22 +122,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """Judge the findings in the messages: yields text for people, then the assessment."""
         self._hear(messages, cancellation_token)
-        verdict, usage, events = await self._assess(cancellation_token)
-        for event in events:
-            yield event
-        self._memory.assessed = verdict.iteration
-        self._memory.dossier.tokens_used = verdict.tokens_used
-        content, in_short = as_markdown(verdict), as_markdown(verdict, in_short=True)
-        yield ShortText(content=content, in_short=in_short, source=self.name, metadata={"role": "judge"})
-        yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=usage))
-
-    async def _assess(
-        self, cancellation_token: CancellationToken
-    ) -> tuple[JudgeAssessment, RequestUsage, list[BaseAgentEvent]]:
-        """Return the verdict, its tokens, and the events of the model's searches in the records."""
         memory, run = self._memory, self._run
         dossier = memory.dossier
-        pool = run.pool(dossier)
+        pool = dossier.pool()
         run.readings.take(dossier.readings)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
@@ -146,28 +132,73 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         if iteration >= self.limits.max_iterations:
             run.check_ahead(dossier.asked, pool)
 
+        not_run = [
+            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
+            for each in memory.wanted
+            if not any(
+                _answers(reply, each)
+                for found in dossier.findings
+                if (found.specialist, found.iteration) == (each.specialist, iteration)
+                for reply in found.replies
+            )
+        ]
+        request = self._request(iteration, pool, candidates, not_run)
+        asked: list[LLMMessage] = [
+            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
+            UserMessage(content=request.text, source=self.name),
+        ]
+        aids = await self._aids(pool)
+        answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
+        draft, memory.refused = _sort_searches(answer.given or _UNASSESSED, request)
+        memory.wanted, memory.gaps = draft.next_searches, _worded(draft.gaps, request)
+        memory.assessed = iteration
+
+        verdict = self._decide(draft, request, sources_breakdown(pool))
+        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
+        excluded = {
+            "candidates": len(draft.drug_candidates) - len(verdict.details.drug_candidates),
+            "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
+        }
+        verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
+        verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
+        verdict.notes += [
+            f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"
+            for what, count in excluded.items()
+            if count
+        ]
+        if verdict.recommendation == "continue":
+            if request.progress.has_ended:
+                run.check_ahead(dossier.asked, pool)
+            run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
+        dossier.tokens_used += answer.usage.prompt_tokens + answer.usage.completion_tokens
+        verdict.tokens_used = dossier.tokens_used
+
+        for event in aids.events if aids else ():
+            yield event
+        yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
+        yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
+
+    def _request(
+        self, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate], not_run: Sequence[str]
+    ) -> AssessmentRequest:
+        """Build the request for an assessment, and note whether a verdict on a drug has changed."""
+        memory, dossier = self._memory, self._memory.dossier
         searches = [
             Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)
             for r in dossier.replies
         ]
         reading = progress(searches, pool, self.limits.max_records)
-        if (now := verdicts(candidates)) != memory.verdicts:
-            memory.verdicts, memory.changed_at = now, reading.read
-        reading = reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)})
-
-        not_run = [
-            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
-            for each in memory.wanted
-            if not any(_answers(reply, each) for reply in dossier.replies_of(each.specialist, iteration))
-        ]
+        verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
+        if verdicts != memory.verdicts:
+            memory.verdicts, memory.changed_at = dict(verdicts), reading.read
         known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
-        request = AssessmentRequest(
+        return AssessmentRequest(
             question=" ".join(dossier.question.split()),
             iteration=iteration,
             searches=searches,
             candidates=list(candidates),
             pool=len(pool),
-            progress=reading,
+            progress=reading.model_copy(update={"unchanged": max(0, reading.read - memory.changed_at)}),
             records=shown_records(pool, candidates),
             most_rounds=self.limits.max_iterations,
             threshold=self.limits.judge_threshold,
@@ -177,40 +208,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             tokens_used=dossier.tokens_used,
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
-            marker=run.marker,
+            marker=self._run.marker,
             hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
         )
-        messages: list[LLMMessage] = [
-            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=request.text, source=self.name),
-        ]
-        aids = self._aids(run, pool)
-        answer = await ask(self._clients, messages, JudgeDraft, cancellation_token, request=request, aids=aids)
-        notes = [f"{self.name}: {note}" for note in answer.notes]
-        draft = answer.given or _UNASSESSED
-        draft, memory.refused = _sort_searches(draft, request)
-        memory.wanted = draft.next_searches
-        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
-        notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
-        read = {candidate.drug for candidate in candidates}
-        if unread := sum(_generic(name) not in read for name in draft.drug_candidates):
-            notes.append(f"{self.name}: {unread} of the model's candidates excluded, since no record was read on them")
-        if unread := len(draft.key_findings) - len(_findings(draft, request)):
-            notes.append(f"{self.name}: {unread} of the model's key findings excluded, since no record was read so")
 
-        memory.gaps = _worded(draft.gaps, request)
-        verdict = self._apply_rules(draft, request, sources_breakdown(pool), run.exhausted(iteration))
-        if verdict.recommendation == "continue":
-            if reading.has_ended:
-                run.check_ahead(dossier.asked, pool)
-            run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
-        tokens = dossier.tokens_used + answer.usage.prompt_tokens + answer.usage.completion_tokens
-        verdict = verdict.model_copy(update={"notes": notes, "tokens_used": tokens})
-        return verdict, answer.usage, aids.events if aids else []
-
-    def _apply_rules(
-        self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int], exhausted: Exhausted | None
-    ) -> JudgeAssessment:
+    def _decide(self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int]) -> JudgeAssessment:
         """Apply the rules to a draft: known candidates from the records, the decision from thresholds and budgets.
 
         The search continues while reading pays, whatever the draft's confidence; then no further page is requested.
@@ -231,10 +233,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         )
 
         # Next specialists and searches: all of them if the reading simply continues.
-        readers = request.readers
         queries, specialists = draft.next_search_queries, draft.next_specialists
         if reading.goes_on and not queries:
-            queries, specialists = reading.unread, readers
+            queries, specialists = reading.unread, request.readers
 
         # Decide whether another round is worthwhile.
         is_sufficient = (
@@ -244,7 +245,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             and details.candidates_score >= MIN_SCORE
         )
         asked = {search.query for search in request.searches}
-        looks_up = not set(specialists) <= set(readers) and not asked.issuperset(queries)
+        looks_up = not set(specialists) <= set(request.readers) and not asked.issuperset(queries)
         has_news = iteration == 1 or reading.goes_on or looks_up or dossier.has_news(iteration)
         nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
         unreachable = dossier.unreachable(iteration)
@@ -259,7 +260,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             reason = "token_budget_exceeded"
         elif limits.max_seconds is not None and elapsed_s > (1 - BUDGET_RESERVE) * limits.max_seconds:
             reason = "timeout"
-        elif exhausted:
+        elif exhausted := self._run.exhausted(iteration):
             reason = exhausted
         elif iteration >= limits.max_iterations:
             reason = "max_iterations_reached"
@@ -285,11 +286,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         )
 
     def _to_config(self) -> JudgeAgentConfig:
-        return JudgeAgentConfig(**self._dump_config(), limits=self.limits)
-
-    @classmethod
-    def _from_config(cls, config: JudgeAgentConfig) -> Self:
-        return cls._build_from(config)
+        return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
 
 
 _UNASSESSED = JudgeDraft(

@@ -11,6 +11,7 @@ from willowbark.agents.autogen import (
     CancellationToken,
     ChatCompletionClient,
     Component,
+    NoSettings,
     RequestUsage,
     Response,
     StopMessage,
@@ -23,19 +24,12 @@ from .analyst import Analyst, AnalystConfig, Memory
 from .approval import Approval, ApprovalMessage
 from .asking import analyst_name, reads_requests
 from .assessment import AssessmentMessage, JudgeAssessment
-from .autogen import NoSettings, ShortText
 from .findings import FindingsMessage
 from .report.assembly import assemble
 from .report.content import BATCHED, OTHER_CALLS, READING, TurnUsage
 from .report.material import Material, mechanisms_of
-from .report.model import ReportMessage, ResearchReport
+from .report.model import ReportMessage
 from .report.writing import Writing
-
-
-class ReportAgentConfig(AnalystConfig):
-    """Configuration of a report agent."""
-
-    name: str = "report"
 
 
 class ReportMemory(Memory):
@@ -94,7 +88,7 @@ class ReportWritten(TerminationCondition, Component[NoSettings]):
         return cls()
 
 
-class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
+class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
     """Writes the report and answers with `ReportMessage`; called before the judge, it asks for a verdict once.
 
     Args:
@@ -103,7 +97,7 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
         options: passed to `Analyst`.
     """
 
-    component_config_schema = ReportAgentConfig
+    component_config_schema = AnalystConfig
     DESCRIPTION = "Writes the cited report once the judge says synthesize."
     PROMPT = "report.md"
 
@@ -131,53 +125,52 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
                 memory.approval = message.content
             if isinstance(message, FindingsMessage | AssessmentMessage):
                 memory.usage += turns_of(message.source, message.content.iteration, message.models_usage, message)
-        if not (memory.judged or memory.has_asked or self._run.stopped):
+        run, dossier = self._run, memory.dossier
+        if not (memory.judged or memory.has_asked or run.stopped):
             memory.has_asked = True
             yield Response(chat_message=TextMessage(content=ASKS, source=self.name))
             return
-        report, usage, events = await self._write(cancellation_token)
-        for event in events:
-            yield event
-        in_short = f"# {report.title}\n\n{report.executive_summary}\n\n{report.to_digest().as_markdown()}"
-        yield ShortText(content=report.to_markdown(), in_short=in_short, source=self.name)
-        yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=usage))
 
-    async def _write(
-        self, cancellation_token: CancellationToken
-    ) -> tuple[ResearchReport, RequestUsage, list[BaseAgentEvent]]:
-        """Return the report, its tokens, and the events of the model's searches in the records."""
-        run, dossier = self._run, self._memory.dossier
+        # The claims, on the candidates that were not set aside.
         run.readings.take(dossier.readings)
-        iteration, approval = max(1, dossier.iteration), self._memory.approval or Approval.not_asked()
-        pool, appraised = await run.checked(dossier.asked, run.pool(dossier))
+        pool, appraised = await run.checked(dossier.asked, dossier.pool())
+        approval = memory.approval or Approval.not_asked()
         aside = [c for c in appraised if c.has_verdict and not approval.lets(c.drug)]
         candidates = [candidate for candidate in appraised if candidate not in aside]
-        aids = self._aids(run, pool)
+        aids = await self._aids(pool)
         writing = Writing(self.name, self._system_message, dossier.asked.text, pool, candidates, approval, aids)
         if not aside or any(candidate.has_verdict for candidate in candidates):
             await writing.run(self._clients, cancellation_token)
-        own = turns_of(self.name, iteration, writing.usage)
-        usage = run.account([*self._memory.usage, *own]) if run.account is not None else ()
+
+        # Who wrote, at what cost, and what the report must admit.
+        own = turns_of(self.name, max(1, dossier.iteration), writing.usage)
+        usage = run.account([*memory.usage, *own]) if run.account is not None else ()
         beside = sum(turn.tokens for turn in usage if turn.agent == OTHER_CALLS)
-        tokens_used = dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens
         is_spent = run.exhausted(dossier.iteration) == "token_budget_exceeded"
         failure = None if is_spent else writing.failure  # a model without remaining budget has not failed
-        early = []  # limitation of a report requested before the judge ended the search
-        if not run.stopped and not self._memory.judged:
+        analyst, failed = analyst_name(self._model_client), run.calls().said
+        if failure is not None:
+            stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
+            analyst = f"{stand_in}, since {analyst} {failed or f'gave no report: {failure}'}"
+        elif failed:
+            analyst = f"{analyst} ({failed})"
+        early = []
+        if not run.stopped and not memory.judged:
             early = [_UNJUDGED]
-        elif not run.stopped and self._memory.assessments[-1].recommendation == "continue":
+        elif not run.stopped and memory.assessments[-1].recommendation == "continue":
             early = [_UNENDED]
+
         material = Material(
             dossier=dossier,
-            assessments=self._memory.assessments,
+            assessments=memory.assessments,
             pool=pool,
             candidates=candidates,
             by_model=failure is None and not reads_requests(self._model_client),
             verdicts=writing.verdicts,
             repaired=writing.repaired,
             notes=[*writing.notes, *early],
-            tokens_used=tokens_used + beside,
-            analyst=self._analyst(failure),
+            tokens_used=dossier.tokens_used + writing.usage.prompt_tokens + writing.usage.completion_tokens + beside,
+            analyst=analyst,
             model_failed=failure is not None,
             stop_reason=run.stopped,
             approval=approval,
@@ -186,22 +179,10 @@ class ReportAgent(Analyst[ReportMemory], Component[ReportAgentConfig]):
             readings=run.readings,
         )
         report = assemble(material, mechanisms_of(material))
-        return report, writing.usage, writing.aids.events if writing.aids else []
-
-    def _analyst(self, failure: str | None) -> str:
-        """Describe the writer and the model's failed calls; `failure` is why the model did not write."""
-        name, failed = analyst_name(self._model_client), self._run.calls().said
-        if failure is None:
-            return f"{name} ({failed})" if failed else name
-        stand_in = analyst_name(self._fallback) if self._fallback else "nobody"
-        return f"{stand_in}, since {name} {failed or f'gave no report: {failure}'}"
-
-    def _to_config(self) -> ReportAgentConfig:
-        return ReportAgentConfig(**self._dump_config())
-
-    @classmethod
-    def _from_config(cls, config: ReportAgentConfig) -> Self:
-        return cls._build_from(config)
+        for event in aids.events if aids else ():
+            yield event
+        yield TextMessage(content=report.to_markdown(), source=self.name)
+        yield Response(chat_message=ReportMessage(content=report, source=self.name, models_usage=writing.usage))
 
 
 def turns_of(

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,50 +16,94 @@ from pydantic import Field
 
 from willowbark.agents.autogen import (
     EVENT_LOGGER_NAME,
+    REFUSED,
     AssistantAgent,
+    AssistantAgentConfig,
     AssistantMessage,
     BaseAgentEvent,
     BaseChatMessage,
     BaseTool,
     CancellationToken,
     ChatCompletionClient,
+    ChatCompletionContext,
     Component,
     ComponentModel,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    NoSettings,
     RequestUsage,
     Response,
+    ShortResults,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallSummaryMessage,
     ToolSchema,
     UserMessage,
     Workbench,
+    speaking_through,
+    tools_of,
 )
-from willowbark.tools.enclosure import GUIDANCE
+from willowbark.tools.enclosure import GUIDANCE, blocks, condense
 from willowbark.tools.evidence import merge
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.search import SourceReply
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
-from willowbark.tools.wording import short
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
-from .asking.reader import Read, read, to_read
+from .asking.reader import read, to_read
 from .assessment import AssessmentMessage
-from .autogen import REFUSED, SHORT_CALL, AssistantAgentConfig, ShortText, in_short, speaking_through, tools_of
 from .context import RunContext
-from .digest import EvidenceDigest
 from .findings import Findings, FindingsMessage, Specialist
-from .memory import CondensedContext
 
 MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
 MAX_REFLECTION = 120  # words of a model's reflection on the titles
-SHORT_LINES, SHORT_QUOTE = 2, 120  # lines of a turn's digest on a console, and characters of a quote there
 TURN_TIMEOUT_S = 180.0  # for all of a specialist's searches and reading
 
-_SET_HERE = frozenset({"reflect_on_tool_use", "tool_call_summary_format", "max_tool_iterations"})
+_SET_HERE = {"reflect_on_tool_use": False, "tool_call_summary_format": "{tool_name}", "max_tool_iterations": 1}
 _TOOL_NAME = re.compile("[a-z_]{1,40}")
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
+
+
+class CondensedContext(ChatCompletionContext, Component[NoSettings]):
+    """A model context that keeps what tools returned as counts and titles, and of other agents what is new."""
+
+    component_config_schema = NoSettings
+    component_provider_override = "willowbark.agents.specialist.CondensedContext"
+
+    async def add_message(self, message: LLMMessage) -> None:
+        """Add a message; tool results are shortened by `condense`."""
+        if isinstance(message, FunctionExecutionResultMessage):
+            shown = {key for each in self._messages for key in _titled(each)}
+            kept = [each.model_copy(update={"content": condense(each.content, shown)}) for each in message.content]
+            message = message.model_copy(update={"content": kept})
+        await super().add_message(message)
+
+    async def get_messages(self) -> list[LLMMessage]:
+        """Return the messages for the model; from other agents only those after its last turn."""
+        heard = max((at for at, each in enumerate(self._messages) if _by_others(each)), default=0)
+        spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
+        last = max(spoke, default=-1)
+        return [each for at, each in enumerate(self._messages) if at > last or not _by_others(each)]
+
+    def _to_config(self) -> NoSettings:
+        return NoSettings()
+
+    @classmethod
+    def _from_config(cls, config: NoSettings) -> Self:
+        return cls()
+
+
+def _titled(message: LLMMessage) -> Iterator[str]:
+    """Yield the keys of the records whose titles a message shows."""
+    for result in message.content if isinstance(message, FunctionExecutionResultMessage) else ():
+        for block in blocks(result.content):
+            with suppress(ValueError):
+                yield from block.read()[0].get("titles", ())
+
+
+def _by_others(message: LLMMessage) -> bool:
+    return isinstance(message, UserMessage) and message.source != "user"
 
 
 class SpecialistAgentConfig(AssistantAgentConfig):
@@ -113,9 +157,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             workbench=workbench,
             description=description,
             system_message=instructions if GUIDANCE in instructions else f"{instructions.rstrip()}\n\n{GUIDANCE}",
-            reflect_on_tool_use=False,
-            tool_call_summary_format="{tool_name}",
-            **{"model_context": CondensedContext(), **{n: v for n, v in options.items() if n not in _SET_HERE}},
+            **{"model_context": CondensedContext(), **options, **_SET_HERE},
         )
         self._fallback = fallback
         self._reader = reader
@@ -146,7 +188,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         """Search and read: yields events, then text for people, then the findings."""
         run, transport = self._run, self._run.transport
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
-        turn = _Turn(self.name, max(rounds, default=0) + 1)
+        found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
+        turn = _Turn(found)
         for message in messages:
             if isinstance(message, TextMessage) and message.source == "user":
                 run.asked = parse_question(follow_up([*await self._questions(), message.content]))
@@ -158,31 +201,36 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         try:
             async for event in self._attempts([_narrow(m, self.name) for m in messages], cancellation_token, turn):
                 turn.note(event)
-                if not isinstance(event, Response):
-                    yield in_short(event)
-            question, declared = parse_question(follow_up(await self._questions())), await self._declare()
-            run.in_hand[self.name] = turn.findings(declared)
-            if not turn.model_failed:
-                if self._run.reads_in_batches and turn.replies:
+                if isinstance(event, ToolCallExecutionEvent):
+                    yield ShortResults(**dict(event))
+                elif not isinstance(event, Response):
+                    yield event
+            question = parse_question(follow_up(await self._questions()))
+            found.declared = await self._declare()
+            found.summary = turn.said or "Nothing searched: " + ("; ".join(found.notes) or "the model said nothing")
+            if found.replies and not turn.said.startswith(REFUSED):
+                found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
+            run.in_hand[self.name] = found
+            if found.replies and not turn.model_failed:
+                if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
                 await self._read(turn, question, deadline, cancellation_token)
-            if turn.replies:
-                turn.digest = await run.digest(question, turn.replies, turn.read.readings)
+            if found.replies:
+                found.digest = await run.digest(question, found.replies, found.readings)
+                found.summary = found.digest.summary
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
             raise
-        yield ShortText(
-            content=turn.as_markdown(),
-            in_short=turn.as_markdown(in_short=True),
-            source=self.name,
-            metadata={"role": "specialist"},
-        )
+        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in found.replies]
+        notes = [f"- {note}" for note in (*found.notes, *found.reading_notes)]
+        shown = found.digest.as_markdown() if found.digest else found.summary
+        text = [f"**{self.name}, round {found.iteration}**", "", *searches, *notes, "", shown, "", found.reflection]
+        yield TextMessage(content="\n".join(text).strip(), source=self.name, metadata={"role": "specialist"})
         del run.in_hand[self.name]
-        found = turn.findings(declared)
-        message = FindingsMessage(content=found, source=self.name, models_usage=turn.usage)
-        yield Response(chat_message=message, inner_messages=turn.inner_messages)
+        message = FindingsMessage(content=found, source=self.name, models_usage=turn.used)
+        yield Response(chat_message=message, inner_messages=turn.events)
 
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
@@ -191,7 +239,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
         The judge's queries need no choice: the fallback asks them unchanged before the model continues.
         """
-        name, fallback = self.name, self._fallback
+        name, fallback, notes = self.name, self._fallback, turn.found.notes
         verdicts = [message.content for message in messages if isinstance(message, AssessmentMessage)]
         clients = [self._model_client] if fallback is None else [self._model_client, fallback]
         is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
@@ -212,32 +260,34 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                         if came is None:
                             break
                         yield came
-                if turn.replies and not turn.summary and not reads_requests(client):
+                if turn.found.replies and not turn.said and not reads_requests(client):
                     async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
                         await self._reflect(client, turn, cancellation_token)
             except TimeoutError:
-                turn.notes.append(f"{name}: stopped after {self._turn_timeout_s:g} s; what came until then is used")
+                turn.found.notes.append(
+                    f"{name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
+                )
                 if not turn.asked_nobody:
                     return
                 continue
             except Exception as error:  # noqa: BLE001  an exception here would break the whole team: it becomes a note
                 why = provider_error_line(error)
                 _log.warning("%s: the model failed: %s", name, why)
-                if turn.replies:
-                    turn.notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
+                if turn.found.replies:
+                    notes.append(f"{name}: the model failed ({why}) after its searches; what came is used")
                     return
                 turn.model_failed = True
                 instead = "there was no fallback" if fallback is None else "the baseline analyst answered instead"
-                turn.notes.append(f"{name}: the model failed ({why}); {instead}")
+                notes.append(f"{name}: the model failed ({why}); {instead}")
                 continue
             finally:
                 await stream.aclose()
-            if is_chosen and client is fallback and turn.replies:
+            if is_chosen and client is fallback and turn.found.replies:
                 continue
             if client is clients[-1] or is_chosen or not turn.asked_nobody:
                 return
-            why = f" ({in_a_line(turn.summary)})" if turn.summary.startswith(REFUSED) else ""
-            turn.notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
+            why = f" ({in_a_line(turn.said)})" if turn.said.startswith(REFUSED) else ""
+            notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
     async def _reflect(
         self, client: ChatCompletionClient, turn: "_Turn", cancellation_token: CancellationToken
@@ -250,8 +300,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         messages = [*self._system_messages, *await self._model_context.get_messages()]
         answer = await client.create(messages, tools=tools, tool_choice="none", cancellation_token=cancellation_token)
         add_usage(turn.used, answer.usage)
-        turn.summary = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
-        await self._model_context.add_message(AssistantMessage(content=turn.summary or "-", source=self.name))
+        turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
+        await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _questions(self) -> list[str]:
         """Return the user's questions so far, in order."""
@@ -262,19 +312,21 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
         """Have the model read this turn's publications that it has not read before."""
-        client = self._reader or self._model_client
-        if reads_requests(client) or not turn.replies:
+        client, run, found = self._reader or self._model_client, self._run, turn.found
+        if reads_requests(client):
             return
-        turn.replies = await self._run.with_full_texts(question, turn.replies)
-        records = merge(record for reply in turn.replies for record in reply.records)
-        found = to_read(records, question, in_short=self._run.reads_in_short)
-        new = [each for each in found if each.fingerprint not in self._was_read]
+        found.replies = await run.with_full_texts(question, found.replies)
+        publications = to_read(merge(found.records), question, in_short=run.reads_in_short)
+        new = [each for each in publications if each.fingerprint not in self._was_read]
         left_s = max(0.0, deadline - time.monotonic())
-        in_batch = self._run.reads_in_batches
-        turn.read = await read(
-            client, question.text, new, self._run.marker, cancellation_token, left_s, in_batch=in_batch
+        said = await read(
+            client, question.text, new, run.marker, cancellation_token, left_s, in_batch=run.reads_in_batches
         )
-        self._was_read |= turn.read.done
+        self._was_read |= said.done
+        add_usage(turn.used, said.usage)
+        found.readings, found.reading_notes = said.readings, said.notes
+        found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
+        found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
 
     async def _declare(self) -> Specialist:
         """Declare this specialist: name, description, tools, and the kinds of input they take."""
@@ -320,18 +372,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
 @dataclass
 class _Turn:
-    """Results collected during one turn."""
+    """A turn's findings, and what its model said and used."""
 
-    name: str
-    iteration: int
-    summary: str = ""
-    replies: list[SourceReply] = field(default_factory=list)
-    read: Read = field(default_factory=Read)
-    digest: EvidenceDigest | None = None
+    found: Findings
+    said: str = ""
     model_failed: bool = False
     """Whether the model failed to choose queries: it then does not read either."""
-    notes: list[str] = field(default_factory=list)
-    inner_messages: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
+    events: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
     used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
 
     def note(self, event: Streamed) -> None:
@@ -340,69 +387,22 @@ class _Turn:
             add_usage(self.used, message.models_usage)
         if isinstance(event, Response):
             if not isinstance(message, ToolCallSummaryMessage):
-                self.summary = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
+                self.said = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
-        self.inner_messages.append(event)
+        self.events.append(event)
         for result in event.content if isinstance(event, ToolCallExecutionEvent) else ():
-            found = replies_in(result.content)
-            self.replies += found
-            if not found:
+            replies = replies_in(result.content)
+            self.found.replies += replies
+            if not replies:
                 what = "was called with unusable arguments" if result.is_error else "gave no records"
                 is_name = _TOOL_NAME.fullmatch(result.name)  # an invalid name is not repeated
-                self.notes.append(f"{self.name}: {result.name if is_name else 'something that is no tool'} {what}")
-
-    @property
-    def usage(self) -> RequestUsage:
-        return RequestUsage(
-            prompt_tokens=self.used.prompt_tokens + self.read.usage.prompt_tokens,
-            completion_tokens=self.used.completion_tokens + self.read.usage.completion_tokens,
-        )
+                name = result.name if is_name else "something that is no tool"
+                self.found.notes.append(f"{self.found.specialist}: {name} {what}")
 
     @property
     def asked_nobody(self) -> bool:
         """Whether the turn lacks a due search; in later rounds a model may have nothing left to ask."""
-        return not self.replies and (self.iteration == 1 or bool(self.notes))
-
-    @property
-    def result(self) -> str:
-        """Result of a finished turn in a few sentences, or why there was no search."""
-        if self.digest is not None:
-            return self.digest.summary
-        return self.summary or "Nothing searched: " + ("; ".join(self.notes) or "the model said nothing")
-
-    @property
-    def reflection(self) -> str:
-        """The model's reflection on the results, at most `MAX_REFLECTION` words; empty if it gave none."""
-        said = self.summary if self.replies and not self.summary.startswith(REFUSED) else ""
-        return " ".join(said.split()[:MAX_REFLECTION])
-
-    def findings(self, declared: Specialist) -> Findings:
-        return Findings(
-            specialist=self.name,
-            declared=declared,
-            iteration=self.iteration,
-            summary=self.result,
-            reflection=self.reflection,
-            digest=self.digest,
-            replies=self.replies,
-            readings=self.read.readings,
-            reading_tokens=(self.read.usage.prompt_tokens, self.read.usage.completion_tokens),
-            batch_tokens=(self.read.batched.prompt_tokens, self.read.batched.completion_tokens),
-            notes=self.notes,
-            reading_notes=self.read.notes,
-        )
-
-    def as_markdown(self, in_short: bool = False) -> str:
-        """Write the turn as Markdown; the short form omits the searches, already shown as tool calls."""
-        notes = [f"- {note}" for note in (*self.notes, *self.read.notes)]
-        thoughts = ["", self.reflection] if self.reflection else []
-        head = [f"**{self.name}, round {self.iteration}**", ""]
-        if in_short:
-            told = self.digest.as_markdown(SHORT_LINES, SHORT_QUOTE) if self.digest else self.result
-            return "\n".join([*head, *(short(note, SHORT_CALL) for note in notes), told]).strip()
-        searches = [f"- {' · '.join([each.line, f'`{each.query}`', *each.warnings])}" for each in self.replies]
-        told = self.digest.as_markdown() if self.digest else self.result
-        return "\n".join([*head, *searches, *notes, "", told, *thoughts]).strip()
+        return not self.found.replies and (self.found.iteration == 1 or bool(self.found.notes))
 
 
 def _narrow(message: BaseChatMessage, name: str) -> BaseChatMessage:

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from test_judge import TRIAL
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
-from willowbark.agents.autogen import ShortCalls, ShortResults
+from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
@@ -104,7 +104,7 @@ async def test_a_model_asks_and_answers_and_one_that_asks_for_ever_is_made_to(ti
 
     assert found.drug == "timolol"
     assert usage.prompt_tokens >= 10
-    assert [type(event) for event in aids.events] == [ShortCalls, ShortResults] * times
+    assert [type(event) for event in aids.events] == [ToolCallRequestEvent, ShortResults] * times
     assert len(client.create_calls) == times + 1
     last = next(m for m in client.create_calls[1]["messages"] if isinstance(m, FunctionExecutionResultMessage))
     assert "Timolol lowered attacks" in last.content[0].content

@@ -19,10 +19,9 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest
+from willowbark.agents.assessment import AssessmentRequest, Search, progress
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, draft
-from willowbark.agents.progress import Search, progress
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates

@@ -11,12 +11,11 @@ from recorded import recorded
 from test_specialist import transport
 
 from willowbark.agents.context import TEXTS_READ, RunContext
-from willowbark.agents.findings import Dossier, Findings, FindingsMessage
+from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.teams.config import Settings
 from willowbark.teams.run.course import partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.transport import ExchangeLog
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
@@ -45,24 +44,6 @@ class Counting(LearnedReader):
         self.begun.set()
         self.may_go_on.wait(10)
         return super().read_document(page, drug, condition, key)
-
-
-def test_agents_that_heard_the_same_share_one_pool_and_what_one_alone_heard_is_no_part_of_it() -> None:
-    def heard(*records: Evidence) -> FindingsMessage:
-        found = SourceReply(source="pubmed", query="q", status=Status.OK, records=list(records))
-        return FindingsMessage(content=Findings(specialist="s", iteration=1, summary="", replies=[found]), source="s")
-
-    asked, first, second = TextMessage(content=QUESTION, source="user"), heard(*POOL[:2]), heard(POOL[2])
-    judge, reporter, run = Dossier(), Dossier(), RunContext()
-    judge.add([asked, first])
-    reporter.add([asked, first])
-
-    shared = run.pool(judge)
-    assert run.pool(reporter) is shared
-    reporter.add([second])
-    assert len(shared) == 2
-    assert len(run.pool(reporter)) == 3
-    assert [record.key for record in run.pool(judge)] == [record.key for record in shared]
 
 
 def test_what_is_read_ahead_by_one_thread_or_several_is_read_once_and_says_the_same() -> None:

@@ -15,12 +15,12 @@ from willowbark.agents.assessment import (
     AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
+    Progress,
     shown_records,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.judge import NO_REASON, JudgeAgent, JudgeLimits
-from willowbark.agents.progress import Progress
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.questions import parse_question
@@ -144,7 +144,7 @@ async def test_reasons_and_gaps_name_drugs_that_exist_and_findings_are_sentences
     assert verdict.details.mechanism_reasoning == NO_REASON
     assert verdict.gaps == ["doses", "a second trial (beta-blockers)"]
     assert verdict.details.key_findings == [f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"]
-    assert verdict.notes == ["judge: 1 of the model's key findings excluded, since no record was read so"]
+    assert verdict.notes == ["judge: 1 of the model's key findings excluded, since no record was read on them"]
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:

@@ -96,6 +96,6 @@ async def test_a_report_shows_none_of_a_hundred_lies_and_all_that_a_model_quotes
     assert len(due & stand) >= 0.95 * len(due), due - stand
     assert len(report.key_findings) == len(client.named)
     assert any(
-        line.endswith("of the model's key findings excluded, since no record was read so.")
+        line.endswith("of the model's key findings excluded, since no record was read on them.")
         for line in report.limitations
     )

@@ -7,11 +7,10 @@ from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
 from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.assessment import JudgeAssessment
+from willowbark.agents.assessment import SETTLED_AFTER, JudgeAssessment, Progress, Search, progress
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
-from willowbark.agents.progress import SETTLED_AFTER, Progress, Search, progress
 from willowbark.agents.report.material import Material
 from willowbark.tools.search import Status
 

@@ -18,8 +18,8 @@ from builders import QUESTION, reading_draft, record, scripted, verdict
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.drafts import ReadingDraft
 from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read, values_of
-from willowbark.agents.memory import CondensedContext
 from willowbark.agents.report.tables import evidence_table
+from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.enclosure import condense, enclose, new_marker

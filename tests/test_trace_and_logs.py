@@ -78,7 +78,7 @@ def test_the_log_is_one_json_object_a_line_and_takes_the_progress_lines_place(an
     ]
     events = [json.loads(line) for line in lines]
 
-    assert {"started", "judge_complete", "complete", "LLMCall"} <= {event["event"] for event in events}
+    assert {"started", "judge_complete", "complete"} <= {event["event"] for event in events}
     assert all(event["level"] and event["timestamp"] for event in events)
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from willowbark.agents.autogen import (
     EVENT_LOGGER_NAME,
+    REFUSED,
     AssistantMessage,
     BaseAgentEvent,
     BaseTool,
@@ -26,13 +27,16 @@ from willowbark.agents.autogen import (
     FunctionExecutionResultMessage,
     LLMMessage,
     RequestUsage,
+    ShortResults,
     SystemMessage,
+    ToolCallRequestEvent,
     UserMessage,
+    model_name,
+    openai_server,
 )
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
 
-from ..autogen import REFUSED, ShortCalls, ShortResults, model_name, openai_server
 from .drafts import strict
 
 T = TypeVar("T", bound=BaseModel)
@@ -105,7 +109,7 @@ class Aids:
                     said = str(error)
             results.append(FunctionExecutionResult(content=said, name=call.name, call_id=call.id, is_error=is_error))
         self.events += [
-            ShortCalls(content=calls, source=self._agent),
+            ToolCallRequestEvent(content=calls, source=self._agent),
             ShortResults(content=results, source=self._agent),
         ]
         return [AssistantMessage(content=calls, source="assistant"), FunctionExecutionResultMessage(content=results)]

@@ -6,7 +6,6 @@ agent or the words. Deterministic: equal requests get equal answers.
 
 import ast
 import json
-import logging
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +16,6 @@ from pydantic import BaseModel
 from willowbark.agents.asking import REQUEST, add_usage
 from willowbark.agents.assessment import AssessmentRequest, NextSearches
 from willowbark.agents.autogen import (
-    CORE_EVENT_LOGGER_NAME,
     AssistantMessage,
     CancellationToken,
     ChatCompletionClient,
@@ -25,7 +23,6 @@ from willowbark.agents.autogen import (
     CreateResult,
     FunctionCall,
     FunctionExecutionResultMessage,
-    LLMCallEvent,
     LLMMessage,
     ModelCapabilities,
     ModelFamily,
@@ -35,7 +32,7 @@ from willowbark.agents.autogen import (
     ToolSchema,
     UserMessage,
 )
-from willowbark.agents.digest import digest_replies
+from willowbark.agents.findings import digest_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import Block, blocks, extract
@@ -51,8 +48,6 @@ CHARACTERS_PER_TOKEN = 4  # usual estimate for English, so that budgets are comp
 CONTEXT_TOKENS = 10_000_000  # no limit: rules read a text of any length
 _PARTICIPANTS = re.compile(r"\['\w+'(?:, '\w+')*\]")
 """A list of agents as AutoGen writes it into a selector's prompt, whatever the words around it."""
-
-_log = logging.getLogger(CORE_EVENT_LOGGER_NAME)
 
 
 class BaselineConfig(BaseModel):
@@ -101,15 +96,6 @@ class BaselineChatCompletionClient(ChatCompletionClient, Component[BaselineConfi
         if self._estimates_tokens:
             usage = RequestUsage(prompt_tokens=self.count_tokens(messages), completion_tokens=_tokens(text))
         add_usage(self._usage, usage)
-        if _log.isEnabledFor(logging.INFO):
-            _log.info(
-                LLMCallEvent(
-                    messages=[message.model_dump() for message in messages],
-                    response={"content": text},
-                    prompt_tokens=usage.prompt_tokens,
-                    completion_tokens=usage.completion_tokens,
-                )
-            )
         reason: Literal["stop", "function_calls"] = "stop" if isinstance(content, str) else "function_calls"
         return CreateResult(finish_reason=reason, content=content, usage=usage, cached=False)
 

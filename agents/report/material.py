@@ -15,9 +15,8 @@ from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
 from ..asking.claims import Verdicts
-from ..assessment import JudgeAssessment, sources_breakdown
+from ..assessment import JudgeAssessment, Progress, sources_breakdown
 from ..findings import Dossier
-from ..progress import Progress
 from .content import TurnUsage
 
 MAX_CANDIDATES = 24  # in the report; further ones are only named

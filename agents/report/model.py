@@ -8,7 +8,7 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import MissingExtra
 from willowbark.tools.wording import counted
 
-from ..digest import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
+from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
 from .content import NOT_REPORTED, ReportContent
 from .forms.blocks import Document
 from .forms.html import notebook_html

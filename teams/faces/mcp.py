@@ -30,7 +30,7 @@ from willowbark import __version__
 from willowbark.agents.autogen import CancellationToken, tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.digest import EvidenceDigest, lines_of, make_digest
+from willowbark.agents.findings import EvidenceDigest, lines_of, make_digest
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
@@ -383,7 +383,7 @@ class Server(FastMCP[Any]):
         if not pool:
             raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
         pool, candidates = await RunContext(self._transport).checked(parse_question(args.question), pool)
-        lines = lines_of(candidates, {record.key: record.citation.date for record in pool})
+        lines = list(lines_of(candidates, {record.key: record.citation.date for record in pool}))
         for key in (record.key for record in pool if all(record.key != line.id for line in lines)):
             on = {drug.drug: each for drug in candidates for each in drug.records if each.key == key}
             why = "retracted" if any(each.item.retracted for each in on.values()) else "no result could be read"

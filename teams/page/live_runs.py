@@ -27,7 +27,7 @@ from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
-    from willowbark.agents.digest import EvidenceLine
+    from willowbark.agents.findings import EvidenceLine
 
 MOST_AT_ONCE = 6  # runs in progress; each keeps a core busy while reading
 _MOST_LINES = 6  # of what a specialist found
