@@ -42,7 +42,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
 from willowbark.tools.lexicon import find_drugs, withdrawal_of
 from willowbark.tools.lexicon.conditions import find_known_conditions, is_generic
-from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.reading.reading import StudyDesign
 
 READ = Path(__file__).with_name("leading_drugs.tsv")
 LEADING = 10

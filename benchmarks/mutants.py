@@ -47,7 +47,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
     "tools/works/identity.py": ("versions", "linking"),
     "agents/asking/claims.py": ("claims", "forgery", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
-    "tools/appraisal/trials_once.py": ("appraisal_certainty", "same_trial"),
 }
 """Of each module the tests that concern it, as `tests/test_<name>.py`."""
 _UNSAID = frozenset({"core/VariableReplacer", "core/VariableInserter"})  # they need to be told which variables

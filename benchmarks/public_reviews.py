@@ -35,11 +35,10 @@ from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import encoder
+from willowbark.tools.reading.encoder import View, encoder
 from willowbark.tools.reading.learned import FIELDS, weights
+from willowbark.tools.reading.posted import higher_is_better
 from willowbark.tools.reading.reading import Effect, Reading
-from willowbark.tools.reading.registry_entries import higher_is_better
-from willowbark.tools.reading.view import View
 
 LEVELS = ("very low", "low", "moderate", "high")
 _EFFECTS: tuple[Effect, ...] = ("better", "no_difference", "worse")

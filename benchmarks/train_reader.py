@@ -26,10 +26,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import States, encoder
+from willowbark.tools.reading.encoder import States, View, encoder
 from willowbark.tools.reading.heads import softmax
 from willowbark.tools.reading.learned import FIELDS, Weights, decide, is_titled
-from willowbark.tools.reading.view import View
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"
 STRENGTH = 0.0003  # of regressions on states: the smaller, the simpler

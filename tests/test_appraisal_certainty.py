@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from willowbark.tools.appraisal import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise_candidate
-from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.reading.reading import StudyDesign
 
 LEVELS = ["very_low", "low", "moderate", "high"]
 LABELLED = {design.label: design for design in StudyDesign}

@@ -7,8 +7,7 @@ from builders import QUESTION, ScriptedReader, drug_record, record
 from test_safety import label
 
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.approvals import cautions_of
-from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, select_shown
+from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, select_shown
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 

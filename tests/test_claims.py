@@ -11,7 +11,7 @@ from willowbark.agents.asking.claims import (
     verify,
 )
 from willowbark.tools.appraisal import AppraisedItem, Direction
-from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.reading.reading import StudyDesign
 
 TRIAL = record(
     "11111111",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from willowbark.tools.reading.design import StudyDesign, study_design
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import candidates, facts_of
+from willowbark.tools.reading.facts import candidates, facts_of, study_design
+from willowbark.tools.reading.reading import StudyDesign
 
 CASES = [
     (

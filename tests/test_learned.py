@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from willowbark.tools.reading import learned
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import Encoder, encoder
+from willowbark.tools.reading.encoder import LONGEST, Encoder, Pieces, View, encoder, shown
 from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.learned import FIELDS, LearnedReader, _find_quoted, consistent, decide
 from willowbark.tools.reading.reading import (
@@ -25,7 +25,6 @@ from willowbark.tools.reading.reading import (
     Role,
     verdict_from,
 )
-from willowbark.tools.reading.view import LONGEST, Pieces, View, shown
 
 TITLE = "Propranolol in migraine: a placebo-controlled trial"
 TEXT = (

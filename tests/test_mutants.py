@@ -8,7 +8,7 @@ pytest.importorskip("cosmic_ray", reason="`make mutants` brings it")
 
 from benchmarks.mutants import ROOT, TESTS, Mutant, mutants, rate, sample
 
-PATH = "tools/appraisal/trials_once.py"
+PATH = "tools/appraisal/certainty.py"
 
 
 def test_the_same_seed_draws_the_same_sample() -> None:

@@ -13,7 +13,6 @@ from recorded import answering
 from willowbark.tools.appraisal import posted_finding
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.reply import read_each
-from willowbark.tools.lexicon import drug_synonyms, find_drugs
 from willowbark.tools.search import Source
 from willowbark.tools.sources.drugs.chembl import parse_drug as parse_chembl_drug
 from willowbark.tools.sources.drugs.chembl import parse_mechanisms
@@ -94,7 +93,7 @@ def test_every_posted_result_is_decided_from_an_analysis_or_left_open_with_a_rea
     posted = {record.key: record for study, record in pairs if "resultsSection" in study}
     for record in posted.values():
         for intervention in record.metadata.get("interventions", []):
-            found = posted_finding(record, intervention["name"], [m.name for m in find_drugs(intervention["name"])])
+            found = posted_finding(record, intervention["name"])
             assert found is not None or "results" not in record.metadata
             assert found is None or found.reason
             assert found is None or found.sentence in record.content
@@ -106,7 +105,7 @@ def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted(pairs: P
         record.metadata["nct_id"]: finding
         for _, record in pairs
         if record.metadata["nct_id"] in wanted
-        if (finding := posted_finding(record, "finerenone", drug_synonyms("finerenone")))
+        if (finding := posted_finding(record, "finerenone"))
     }
     assert {number: finding.direction.value for number, finding in found.items()} == dict.fromkeys(wanted, "supports")
     assert all(part in found[number].sentence + found[number].reason for number, part in wanted.items())

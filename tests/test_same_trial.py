@@ -12,10 +12,10 @@ from test_appraisal_certainty import item, items, level
 from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import Readings, trials_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.trials_once import one_per_trial
+from willowbark.tools.appraisal.certainty import one_per_trial
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.design import StudyDesign
+from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.works.identity import link
 
 NUMBER = "NCT99999901"

@@ -18,8 +18,8 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drug_classes import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
 from willowbark.tools.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.sources.card import ENTRIES

@@ -13,8 +13,7 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
-from willowbark.tools.appraisal.candidates import Candidate, is_asked_about
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
 from willowbark.tools.appraisal.harms import (
     Harm,
     Stance,

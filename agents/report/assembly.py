@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from willowbark.tools.appraisal.approvals import APPROVED_PHASE, is_condition
-from willowbark.tools.appraisal.candidates import STANDARD, Candidate
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
 from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, Self
 from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
-from willowbark.tools.appraisal.approvals import Group
-from willowbark.tools.appraisal.posted import PostedFinding
+from willowbark.tools.appraisal.candidates import Group
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
+from willowbark.tools.reading.posted import PostedFinding
 from willowbark.tools.reading.reading import Comparator, Indication, Primary, Value, ValueKind
 from willowbark.tools.wording import counted
 

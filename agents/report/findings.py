@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import condition_names
-from willowbark.tools.appraisal.approvals import label_sections
-from willowbark.tools.appraisal.candidates import Candidate
+from willowbark.tools.appraisal.candidates import Candidate, label_sections
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
-from willowbark.tools.appraisal.posted import SeriousEvents
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
@@ -18,6 +16,7 @@ from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.mechanism import Backing, Chain, MechanismGraph
 from willowbark.tools.questions import Question, speaks_of
 from willowbark.tools.questions.kinds import ON_HARM, Kind
+from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label

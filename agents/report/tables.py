@@ -12,12 +12,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
-from willowbark.tools.appraisal.certainty import FAR_TOO_FEW
-from willowbark.tools.appraisal.trials_once import UNREPORTED_SIZE
+from willowbark.tools.appraisal.certainty import FAR_TOO_FEW, UNREPORTED_SIZE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions
-from willowbark.tools.reading.design import RANDOMISED, StudyDesign
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import (
     RATIOS,
@@ -28,7 +26,7 @@ from willowbark.tools.reading.numbers import (
     figures,
     followup_months,
 )
-from willowbark.tools.reading.reading import Comparator, Match, OutcomeKind, Role, Value
+from willowbark.tools.reading.reading import RANDOMISED, Comparator, Match, OutcomeKind, Role, StudyDesign, Value
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Trial

@@ -15,21 +15,20 @@ from willowbark.tools.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..evidence import Evidence, checked_identifier
-from ..lexicon import condition_synonyms, drug_synonyms
+from ..lexicon import condition_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
-from ..reading.design import RANDOMISED, StudyDesign, purpose_at, study_design
 from ..reading.document import Document
+from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
-from ..reading.reading import Indication, Reading
-from ..reading.registry_entries import why_stopped_kind
+from ..reading.posted import PostedFinding, registered_design, registered_reading, why_stopped_kind
+from ..reading.reading import RANDOMISED, Direction, Indication, Reading, StudyDesign, direction_of
 from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
 from ..works.sections import is_full_text, places, section_of
-from .posted import PostedFinding, registered_design, registered_reading
-from .trials_once import BY_SIZE, AppraisedItem, Direction, direction_of
+from .certainty import BY_SIZE, AppraisedItem
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -229,7 +228,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     condition, document = condition_of(asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
-        reading, posted = registered_reading(record, drug, condition, drug_synonyms(drug))
+        reading, posted = registered_reading(record, drug, condition)
         found = readings.beside(reading, record, document)
         found = found[::-1] if reading.kind == "efficacy" else found  # posted results before a model's reading
     else:

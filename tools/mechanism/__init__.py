@@ -32,8 +32,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, Field
 
 from ..appraisal.appraised import condition_names
-from ..appraisal.approvals import APPROVED_PHASE, is_condition, list_developed
-from ..appraisal.candidates import Candidate
+from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
 from ..evidence import Evidence
 from ..lexicon import canonical_drug, drug_synonyms
 from ..lexicon.matching import content_words, stem, stems, stems_among

@@ -1,4 +1,4 @@
-"""Predict a record's study design and number of participants with small learned models.
+"""Predict a record's study design and number of participants with small learned models; find the purpose of a quote.
 
 No publication type decides a design alone, since they can be wrong (a review tagged as a trial). The number of
 participants is one of the numbers in the text, or a sum of its arms, picked by the words around each.
@@ -6,18 +6,18 @@ participants is one of the numbers in the text, or a sum of its arms, picked by 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise, product, takewhile
-from typing import cast
+from typing import Literal, cast
 
-from ..lexicon.matching import read_table, split_names
+from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
 from .heads import Head, heads
 from .numbers import spelled_number
-from .reading import Design
-from .text import Token
+from .reading import Design, StudyDesign
+from .text import Token, plain, says
 
 NOT_REPORTED = 0
 """Candidate value for "not reported"."""
@@ -259,3 +259,70 @@ def _sum(kind: str, words: Sequence[str], sentence: Sentence, parts: Sequence[Nu
     features += [f"s:{word}" for word in {*words[sentence.first : sentence.last]} if word.isalpha()]
     features.append(f"even{int(4 * min(first.value, last.value) / max(first.value, last.value))}")
     return sum(part.value for part in parts), features
+
+
+_OTHERWISE = {
+    "meta_analysis": "systematic_review",
+    "review": "narrative_review",
+    "cross_sectional": "cohort",
+    "protocol": "registry_entry",
+    "animal": "in_vivo",
+    "other": "unknown",
+}
+"""Designs of readings that the report names otherwise."""
+_BLIND_METHODS = frozenset({"double-blind method", "single-blind method"})
+
+
+def study_design(
+    design: Design, text: str = "", mesh_terms: Iterable[str] = (), participants: int | None = None
+) -> StudyDesign:
+    """Convert a reading's design to the report's; randomised trials also get their blinding.
+
+    Args:
+        design: the design in the reading.
+        text: title and abstract; the first mention of open or blinded decides.
+        participants: more than one makes a case report a series; None: not reported.
+        mesh_terms: descriptor names, with or without qualifiers (`Migraine/drug therapy`).
+
+    >>> study_design("rct", "A randomised, double-blind trial")
+    <StudyDesign.rct_blinded: 'rct_blinded'>
+    """
+    if design == "case_report" and (participants or 1) > 1:
+        return StudyDesign.case_series
+    if design != "rct":
+        return StudyDesign(_OTHERWISE.get(design, design))
+    if _BLIND_METHODS & {term.split("/")[0].lower().strip("* ") for term in mesh_terms}:
+        return StudyDesign.rct_blinded
+    whole = plain(text)
+    opened, blinded = says("open", whole), says("blinded", whole)
+    if opened and (not blinded or opened.start() < blinded.start()):
+        return StudyDesign.rct_open
+    return StudyDesign.rct_blinded if blinded else StudyDesign.rct
+
+
+Purpose = Literal["prevention", "relief", "unknown"]
+
+
+def purpose_at(document: Document, quote: str) -> Purpose:
+    """Classify the purpose of a quoted sentence: from its own words, else the title, else most of the record.
+
+    Reviews cover treating attacks and then preventing them: where neither purpose prevails, the one mentioned last
+    before the quote applies. A sentence that mentions both decides nothing on its own.
+
+    >>> review = Document("Migraine", "In the acute attack all help. Triptans are effective. Prophylaxis is rare.")
+    >>> purpose_at(review, "Triptans are effective.")
+    'relief'
+    """
+    at = next((each.order for each in document.sentences if quote and quote in each.quote), 0)
+    told = [(_used_for("prevention", text), _used_for("relief", text)) for text in document.lines]
+    prevents, relieves = (sum(each) for each in zip(*told, strict=True)) if told else (0, 0)
+    whole = (prevents >= 2 * relieves, relieves >= 2 * prevents)
+    for prevention, relief in (*told[at : at + 1], *told[:1], whole, *reversed(told[:at])):
+        if prevention != relief:
+            return "prevention" if prevention else "relief"
+    return "prevention" if told and told[at][0] else "unknown"
+
+
+@lru_cache(maxsize=4096)
+def _used_for(use: str, text: str) -> bool:
+    return says(use, cue_regex(f"not {use}", __package__).sub(" ", text)) is not None

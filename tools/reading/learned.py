@@ -15,7 +15,7 @@ from typing import Literal, cast, get_args
 import numpy as np
 
 from .document import Document
-from .encoder import SENTENCES, States, encoder
+from .encoder import SENTENCES, States, View, encoder
 from .facts import facts_of
 from .heads import Floats, softmax
 from .numbers import figures
@@ -33,7 +33,6 @@ from .reading import (
     verdict_from,
 )
 from .text import says
-from .view import View
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     name: tuple(sorted(get_args(kind)))

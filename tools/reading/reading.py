@@ -1,5 +1,6 @@
 """`Reading`: what a record reports about a drug in a condition; all later steps use readings only."""
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -34,6 +35,74 @@ ValueKind = Literal["estimate", "dose", "comparator", "participants", "tolerabil
 effect."""
 Verdict = Literal["supports", "contradicts", "neutral", "none"]
 """`none`: the record does not report on the drug's efficacy in the condition."""
+
+
+class Direction(StrEnum):
+    """Direction of a study's main comparison for a drug in a condition."""
+
+    supports = "supports"
+    contradicts = "contradicts"
+    inconclusive = "inconclusive"
+    not_assessed = "not assessed"
+    """Efficacy in the condition is not reported, or could not be read."""
+
+
+def direction_of(verdict: Verdict) -> Direction:
+    """Convert a reader's verdict to a direction."""
+    return Direction({"neutral": "inconclusive", "none": "not assessed"}.get(verdict, verdict))
+
+
+class StudyDesign(StrEnum):
+    """Design of a study; a preprint is a flag of a record, not a design."""
+
+    systematic_review = "systematic_review"
+    """Systematic review or meta-analysis."""
+    rct_blinded = "rct_blinded"
+    rct_open = "rct_open"
+    rct = "rct"
+    """Randomised, blinding not reported."""
+    cohort = "cohort"
+    """With or without a comparison group, or a cross-sectional study."""
+    case_control = "case_control"
+    case_series = "case_series"
+    case_report = "case_report"
+    narrative_review = "narrative_review"
+    guideline = "guideline"
+    in_vivo = "in_vivo"
+    """In animals."""
+    in_vitro = "in_vitro"
+    registry_entry = "registry_entry"
+    """A registered or planned trial: a plan, whether or not results are posted."""
+    unknown = "unknown"
+
+    @property
+    def tier(self) -> int:
+        """Rank by the Oxford levels of evidence: 1 (strongest) to 5, and 6 for records without data of their own.
+
+        https://www.cebm.ox.ac.uk/resources/levels-of-evidence/ocebm-levels-of-evidence
+        """
+        return next(tier for tier, names in _TIERS.items() if self.value in names)
+
+    @property
+    def is_preclinical(self) -> bool:
+        """Whether it is done in animals or cells."""
+        return self.value in ("in_vivo", "in_vitro")
+
+    @property
+    def label(self) -> str:
+        """The design in words."""
+        named = {"rct_blinded": "blinded RCT", "rct_open": "open-label RCT", "unknown": "design not reported"}
+        return named.get(self.value) or self.value.replace("_", " ").replace("rct", "RCT")
+
+
+_TIERS = {
+    1: ("systematic_review",),
+    2: ("rct_blinded", "rct_open", "rct"),
+    4: ("case_control", "cohort", "case_series"),
+    5: ("case_report", "in_vivo", "in_vitro"),
+    6: ("narrative_review", "guideline", "registry_entry", "unknown"),
+}
+RANDOMISED: frozenset[StudyDesign] = frozenset({StudyDesign.rct_blinded, StudyDesign.rct_open, StudyDesign.rct})
 
 
 class Passage(BaseModel, frozen=True, extra="forbid"):
