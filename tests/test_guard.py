@@ -30,12 +30,12 @@ async def echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"{request.url.path} {given}")
 
 
-@pytest.fixture(params=[False, True], ids=["loopback", "any name"])
-def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     """A server with room for 20 connections, which wait a second for a request."""
     monkeypatch.setattr(guard, "MOST_CONNECTIONS", 20)
     monkeypatch.setattr(guard, "REQUEST_S", 1.0)
-    app = Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]), any_name=request.param)
+    app = Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]))
     listening = guard.listening_at("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, http=BoundedConnection, log_config=None, ws="none"))
     thread = threading.Thread(target=server.run, args=([listening],))
@@ -91,15 +91,13 @@ def test_a_body_that_does_not_come_is_refused(address: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        ({"headers": {"Host": "["}}, 400),
-        ({"headers": {"Host": ""}}, 400),
         ({"method": "POST", "data": {f"field{number}": "x" for number in range(5_000)}}, 413),
         ({"method": "POST", "content": b"x" * (5 << 20)}, 413),
         ({"method": "POST", "content": b"[" * 100_000, "headers": {"Content-Type": "application/json"}}, 400),
         ({"method": "POST", "content": b"9" * 5_000, "headers": {"Content-Type": "application/json"}}, 400),
         ({"method": "POST", "data": {"question": "what prevents migraine?"}}, 200),
     ],
-    ids=["a bracket for a host", "no host", "5,000 fields", "5 MB", "100,000 levels", "5,000 digits", "a form"],
+    ids=["5,000 fields", "5 MB", "100,000 levels", "5,000 digits", "a form"],
 )
 def test_a_malformed_request_is_refused_and_never_a_fault(
     sent: dict[str, Any], status: int, address: tuple[str, int]
@@ -111,20 +109,23 @@ HOST = "127.0.0.1:8081"
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
+    ("headers", "alone", "open_to_all"),
     [
-        ({}, 200),
-        ({"host": "localhost:8081", "origin": "http://localhost:8081"}, 200),
-        ({"origin": f"http://{HOST}"}, 200),
-        ({"origin": "https://elsewhere.invalid"}, 403),
-        ({"origin": "http://127.0.0.1:9999"}, 403),
-        ({"origin": "null"}, 403),
-        ({"host": "elsewhere.invalid:8081"}, 421),
-        ({"host": ""}, 400),
-        ({"host": "["}, 400),
+        ({}, 200, 200),
+        ({"host": "localhost:8081", "origin": "http://localhost:8081"}, 200, 200),
+        ({"origin": f"https://{HOST}"}, 403, 200),
+        ({"origin": "https://elsewhere.invalid"}, 403, 403),
+        ({"origin": "http://127.0.0.1:9999"}, 403, 403),
+        ({"origin": "null"}, 403, 403),
+        ({"host": "elsewhere.invalid:8081"}, 421, 200),
+        ({"host": ""}, 400, 400),
+        ({"host": "["}, 400, 400),
     ],
 )
-def test_a_server_answers_its_own_pages_under_its_own_name_alone(headers: dict[str, str], status: int) -> None:
+@pytest.mark.parametrize("any_name", [False, True])
+def test_a_server_answers_its_own_pages_under_its_own_name_alone(
+    headers: dict[str, str], alone: int, open_to_all: int, any_name: bool
+) -> None:
     async def answer_page(request: Request) -> PlainTextResponse:
         return PlainTextResponse(request.url.path)
 
@@ -133,7 +134,8 @@ def test_a_server_answers_its_own_pages_under_its_own_name_alone(headers: dict[s
         await websocket.send_text("open")
 
     routes = [Route("/", answer_page), WebSocketRoute("/socket", open_socket)]
-    client = TestClient(Guarded(Starlette(routes=routes), headers={"x-sealed": "yes"}))
+    client = TestClient(Guarded(Starlette(routes=routes), any_name=any_name, headers={"x-sealed": "yes"}))
+    status = open_to_all if any_name else alone
     headers = {"host": HOST, **headers}
     answer = client.get("/", headers=headers)
     assert (answer.status_code, answer.headers["x-sealed"]) == (status, "yes")

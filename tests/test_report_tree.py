@@ -45,7 +45,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.texts import write_blocks, write_lines
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal import print_report
-from willowbark.teams.page import views
+from willowbark.teams.page.app import render_report
 from willowbark.tools.registry import linked_hosts
 
 
@@ -65,7 +65,7 @@ def terminal_text(report: ResearchReport, *, brief: bool = False) -> str:
 FORMS: dict[str, Callable[[ResearchReport], str]] = {
     "markdown": lambda report: f"{report.to_markdown()}\n{report.to_appendix()}",
     "page": lambda report: render(report, "html").decode(),
-    "browser": lambda report: views.ended_page("20260101-000000-x-0000", "", "complete", [], report),
+    "browser": lambda report: render_report("20260101-000000-x-0000", report.to_json())[0],
     "word": word_text,
 }
 BRIEF: dict[str, Callable[[ResearchReport], str]] = {

@@ -1,22 +1,29 @@
 """`willowbark serve`: pages in a browser, on loopback by default; they load nothing from other sites.
 
-A run's events arrive as server-sent events, which browsers resume automatically:
+The pages are made from jinja2 templates (`*.html` beside this file) that escape every text. A run's events arrive as
+server-sent events, which browsers resume automatically:
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
+import hashlib
 import json
 import mimetypes
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
-from functools import lru_cache
-from importlib import import_module
+from functools import cache, lru_cache
+from importlib import import_module, resources
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -25,23 +32,36 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
+from willowbark.tools.registry import searchable, title_of
 
-from ..exports import format_of, render
-from ..faces.runs import UNFINISHED, compare_runs, list_runs, load_report, runs_in_ledger
+from ..config import DEPTHS
+from ..exports import FORMATS, format_of, render
+from ..faces.runs import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
+from ..faces.terminal import source_of
 from ..ledger import Ledger
 from ..run.options import RunOptions
 from ..run.workspace import RUN_ID
-from . import views
 from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
 
 if TYPE_CHECKING:
+    from willowbark.agents.report.model import ResearchReport
     from willowbark.tools.evidence import Evidence
 
+    from ..events import AgentEvent
+
 TOKEN_VARIABLE = "WILLOWBARK_PAGE_TOKEN"  # noqa: S105  its name, not the token
-_LONGEST_FORM = 65_536  # bytes; a question has 2,000 characters
+STATIC = {"page.css": __package__, "page.js": __package__, "report.css": "willowbark.teams.exports"}
+"""Files that pages load, and the packages that contain them."""
+EXAMPLES = (  # which the bundled library can answer too
+    "Which existing drugs could prevent migraine attacks?",
+    "Which existing drugs could help people quit smoking?",
+    "Is propranolol better than flunarizine for migraine?",
+    "Which drugs should be avoided in migraine?",
+)
 _MOST_FIELDS = 200
 _LONGEST_NUMBER = 10  # digits
 _BEAT_S = 1.0  # between updates of a page while nothing happens, for its clock
@@ -58,6 +78,34 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _TYPED = ("depth", "model", "max_iterations", "max_tokens", "max_seconds", "max_cost_usd")
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(str(resources.files(__package__))),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+)
+"""The templates, whose output is stripped of invisible characters, and escaped unless it is markup."""
+
+
+async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve the pages until the process is terminated; port 0 picks a free one.
+
+    `say` receives the address, and the token, which hosts beyond the loopback require.
+
+    Raises:
+        UsageError: invalid settings, keys or token, or an unavailable address.
+    """
+    runs, token = LiveRuns(options), token_from(os.environ, TOKEN_VARIABLE)
+    is_open = host not in LOOPBACK
+    with listening_at(host, port) as listening:
+        shown = f"[{host}]" if ":" in host else host
+        say(f"Willowbark at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
+        app: ASGIApp = Pages(runs).application()
+        if token or is_open:
+            token = tell_token(token, TOKEN_VARIABLE, say)
+            app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
+        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
 
 
 class Pages:
@@ -95,7 +143,30 @@ class Pages:
 
     async def question(self, request: Request) -> Response:
         """Show the form."""
-        return HTMLResponse(views.ask_page(self._runs.settings, request.query_params, self._runs.under_way))
+        return self._form_page(request.query_params)
+
+    def _form_page(self, given: QueryParams, wrong: str | None = None) -> Response:
+        """Show the form with entries and an error; `kind` selects a pattern of a question."""
+        settings, (pattern, places) = self._runs.settings, _pattern_of(given)
+        content = page(
+            "ask.html",
+            title="Ask",
+            here="/",
+            wrong=wrong,
+            live=self._runs.under_way,
+            offline=settings.library.path is not None,
+            given=defaultdict(str, given),
+            kinds=list(QUESTIONS),
+            pattern=pattern.format(**dict.fromkeys(places, "…")),
+            places=places,
+            place_notes=PLACES,
+            examples=EXAMPLES,
+            depths=DEPTHS,
+            settings=settings,
+            sources=searchable(),
+            chosen_sources=given.getlist("sources") or settings.tools.sources,
+        )
+        return HTMLResponse(content, 400 if wrong else 200)
 
     async def ask(self, request: Request) -> Response:
         """Start a run; invalid input is reported above the form, which keeps its entries."""
@@ -103,14 +174,13 @@ class Pages:
         try:
             run = await self._runs.ask(choices(given))
         except UsageError as error:
-            form = views.ask_page(self._runs.settings, given, self._runs.under_way, str(error))
-            return HTMLResponse(form, 400)
+            return self._form_page(given, str(error))
         return _to_run(run.run_id)
 
     async def history(self, _: Request) -> Response:
         """List all runs."""
         rows = await asyncio.to_thread(list_runs, self._runs.root)
-        return HTMLResponse(views.page("runs.html", title="Runs", here="/runs", rows=rows, live=self._runs.under_way))
+        return HTMLResponse(page("runs.html", title="Runs", here="/runs", rows=rows, live=self._runs.under_way))
 
     async def diff(self, request: Request) -> Response:
         """Show the changes from one run to another."""
@@ -123,14 +193,14 @@ class Pages:
             except UsageError as error:
                 wrong = str(error)
         shown = {"rows": rows, "earlier": earlier, "later": later, "lines": lines, "wrong": wrong}
-        return HTMLResponse(views.page("compare.html", title="Compare", here="/diff", **shown), 400 if wrong else 200)
+        return HTMLResponse(page("compare.html", title="Compare", here="/diff", **shown), 400 if wrong else 200)
 
     async def run(self, request: Request) -> Response:
         """Show a run: its progress, or its report."""
         run_id = request.path_params["run_id"]
         live = self._runs.known.get(run_id)
         if live is not None and live.outcome is None:
-            return HTMLResponse(views.page("live.html", question=live.question, run=live, offline=live.offline))
+            return HTMLResponse(page("live.html", question=live.question, run=live, offline=live.offline))
         return HTMLResponse(await asyncio.to_thread(_ended_run_page, run_id, self._runs.root))
 
     async def events(self, request: Request) -> Response:
@@ -170,17 +240,7 @@ class Pages:
     async def record(self, request: Request) -> Response:
         """Show a record that a report cites, with the cited passages marked."""
         run_id, number = request.path_params["run_id"], request.path_params["number"]
-
-        def make() -> str | None:
-            report = load_report(self._runs.root, run_id)
-            key = next((str(each["key"]) for each in report.references if each["number"] == number), "")
-            records = _records_of(run_id, report.generated_at)
-            record = records.get(key) or next((r for r in records.values() if key in r.identifiers), None)
-            return views.record_page(run_id, report, number, record)
-
-        if (content := await asyncio.to_thread(make)) is None:
-            raise HTTPException(404)
-        return HTMLResponse(content)
+        return HTMLResponse(await asyncio.to_thread(_record_page, run_id, number, self._runs.root))
 
     async def export(self, request: Request) -> Response:
         """Download a run's report in another format."""
@@ -190,26 +250,6 @@ class Pages:
         kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
         named = {"Content-Disposition": f'attachment; filename="{run_id}-{file_name}"'}
         return Response(content, media_type=kind, headers=named)
-
-
-async def serve(options: RunOptions, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve the pages until the process is terminated; port 0 picks a free one.
-
-    `say` receives the address, and the token, which hosts beyond the loopback require.
-
-    Raises:
-        UsageError: invalid settings, keys or token, or an unavailable address.
-    """
-    runs, token = LiveRuns(options), token_from(os.environ, TOKEN_VARIABLE)
-    is_open = host not in LOOPBACK
-    with listening_at(host, port) as listening:
-        shown = f"[{host}]" if ":" in host else host
-        say(f"Willowbark at http://{shown}:{listening.getsockname()[1]}/ (Ctrl-C ends it)")
-        app: ASGIApp = Pages(runs).application()
-        if token or is_open:
-            token = tell_token(token, TOKEN_VARIABLE, say)
-            app = Tokened(app, token, TOKEN_VARIABLE, entry=Starlette(routes=_entry(token)))
-        await serve_app(Guarded(app, any_name=is_open, headers=_HEADERS), listening)
 
 
 def _entry(token: str) -> list[Route]:
@@ -222,7 +262,7 @@ def _entry(token: str) -> list[Route]:
             answer.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="strict")
             return answer
         line = "That is not the token." if is_entered else None
-        form = views.page("notice.html", title="This server requires its token", token=True, line=line)
+        form = page("notice.html", title="This server requires its token", token=True, line=line)
         return HTMLResponse(form, 401, {"WWW-Authenticate": "Bearer"})
 
     return [Route("/static/{name}", static), Route("/{path:path}", enter, methods=["GET", "POST"])]
@@ -239,13 +279,13 @@ async def event_stream(run: LiveRun, after: str) -> AsyncIterator[str]:
         yield _event("again")
     asked = False
     while True:
-        yield _event("board", html=views.part("board", run))
+        yield _event("board", html=part("board", run))
         if (run.request is not None) is not asked:
             asked = not asked
-            yield _event("asked", html=views.part("approval", run.run_id, run.request).strip())
+            yield _event("asked", html=part("approval", run.run_id, run.request).strip())
         for event in run.events[sent:]:
             sent += 1
-            yield _event("line", f"{run.life}-{sent}", html=views.log_line(event))
+            yield _event("line", f"{run.life}-{sent}", html=log_line(event))
         if sent == len(run.events):
             if run.outcome is not None:
                 yield _event("end")
@@ -259,15 +299,6 @@ def _event(kind: str, number: str | None = None, **data: str) -> str:
     return f"{head}event: {kind}\ndata: {json.dumps(data)}\n\n"
 
 
-async def static(request: Request) -> Response:
-    """Serve a style sheet or the script; browsers may cache it, as its address changes with the content."""
-    name = request.path_params["name"]
-    if name not in views.STATIC:
-        raise HTTPException(404)
-    kept = {"Cache-Control": "max-age=31536000, immutable"}
-    return Response(views.static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
-
-
 def choices(given: QueryParams) -> dict[str, Any]:
     """Convert the form to choices for `RunOptions`; empty fields are left out.
 
@@ -275,28 +306,157 @@ def choices(given: QueryParams) -> dict[str, Any]:
         UsageError: a question pattern with an empty slot.
     """
     entered = {name: value for name in given if (value := given[name].strip())}
-    chosen: dict[str, Any] = {"question": entered.get("question", "")}
-    if pattern := QUESTIONS.get(entered.get("kind", "")):  # type: ignore[call-overload]  # any text may come
-        for place in PLACES:
-            if f"{{{place}}}" in pattern and place not in entered:
-                raise UsageError(f"{place.replace('_', ' ')}: say which one")
-        chosen["question"] = pattern.format(**{place: " ".join(entered.get(place, "").split()) for place in PLACES})
-    chosen |= {name: entered[name] for name in _TYPED if name in entered}
+    chosen: dict[str, Any] = {name: entered[name] for name in _TYPED if name in entered}
+    pattern, places = _pattern_of(given)
+    if missing := [place for place in places if place not in entered]:
+        raise UsageError(f"{missing[0].replace('_', ' ')}: say which one")
+    named = {place: " ".join(entered[place].split()) for place in places}
+    chosen["question"] = pattern.format(**named) or entered.get("question", "")
     if sources := tuple(given.getlist("sources")):
         chosen["sources"] = sources
     return {**chosen, "approve": "approve" in entered or None, "fresh": "fresh" in entered}
 
 
+def _pattern_of(given: QueryParams) -> tuple[str, list[str]]:
+    """Return the pattern of the kind of question that was picked, and its slots; empty if none was."""
+    pattern = {str(kind): text for kind, text in QUESTIONS.items()}.get(given.get("kind", ""), "")
+    return pattern, [place for _, place, _, _ in Formatter().parse(pattern) if place]
+
+
 async def _form(request: Request) -> QueryParams:
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _LONGEST_FORM:
-            raise HTTPException(413, "The form is too long.")
+    body = await request.body()  # the guard bounds it
     try:
         return QueryParams(parse_qsl(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise HTTPException(413, "The form has too many fields.") from None
+
+
+def _to_run(run_id: str) -> Response:
+    return RedirectResponse(f"/runs/{run_id}", 303)
+
+
+def _error_page(_: Request, error: Exception) -> Response:
+    """Render an error as a one-line page."""
+    status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
+    if isinstance(error, UsageError):
+        status, line = 400, str(error)
+    elif isinstance(error, HTTPException):
+        status, line, headers = error.status_code, error.detail, error.headers
+    return HTMLResponse(page("notice.html", title="That did not work", line=line), status, headers)
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """Read a style sheet or the script."""
+    return resources.files(STATIC[name]).joinpath(name).read_bytes()
+
+
+def static_address(name: str) -> str:
+    """Return a static file's address, which changes with the content so that browsers may cache the file."""
+    return f"/static/{name}?{hashlib.sha256(static_file(name)).hexdigest()[:12]}"
+
+
+async def static(request: Request) -> Response:
+    """Serve a style sheet or the script; browsers may cache it, as its address changes with the content."""
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise HTTPException(404)
+    kept = {"Cache-Control": "max-age=31536000, immutable"}
+    return Response(static_file(name), media_type=mimetypes.guess_type(name)[0], headers=kept)
+
+
+def page(template: str, **content: Any) -> str:
+    """Render a whole page."""
+    common = {"title": "", "here": "", "main": None, "wrong": None, "line": None, "token": False, "offline": False}
+    return _TEMPLATES.get_template(template).render({**common, **content})
+
+
+def part(name: str, *content: Any) -> str:
+    """Render a part of a page that is updated in place: `board`, `approval` or `log_line`."""
+    return str(getattr(_TEMPLATES.get_template("parts.html").module, name)(*content))
+
+
+def log_line(event: "AgentEvent") -> str:
+    """Render an event as a line of the log; a search by the names of its source and its arguments."""
+    text = event.message.replace("**", "").replace("`", "")
+    if event.call is not None and event.agent is not None:
+        source, arguments = source_of(event.call["tool"]), event.call["arguments"]
+        with suppress(ValueError, AttributeError):  # shown as the model wrote them
+            values = json.loads(arguments).values()
+            arguments = ", ".join(", ".join(map(str, each)) if isinstance(each, list) else str(each) for each in values)
+        text = f"{event.agent}: {title_of(source) if source else event.call['tool']}: {arguments}"
+    return part("log_line", event, text)
+
+
+def _format_start(row: RunRow) -> str:
+    """Format a run's start from its id, or return the id if it contains no time."""
+    try:
+        return f"{datetime.strptime(row.run_id[:15], '%Y%m%d-%H%M%S'):%Y-%m-%d %H:%M}"
+    except ValueError:
+        return row.name
+
+
+_TEMPLATES.filters |= {"one_line": one_line, "address": static_address, "source_title": title_of, "when": _format_start}
+_TEMPLATES.filters["log_line"] = lambda event: Markup(log_line(event))  # noqa: S704  rendered by a template, which escapes
+
+
+def _ended_run_page(run_id: str, root: Path) -> str:
+    """Render a run that is not in progress on this server: its report with all actions, or how far it got."""
+    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
+    shown: dict[str, Any] = {"run_id": run_id, "status": None, "can_resume": False, "assessments": []}
+    if run is not None:
+        with Ledger.existing() as ledger:
+            turns = ledger.turns(run_id)
+        shown |= {"question": run.question, "status": run.status, "can_resume": run.status in UNFINISHED}
+        shown["assessments"] = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
+        if run.stop_reason is None or run.status == "running":
+            return page("stopped.html", **shown)
+    elif not RUN_ID.fullmatch(run_id) or not (root / run_id).is_dir():
+        raise HTTPException(404)
+    report = load_report(root, run_id)
+    markup, first = render_report(run_id, report.to_json())
+    shown |= {"title": report.title, "question": report.research_question, "main": first}
+    shown["report"] = Markup(markup)  # noqa: S704  the report's own page, with every text escaped
+    return page("report.html", **shown, formats=[known.name for known in FORMATS])
+
+
+@lru_cache(maxsize=8)  # readers switch between a few reports, whose pictures take seconds to draw
+def render_report(run_id: str, content: str) -> tuple[str, str]:
+    """Render a report's JSON as markup with citations linked to records; also return the id of its first section."""
+    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+    from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
+
+    document = ResearchReport.model_validate_json(content).to_tree()
+    return page_html(document, f"/runs/{run_id}/records/"), document.sections[0].id
+
+
+def _record_page(run_id: str, number: int, root: Path) -> str:
+    """Render the text of a reference's record with the cited passages marked."""
+    from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
+    from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
+
+    report: ResearchReport = load_report(root, run_id)
+    reference = next((each for each in report.references if each["number"] == number), None)
+    if reference is None:
+        raise HTTPException(404)
+    key, claims = str(reference["key"]), list[tuple[str, str, list[str]]]()
+    for row in (row for row in report.evidence_table if row.key == key):
+        own = [candidate for candidate in report.candidates if candidate.name == row.drug]
+        claimed = [claim.quote for candidate in own for claim in candidate.claims if claim.evidence_key == key]
+        quotes = dict.fromkeys(filter(None, (row.sentence, row.in_figures, *claimed)))
+        claims.append((row.drug, own[0].stance_of(row) if own else row.direction, list(quotes)))
+    quotes = dict.fromkeys(quote for *_, quoted in claims for quote in quoted)
+    texts = list[tuple[str, list[tuple[str, bool]]]]()
+    records = _records_of(run_id, report.generated_at)
+    record = records.get(key) or next((each for each in records.values() if key in each.identifiers), None)
+    if record is not None:
+        body = record.content.removeprefix(record.citation.title).strip() or record.content
+        texts = [(own_part(record), mark_passages(body, quotes))]
+        full = ((place.title, mark_passages(place.text, quotes)) for place in places(record))
+        texts += [(title, pieces) for title, pieces in full if any(is_marked for _, is_marked in pieces)]
+    name, url = record_name(key), url_of(key, str(reference.get("url") or ""))
+    shown = {"reference": reference, "name": name, "url": url, "claims": claims, "texts": texts, "run_id": run_id}
+    return page("record.html", title=str(reference["title"]), **shown)
 
 
 @lru_cache(maxsize=4)  # readers open many records of a report; a resumed run has a new one, on more records
@@ -310,31 +470,14 @@ def _records_of(run_id: str, made: datetime) -> Mapping[str, "Evidence"]:
         return {record.key: record for record in state_of(ledger, run_id).evidence}
 
 
-def _ended_run_page(run_id: str, root: Path) -> str:
-    """Render the page of a run that is not in progress on this server."""
-    run = next((run for run in runs_in_ledger() if run.run_id == run_id), None)
-    if run is None:
-        if not RUN_ID.fullmatch(run_id) or not (root / run_id).is_dir():
-            raise HTTPException(404)
-        return views.ended_page(run_id, "", None, [], load_report(root, run_id))
-    with Ledger.existing() as ledger:
-        turns = ledger.turns(run_id)
-    assessments = [turn.message["content"] for turn in turns if turn.type == "AssessmentMessage"]
-    has_report = run.stop_reason is not None and run.status != "running"
-    report = load_report(root, run_id) if has_report else None
-    return views.ended_page(run_id, run.question, run.status, assessments, report)
+def mark_passages(text: str, passages: Iterable[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, each with whether it belongs to a passage; white space may differ.
 
-
-def _to_run(run_id: str) -> Response:
-    return RedirectResponse(f"/runs/{run_id}", 303)
-
-
-def _error_page(_: Request, error: Exception) -> Response:
-    """Render an error as a one-line page."""
-    status, line, headers = 500, f"A fault of Willowbark itself ({type(error).__name__}).", None
-    if isinstance(error, UsageError):
-        status, line = 400, str(error)
-    elif isinstance(error, HTTPException):
-        known = {404: "There is no such page.", 405: "This page does not take that request."}
-        status, line, headers = error.status_code, known.get(error.status_code, error.detail), error.headers
-    return HTMLResponse(views.page("notice.html", title="That did not work", line=line), status, headers)
+    >>> mark_passages("Pain fell. It  rose.", ["It rose."])
+    [('Pain fell. ', False), ('It  rose.', True)]
+    """
+    found = [r"\s+".join(map(re.escape, passage.split())) for passage in sorted(passages, key=len, reverse=True)]
+    if not found:
+        return [(text, False)]
+    pieces = re.split(f"({'|'.join(found)})", text)
+    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]

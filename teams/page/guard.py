@@ -10,11 +10,11 @@ import json
 import secrets
 import socket
 from collections.abc import Callable, Mapping
-from typing import cast
 from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,7 +45,7 @@ class Guarded:
         self._inner, self._any_name, self._headers = inner, any_name, headers or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse one from another site or under another name."""
+        """Answer a request, or refuse one from another site or under another name, late, too long, or invalid JSON."""
 
         async def send_sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -54,75 +54,71 @@ class Guarded:
                     sent.setdefault(header, value)
             await send(message)
 
-        headers = Headers(scope=scope) if scope["type"] != "lifespan" else None
-        refusal = None if headers is None else self._refuse(headers)
-        if headers is not None and refusal is None and scope.get("method") == "POST":
-            body = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
-            if isinstance(body, PlainTextResponse):
-                refusal = body
+        try:
+            if scope["type"] != "lifespan":
+                self._check_names(headers := Headers(scope=scope))
+            if scope.get("method") == "POST":
+                receive = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
+        except HTTPException as refusal:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
             else:
-                left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-                rest = receive
-
-                async def receive() -> Message:
-                    return left.pop() if left else await rest()
-
-        if refusal is None:
-            await self._inner(scope, receive, send_sealed)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+                answer = PlainTextResponse(f"refused: {refusal.detail}\n", refusal.status_code)
+                await answer(scope, receive, send_sealed)
         else:
-            await refusal(scope, receive, send_sealed)
+            await self._inner(scope, receive, send_sealed)
 
-    def _refuse(self, headers: Headers) -> PlainTextResponse | None:
+    def _check_names(self, headers: Headers) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
             name = urlsplit(f"//{host}").hostname
         except ValueError:  # for example an unmatched bracket
             name = None
         if name is None:
-            return PlainTextResponse("refused: the request names no host\n", 400)
+            raise HTTPException(400, "the request names no host")
         if not self._any_name and name not in LOOPBACK:
-            return PlainTextResponse("refused: this server does not go by that name\n", 421)
+            raise HTTPException(421, "this server does not go by that name")
         if origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
-            return PlainTextResponse("refused: the request comes from another site\n", 403)
-        return None
+            raise HTTPException(403, "the request comes from another site")
 
 
-async def _read_body(receive: Receive, *, is_json: bool) -> bytes | PlainTextResponse:
-    """Return a request's body, or a refusal if it is late, too long, or invalid JSON."""
-    body, more = b"", True
+async def _read_body(receive: Receive, *, is_json: bool) -> Receive:
+    """Read a request's body, and return what hands it on."""
+    message: Message = {"body": b"", "more_body": True}
+    body = b""
     try:
         async with asyncio.timeout(REQUEST_S):
-            while more:
+            while message.get("more_body", False):
                 message = await receive()
                 body += message.get("body", b"")
-                more = message.get("more_body", False)
                 if len(body) > _LONGEST_BODY:
-                    return PlainTextResponse("refused: the request is too long\n", 413)
+                    raise HTTPException(413, "the request is too long")
         if is_json:
             json.loads(body)
     except TimeoutError:
-        return PlainTextResponse("refused: the request did not come in time\n", 408)
+        raise HTTPException(408, "the request did not come in time") from None
     except (ValueError, RecursionError):  # not JSON, too many digits, or nested too deeply
-        return PlainTextResponse("refused: the request is no JSON that can be read\n", 400)
-    return body
+        raise HTTPException(400, "the request is no JSON that can be read") from None
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def hand_on() -> Message:
+        return left.pop() if left else await receive()
+
+    return hand_on
 
 
 class BoundedConnection(H11Protocol):
     """A connection that must send its request in time; if there are too many, the oldest without one is closed."""
 
-    _waits: asyncio.TimerHandle | None = None
+    _late: asyncio.TimerHandle | None = None
+    """Closes it; None while a request is being answered."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Accept a connection, in place of another if all are taken."""
         if len(self.connections) >= MOST_CONNECTIONS:
-            idle = (each for each in self.connections if isinstance(each, BoundedConnection) and each._waits)
-            oldest = min(idle, key=lambda each: cast(asyncio.TimerHandle, each._waits).when(), default=None)
-            if oldest is None:
-                transport.abort()
-            else:
-                oldest._give_up()
+            waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each._late]
+            oldest = min(waiting, key=lambda each: each._late.when() if each._late else 0.0, default=None)
+            transport.abort() if oldest is None else oldest._give_up()
         super().connection_made(transport)
         self._wait()
 
@@ -130,20 +126,21 @@ class BoundedConnection(H11Protocol):
         """Receive data; the clock stops while a request is being answered, and restarts with the next one."""
         self._wait()
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete and self._waits is not None:
-            self._waits.cancel()
-            self._waits = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        if self._waits is not None:
-            self._waits.cancel()
-            self._waits = None
+        self._stop_clock()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        if self._waits is None:
-            self._waits = self.loop.call_later(REQUEST_S, self._give_up)
+        self._late = self._late or self.loop.call_later(REQUEST_S, self._give_up)
+
+    def _stop_clock(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
     def _give_up(self) -> None:
         self.connections.discard(self)

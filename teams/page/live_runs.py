@@ -8,10 +8,10 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, aclosing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
@@ -22,28 +22,17 @@ from ..events import AgentEvent
 from ..faces.ask import Outcome, follow, keep
 from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
-from ..run.options import RunOptions
+from ..run.options import RunOptions, approver_for
 from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
-    from willowbark.agents.findings import EvidenceLine
+    from willowbark.agents.findings import Findings
 
 MOST_AT_ONCE = 6  # runs in progress; each keeps a core busy while reading
-_MOST_LINES = 6  # of what a specialist found
 _MOST_KEPT = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
 _Events = AsyncGenerator[AgentEvent, None]
-
-
-class Found(NamedTuple):
-    """The findings of one specialist in a round."""
-
-    round: int
-    agent: str
-    summary: str
-    lines: "Sequence[EvidenceLine]"
-    """The most important results, with their quotes."""
 
 
 class LiveRun:
@@ -57,7 +46,8 @@ class LiveRun:
         self.board = Board(lambda: time.monotonic() if self._ended_at is None else self._ended_at)
         self.agents = dict.fromkeys(_TEAM, "waiting for its turn")
         """Current or latest activity of each."""
-        self.found: list[Found] = []
+        self.found: list[Findings] = []
+        """What each specialist found in each round, without the records."""
         self.rounds: list[dict[str, Any]] = []
         """The judge's assessments, as JSON content."""
         self.events: list[AgentEvent] = []
@@ -152,9 +142,9 @@ class LiveRun:
         elif agent is not None and event.type == "progress":
             said = event.message.removeprefix(f"{agent}, ")
             self.agents[agent] = "asking you" if event.data is None else said
-            if (summary := getattr(event.data, "summary", None)) is not None:
-                lines = digest.lines[:_MOST_LINES] if (digest := getattr(event.data, "digest", None)) else ()
-                self.found.append(Found(event.iteration, agent, summary, lines))
+            if hasattr(event.data, "digest"):
+                findings: Any = event.data  # whose module is loaded with the run
+                self.found.append(findings.model_copy(update={"replies": [], "readings": []}))
         if event.type != "streaming":
             self.events.append(event if event.type == "searching" else event.model_copy(update={"data": None}))
         self._notify()
@@ -256,15 +246,11 @@ class LiveRuns:
         folder = RunFolder.create(root, question) if run_id is None else RunFolder.at(root, run_id)
         run = LiveRun(folder, question, offline=settings.library.path is not None)
 
-        def stream() -> _Events:
-            from ..run.options import approver_for  # noqa: PLC0415  the team
-
-            approve = approver_for(run.ask_person, settings, "page")
-            return start(run.run_id, endpoints=self._endpoints, approve=approve, cancellation_token=run.token)
-
+        approve = approver_for(run.ask_person, settings, "page")
+        given = {"endpoints": self._endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)
         self.known[run.run_id] = run
-        run.start(stream)
+        run.start(lambda: start(run.run_id, **given))
         while not run.events and run.outcome is None:
             await run.changed(60)
         if not run.events and run.outcome is not None:
