@@ -1,6 +1,6 @@
 """The command line with a scripted run in the team's place; a program of its own, for tests with real processes.
 
-The question chooses the script: it starts with `answer`, `fail`, `crash`, `wait`, `hang` or `refuse`.
+The question chooses the script: it starts with `answer`, `fail`, `crash`, `wait` or `hang`.
 """
 
 import asyncio
@@ -11,13 +11,12 @@ from collections.abc import AsyncGenerator
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.faces import cli
 from willowbark.teams.run.options import RunOptions
-from willowbark.tools.errors import UsageError
 
 
 class ScriptedReport:
     """A report with text that a terminal must not obey."""
 
-    model_failed, search_log, sources_searched, total_papers_reviewed, unread = False, (), (), 2, 1
+    model_failed, search_log, sources_searched = False, (), ()
 
     def __init__(self, stop_reason: str = "sufficient_evidence", lines: int = 1) -> None:
         self.stop_reason, self.lines = stop_reason, lines
@@ -38,8 +37,6 @@ async def scripted_run(options: RunOptions) -> AsyncGenerator[AgentEvent, None]:
     assert question is not None
     assert token is not None
     word = question.replace(":", " ").partition(" ")[0]
-    if word == "refuse":
-        raise UsageError("the question does not suit")
     yield AgentEvent(type="started", message=question)
     yield AgentEvent(type="searching", message="PubMed: \x1b[31mred\x1b[0m\nsecond line", iteration=1)
     if word == "crash":

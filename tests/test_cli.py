@@ -127,14 +127,13 @@ def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> No
         (["ask", ANSWERED, "--in", "last", "--model", "baseline"], "--model: not with --in"),
         (["ask", ANSWERED, "--out", "broken.toml"], "cannot be written to (Not a directory)"),
         (["ask", ANSWERED, "--library", "nowhere"], "the folder cannot be read"),
-        (["ask", "refuse: what prevents migraine?"], "does not suit"),
         (["doctor", "--config", "nope.toml"], "nope.toml"),
     ],
 )
 def test_bad_input_is_one_line_exit_code_2_and_nothing_written(arguments: list[str], part: str) -> None:
     Path("broken.toml").write_text("[research\n")
 
-    result = invoke(*arguments)
+    result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 2
     assert part in result.stderr.splitlines()[-1]
@@ -222,10 +221,10 @@ def test_a_ctrl_c_while_records_are_read_tells_what_was_read() -> None:
     stdout, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    told = re.search(r"stopped; (\d+) of (\d+) records read; the report so far is in", stderr)
+    assert "stopped; the report so far is in runs/" in stderr
+    told = re.search(r"the run was stopped with (\d+) of (\d+) records read", stdout)
     assert told
     assert int(told[1]) < int(told[2])
-    assert f"the run was stopped with {told[1]} of {told[2]} records read" in stdout
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal that can be closed")

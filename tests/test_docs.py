@@ -188,7 +188,6 @@ def test_a_figure_that_a_page_states_is_the_programs(page: str, words: str) -> N
     ("page", "names"),
     [
         ("docs/explanation/evidence.md", get_args(StopReason)),
-        ("docs/how-to/use-over-mcp.md", mcp.QUESTIONS),
         ("docs/how-to/export.md", [each.name for each in exports.FORMATS]),
         ("docs/how-to/swap-the-model.md", RoleSettings.model_fields),
     ],

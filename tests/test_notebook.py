@@ -118,25 +118,6 @@ async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel) -> 
     assert "The run was stopped" in displays(seen)[-1]["data"]["text/html"]
 
 
-FOLLOWED = f"""
-from IPython.display import display
-from willowbark.teams import research_stream
-from willowbark.teams.faces.notebook import interruptible
-with interruptible():
-    async for event in research_stream({QUESTION!r}):
-        display(event.type)
-"""
-
-
-async def test_interrupting_a_run_that_is_followed_by_hand_leaves_a_line_and_no_traceback(kernel: Kernel) -> None:
-    status, seen = await kernel.run(FOLLOWED, interrupt_at=3)
-    (error,) = [m for m in seen if m["type"] == "error"]
-
-    assert status == "error"
-    assert [line[:12] for line in error["traceback"]] == ["Interrupted."]
-    assert not [m for m in seen if m.get("name") == "stderr"]
-
-
 def test_a_display_that_fails_does_not_stop_the_run() -> None:
     class Broken:
         def update(self, _: object) -> None:

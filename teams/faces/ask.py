@@ -20,15 +20,14 @@ from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import FILE_NAME, OutputSettings, Settings
 from ..events import AgentEvent
-from ..model_clients import BASELINE, close, model_client
 from ..run.logs import log_event, logged
-from ..run.options import RunOptions, Shown, library_of
+from ..run.options import RunOptions, Shown
 from ..run.workspace import RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, format_event, show_report
 
 if TYPE_CHECKING:
-    from willowbark.agents.autogen import CancellationToken, ChatCompletionClient
+    from willowbark.agents.autogen import CancellationToken
     from willowbark.agents.report.model import ResearchReport
 
 _GRACE_S = 60.0  # to wait for a partial report after Ctrl-C; a second Ctrl-C ends the wait
@@ -92,27 +91,21 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         moved = settings.output.directory.absolute()
         complain(f"{FILE_NAME} in this folder writes run folders to {moved}; use --out to choose another place")
     question = options.checked_question(settings)
-    client = None if settings.llm.model == BASELINE else model_client(settings.llm.model, settings)
     if settings.library.path is None:
         addresses = addresses_of(Endpoints.public(), settings)
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
-    elif settings.library.path != "bundled":
-        library_of(settings.library)  # an invalid folder is reported before anything is shown
     folder = RunFolder.create(settings.output.directory, question)
 
     def start(**given: Any) -> _Events:
-        given |= {"question": question, "settings": settings, "model_client": client, "run_id": folder.run_id}
-        begun = options.model_copy(update=given)
-        if stream is not None:
-            return stream(begun)
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before
 
-        return research_stream(begun)
+        given |= {"question": question, "settings": settings, "run_id": folder.run_id}
+        return (stream or research_stream)(options.model_copy(update=given))
 
     try:
-        outcome = _follow_on_terminal(start, settings, shown, folder.run_id, client)
+        outcome = _follow_on_terminal(start, settings, shown, folder.run_id)
         return _finish(outcome, folder, shown)
     finally:
         folder.discard_if_empty()
@@ -125,15 +118,14 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one that another process works on, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from ..ledger import Ledger  # noqa: PLC0415
-    from ..run.resume import resume_stream  # noqa: PLC0415  the whole team
+    from ..ledger import Ledger  # noqa: PLC0415  the whole team
+    from ..run.resume import resume_stream  # noqa: PLC0415
     from .runs import stored_report  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
         run = ledger.run(run_id)
         settings = Settings.restored(run.settings)
-        root = shown.out or settings.output.directory
-        folder = RunFolder.at(root, run_id)
+        folder = RunFolder.at(shown.out or settings.output.directory, run_id)
         if run.status == "complete" and (report := stored_report(run_id)) is not None:
             folder.write_report(report)
             show_report(report, as_json=shown.as_json, full=shown.full)
@@ -152,8 +144,8 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         LedgerError: no such run, one without a report, or damaged content.
         UsageError: the folder cannot be written to.
     """
-    from ..ledger import Ledger  # noqa: PLC0415
-    from ..run.resume import replay_stream  # noqa: PLC0415  the whole team
+    from ..ledger import Ledger  # noqa: PLC0415  the whole team
+    from ..run.resume import replay_stream  # noqa: PLC0415
     from .runs import without_clock  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
@@ -172,16 +164,10 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     return ExitCode.REPORT if same else ExitCode.FAILED
 
 
-def _follow_on_terminal(
-    start: Callable[..., _Events],
-    settings: Settings,
-    shown: Shown,
-    run_id: str,
-    client: "ChatCompletionClient | None" = None,
-) -> Outcome:
+def _follow_on_terminal(start: Callable[..., _Events], settings: Settings, shown: Shown, run_id: str) -> Outcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
-    `start` gets the terminal's choices for recorder, token and approval. The client is closed at the end.
+    `start` gets the terminal's choices for recorder, token and approval.
     """
     verbosity = shown.verbosity or int(shown.log_json)
     with ExitStack() as stack:
@@ -215,7 +201,7 @@ def _follow_on_terminal(
 
         token = CancellationToken()
         events = traced(start(cancellation_token=token, **given))
-        outcome = asyncio.run(follow(events, progress.show, token, client, end_at_once))
+        outcome = asyncio.run(follow(events, progress.show, token, end_at_once))
     outcome.may_stand_in = settings.llm.fallback
     return outcome
 
@@ -224,12 +210,11 @@ async def follow(
     events: _Events,
     show: Callable[[AgentEvent], None],
     token: "CancellationToken",
-    client: "ChatCompletionClient | None" = None,
     end_at_once: Callable[[], object] = lambda: None,
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
-    `end_at_once` is called before the process ends. The client is closed at the end.
+    `end_at_once` is called before the process ends.
 
     Raises:
         UsageError: raised by the run.
@@ -254,8 +239,6 @@ async def follow(
     if signals[-1] is not signal.SIGINT and signal.getsignal(signals[-1]) is signal.SIG_IGN:
         signals.pop()  # `nohup`: the run should outlive its terminal
     async with AsyncExitStack() as stack:
-        if client is not None:
-            stack.push_async_callback(close, client)
         with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
             for number in signals:
                 before = signal.getsignal(number)
@@ -309,10 +292,7 @@ def _finish(outcome: Outcome, folder: RunFolder, shown: Shown) -> ExitCode:
     if outcome.report is not None:
         show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if outcome.cancelled:
-        stood = "the log"
-        if report := outcome.report:
-            read, found = report.total_papers_reviewed, report.total_papers_reviewed + report.unread
-            stood = f"{read:,} of {found:,} records read; the report so far"
+        stood = "the report so far" if outcome.report else "the log"
         complain(f"stopped; {stood} {place}; to resume: willowbark resume {folder.run_id}")
     elif outcome.error is not None:
         complain(f"the run failed: {outcome.error}; the partial result {place}")

@@ -341,7 +341,7 @@ def diff(
 
     Covers each drug's certainty and evidence, and new, removed and changed studies.
     """
-    faces.terminal.write_lines(faces.runs.compare_runs(earlier, later), 2)
+    faces.terminal.write_lines(faces.runs.compare_runs(earlier, later))
 
 
 @command()
@@ -358,7 +358,12 @@ def forget(run: _RUN) -> None:
 @command()
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
-    faces.runs.export_run(_runs_folder(runs, settings), run, to, export_out)
+    from ..exports import write  # noqa: PLC0415
+
+    root = _runs_folder(runs, settings)
+    run_id, formats = faces.runs.find_report(root, run), [name.strip().lower() for name in to.split(",")]
+    report = faces.runs.load_report(root, run_id)
+    faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
 @command(epilog=EXIT_CODES)
@@ -466,7 +471,7 @@ def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
 @command(group=watch, name="list")
 def watch_list(*, workspace: Path) -> None:
     """List the watched questions."""
-    faces.terminal.write_lines(faces.watch.list_watches(faces.watch.watch_folder(workspace)), 2)
+    faces.terminal.write_lines(faces.watch.list_watches(faces.watch.watch_folder(workspace)))
 
 
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library.")]

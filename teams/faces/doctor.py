@@ -3,15 +3,14 @@
 import asyncio
 import os
 import platform
-import queue
 import re
-import shutil
 import socket
 import sys
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -27,10 +26,8 @@ from .terminal import write_lines
 REACH_TIMEOUT_S = 3.0
 LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
 ASKED_LIVE = "propranolol"  # known to every source
-_INDENT = 12  # columns before the text of a line
 _PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
-_MISSING = "not installed"
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 """A requirement of an extra: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
 
@@ -45,19 +42,20 @@ def examine(config: Path | None, *, live: bool) -> str | None:
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415  loads the index's library
 
-    write_lines(describe_installation(), _INDENT)
+    write_lines(describe_installation())
     settings = Settings.load(config)
     default, root = Path(FILE_NAME), settings.output.directory
     existing = next((folder for folder in (root, *root.absolute().parents) if folder.exists()), Path("/"))
-    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) and shutil.disk_usage(existing).free > 0
-    lines = [
-        f"Settings    {config or (default if default.exists() else f'defaults (no {FILE_NAME} here)')}",
-        f"Model       {settings.llm.model}{f' at {settings.llm.base_url}' if settings.llm.base_url else ''}",
-        f"Runs        {root} ({'can' if writable else 'CANNOT'} be written to)",
-    ]
-    write_lines(lines, _INDENT)
+    writable = os.access(existing, os.W_OK | os.X_OK)
+    write_lines(
+        [
+            f"Settings    {config or (default if default.exists() else f'defaults (no {FILE_NAME} here)')}",
+            f"Model       {settings.llm.model}{f' at {settings.llm.base_url}' if settings.llm.base_url else ''}",
+            f"Runs        {root} ({'can' if writable else 'CANNOT'} be written to)",
+        ]
+    )
     if settings.library.path is not None:
-        write_lines([f"Library     {open_library(settings.library.path).summary}; no source is asked"], _INDENT)
+        write_lines([f"Library     {open_library(settings.library.path).summary}; no source is asked"])
         return None
     endpoints = Endpoints.public()
     addresses = addresses_of(endpoints, settings)
@@ -70,11 +68,11 @@ def examine(config: Path | None, *, live: bool) -> str | None:
         states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
         lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
         lines += describe_unused(addresses, endpoints)
-    write_lines(lines, _INDENT)
+    write_lines(lines)
     return None if reached else unreachable_advice(addresses)
 
 
-def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+def describe_installation() -> Iterator[str]:
     """Describe Python, packages, extras and keys, one per line."""
     yield f"Willowbark  {_version('willowbark')}"
     yield f"Python      {platform.python_version()} on {sys.platform}"
@@ -85,7 +83,7 @@ def describe_installation(environ: Mapping[str, str] = os.environ) -> Iterator[s
     effects["NCBI_EMAIL"] = "Crossref is asked once a second, not 3 times"
     for name in (*effects, *_MODEL_KEYS):
         missing = f"not set ({effects[name]})" if name in effects else "not set"
-        yield f"Environment {name}: {'set' if environ.get(name, '').strip() else missing}"
+        yield f"Environment {name}: {'set' if os.environ.get(name, '').strip() else missing}"
 
 
 def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Iterator[str]:
@@ -102,14 +100,14 @@ def extras() -> dict[str, bool]:
     for requirement in requires("willowbark") or []:
         if found := _EXTRA.match(requirement):
             needed.setdefault(found["extra"], []).append(found["package"])
-    return {name: all(_version(package) != _MISSING for package in packages) for name, packages in needed.items()}
+    return {name: all(map(_version, packages)) for name, packages in needed.items()}
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
-        return _MISSING
+        return None
 
 
 def addresses_of(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
@@ -131,58 +129,45 @@ def unreachable_advice(addresses: Mapping[str, str]) -> str:
     )
 
 
-def reachable(
-    addresses: Mapping[str, str], *, timeout_s: float = REACH_TIMEOUT_S, enough: int | None = None
-) -> set[str]:
+def reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set[str]:
     """Find the sources whose base URLs (or proxies) accept a connection, trying all at once; stop after `enough`."""
-    answers: queue.SimpleQueue[tuple[str, bool]] = queue.SimpleQueue()
+    found = set[str]()
 
     def connect(source: str, address: str) -> None:
-        try:
-            parts = urlsplit(address)
-            proxy = urllib.request.getproxies().get(parts.scheme)
+        parts = urlsplit(address)
+        proxy = urllib.request.getproxies().get(parts.scheme)
+        with suppress(OSError, ValueError):
             if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
                 parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-            if not parts.hostname:
-                raise ValueError("no host")
             port = parts.port or (80 if parts.scheme == "http" else 443)
-            with socket.create_connection((parts.hostname, port), timeout=timeout_s):
-                answers.put((source, True))
-        except (OSError, ValueError):
-            answers.put((source, False))
+            with socket.create_connection((parts.hostname or "", port), timeout=REACH_TIMEOUT_S):
+                found.add(source)
 
-    for each in addresses.items():
-        threading.Thread(target=connect, args=each, daemon=True).start()
-    found: set[str] = set()
-    deadline = time.monotonic() + timeout_s
-    for _ in addresses:
-        try:
-            source, connected = answers.get(timeout=max(0.0, deadline - time.monotonic()))
-        except queue.Empty:
-            break
-        if connected:
-            found.add(source)
+    threads = [threading.Thread(target=connect, args=each, daemon=True) for each in addresses.items()]
+    for thread in threads:  # threads, as looking up a name in a broken network may take longer than the timeout
+        thread.start()
+    deadline = time.monotonic() + REACH_TIMEOUT_S
+    while any(each.is_alive() for each in threads) and time.monotonic() < deadline:
         if enough is not None and len(found) >= enough:
             break
-    return found
+        time.sleep(0.01)
+    return set(found)
 
 
 async def ask_sources(endpoints: Endpoints) -> dict[str, tuple[bool, str]]:
     """Ask every source one small question: by source whether it answered, and the answer or the reason for none."""
     from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
-    from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport  # noqa: PLC0415
+    from willowbark.tools.http.transport import RetryPolicy, Transport  # noqa: PLC0415
     from willowbark.tools.questions import parse_question  # noqa: PLC0415
     from willowbark.tools.search import source_class  # noqa: PLC0415
     from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
-    from willowbark.tools.wording import counted  # noqa: PLC0415
 
     async def ask_source(name: str) -> tuple[bool, str]:
         if not endpoints.may_search(name):
             return False, f"not asked (set {cards()[name].key})"
-        log, policy = ExchangeLog(), replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
         started = time.monotonic()
         try:
-            async with Transport(endpoints, policy=policy, recorder=log) as transport, asyncio.timeout(LIVE_TIMEOUT_S):
+            async with asyncio.timeout(LIVE_TIMEOUT_S):
                 if cards()[name].use == "looked_up":
                     answer: str = await source_modules()[name].small_question(transport)
                 else:
@@ -194,10 +179,10 @@ async def ask_sources(endpoints: Endpoints) -> dict[str, tuple[bool, str]]:
             return False, f"FAILED: {error.reason}"
         except TimeoutError:
             return False, f"FAILED: no answer within {LIVE_TIMEOUT_S:g} s"
-        requests, kilobytes = len(log.exchanges), sum(each.received_bytes for each in log.exchanges) / 1000
-        spent = f"{time.monotonic() - started:.1f} s, {counted(requests, 'request')}, {kilobytes:.1f} kB"
-        return True, f"answered ({spent}): {answer}"
+        return True, f"answered ({time.monotonic() - started:.1f} s): {answer}"
 
     parse_question(ASKED_LIVE)  # loads the lexicon, whose load time should not count for the sources
-    answers = await asyncio.gather(*map(ask_source, cards()))
+    policy = replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
+    async with Transport(endpoints, policy=policy) as transport:
+        answers = await asyncio.gather(*map(ask_source, cards()))
     return dict(zip(cards(), answers, strict=True))

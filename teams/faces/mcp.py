@@ -11,19 +11,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, aclosing
 from itertools import product
 from pathlib import Path
-from string import Formatter
 from textwrap import TextWrapper
 from typing import Annotated, Any
 
 from anyio import CancelScope
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
-from mcp.server.fastmcp.prompts import Prompt
-from mcp.server.fastmcp.prompts.base import PromptArgument
-from mcp.types import Resource as ListedResource
 from mcp.types import TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import AnyUrl, BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
@@ -39,7 +35,6 @@ from willowbark.tools.errors import SearchError, WillowbarkError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question, preprocess_query
-from willowbark.tools.questions.kinds import PLACES, QUESTIONS
 from willowbark.tools.registry import gives, takes_names
 from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
 from willowbark.tools.sources.card import STUDIES
@@ -75,7 +70,6 @@ CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (
 """Characters of each record's text and records of a reply: the first that fits."""
 PAGE_CHARACTERS = 6_000  # of a page of a record's text
 MOST_APPRAISED = 20  # records of one appraisal
-MOST_LISTED = 50  # runs in the list of resources; `willowbark://runs` lists all
 _SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
@@ -85,14 +79,11 @@ _WAYS_OUT = {
 }
 INSTRUCTIONS = (
     "Willowbark answers which existing drugs might treat a condition, and how good the evidence is. `research` runs "
-    "the whole team and takes from half a minute to several; the other tools look single things up. "
+    "the whole team and takes from half a minute to several; the other tools look single things up. Begin an answer "
+    "with its result in a sentence, then give the drugs, their certainty and the records for and against each by their "
+    "identifiers, and what could not be found; add nothing that the tools did not give. "
     f"{GUIDANCE} {DISCLAIMER}"
 )
-_TASK = """{question}
-
-Answer with the tool `research`, asked this question. Begin with the answer in a sentence, then give the candidates with
-their certainty and the records that support and contradict each, by their identifiers. Say what lowered certainty, and
-what could not be found. Add nothing that the report does not hold."""
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
 _Context = Context[Any, Any, Any]
 _Answer = Awaitable[tuple[str, BaseModel | None]]
@@ -221,18 +212,6 @@ class Server(FastMCP[Any]):
             """A run's report as data."""
             return self._report_of(run_id).to_json()
 
-        for name, question in QUESTIONS.items():
-            places = [place for _, place, _, _ in Formatter().parse(question) if place]
-            arguments = [PromptArgument(name=place, description=PLACES[place], required=True) for place in places]
-            shown = question.format(**dict.fromkeys(places, "…"))
-
-            def fill_in(question: str = question, **given: str) -> str:
-                return _TASK.format(question=question.format(**given))
-
-            self.add_prompt(
-                Prompt(name=name, title=shown, description=shown, arguments=arguments, fn=fill_in, context_kwarg=None)
-            )
-
     async def list_tools(self) -> list[ListedTool]:
         """List all tools, with the schemas of their arguments and results."""
         return [listed for listed, *_ in self._offers.values()]
@@ -262,15 +241,6 @@ class Server(FastMCP[Any]):
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
         said = [TextContent(type="text", text=text)]
         return said if data is None else (said, data.model_dump(mode="json"))
-
-    async def list_resources(self) -> list[ListedResource]:
-        """List the resources: the list of runs, and the latest reports."""
-        listed = await super().list_resources()
-        complete = [run for run in runs_in_ledger(self._ledger) if run.status == "complete"]
-        for run in complete[:MOST_LISTED]:
-            place = AnyUrl(f"{_RUNS}/{run.run_id}/report.md")
-            listed.append(ListedResource(uri=place, name=run.run_id, title=run.question, mimeType="text/markdown"))
-        return listed
 
     def _report_of(self, run_id: str) -> ResearchReport:
         if (report := stored_report(run_id, self._ledger)) is None:

@@ -5,15 +5,14 @@
 
 `approve=True` asks below the cell which candidates the report should cover.
 
-Interrupting the cell ends the search and still reports what was found so far. Put code that follows a run or a team
-itself into `with interruptible():`, so that an interruption ends it with one line instead of a traceback.
+Interrupting the cell ends the search and still reports what was found so far.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import Sequence
+from contextlib import aclosing
 from html import escape
 from typing import Any
 
@@ -46,8 +45,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
 
     Raises:
         UsageError: an invalid question, option, setting or model name, or IPython is not installed.
-        RunFailed: not even a partial report could be made.
-        Interrupted: the cell was interrupted twice, or no report came within 10 seconds.
+        RunFailed: not even a partial report could be made, or not within 10 seconds after an interruption.
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
@@ -62,44 +60,16 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
                 view.show(event)
 
     run = asyncio.ensure_future(follow())
-    with interruptible():
-        try:
-            await asyncio.shield(run)
-        except asyncio.CancelledError:  # an interrupted cell; asks for a partial report
-            token.cancel()
-            try:
-                done, _ = await asyncio.wait([run], timeout=GRACE_S)
-            finally:
-                if not run.done():
-                    run.cancel()
-            if not done:
-                raise
-            if (task := asyncio.current_task()) is not None:
-                task.uncancel()
-            run.result()
-    if view.report is None:
-        raise RunFailed(view.problem or "the run ended without a report")
-    return view.report
-
-
-class Interrupted(asyncio.CancelledError):
-    """A cell was interrupted; IPython shows this as one line."""
-
-    def _render_traceback_(self) -> list[str]:
-        return ["Interrupted. Runs of `ask` are kept: `willowbark resume last` resumes this one."]
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """End the cell with one line instead of a traceback if the block is interrupted.
-
-    Raises:
-        Interrupted: the cell was interrupted.
-    """
     try:
-        yield
-    except asyncio.CancelledError:
-        raise Interrupted from None
+        await asyncio.shield(run)
+    except asyncio.CancelledError:  # an interrupted cell; asks for a partial report
+        token.cancel()
+        await asyncio.wait([run], timeout=GRACE_S)
+        if not run.cancel() and (task := asyncio.current_task()) is not None:
+            task.uncancel()
+    if view.report is None:
+        raise RunFailed(view.problem or "the run ended without a report; `willowbark resume last` resumes it")
+    return view.report
 
 
 class LiveView:

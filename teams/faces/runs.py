@@ -14,7 +14,6 @@ from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
 
 from ..config import wording_of
-from ..exports import write
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
 from ..run.workspace import RUN_ID, RunFolder
 from .terminal import write_out
@@ -108,26 +107,25 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
     Raises:
         UsageError: neither has a readable report.
     """
-    path = root / run_id / _REPORT
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
         return parse_report(_read_report(path), str(path))
-    except FileNotFoundError:
-        problem = UsageError(f"{path}: the run has no JSON report")
-    except OSError as error:
-        problem = UsageError(f"{path}: cannot be read ({error.strerror or error})")
-    except UsageError as error:
-        problem = error
-    if any(run.run_id == run_id for run in runs_in_ledger()) and (report := stored_report(run_id)) is not None:
+    except UsageError:
+        if all(run.run_id != run_id for run in runs_in_ledger()) or (report := stored_report(run_id)) is None:
+            raise
         return report
-    raise problem
 
 
 def _read_report(path: Path) -> bytes:
-    """Read a report, of which exhaustive ones have some 10 MB; an OSError refuses pipes, devices and endless files."""
-    if path.exists() and not (path.is_file() and path.stat().st_size < 256 << 20):
-        raise OSError("not a file of 256 MB at most")
-    return path.read_bytes()
+    """Read a report; pipes, devices and endless files are refused, as exhaustive reports have some 10 MB."""
+    if not path.exists():
+        raise UsageError(f"{path}: the run has no JSON report")
+    if not path.is_file() or path.stat().st_size > 256 << 20:
+        raise UsageError(f"{path}: is not a file of 256 MB at most")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
@@ -162,17 +160,6 @@ def parse_report(content: bytes, place: str) -> "ResearchReport":
         ) from None
 
 
-def export_run(root: Path, run: str, formats: str, out: Path | None) -> None:
-    """Write a run's report in other formats, joined by commas, into a folder (None: the run's own); print the paths.
-
-    Raises:
-        UsageError: no such run or format, a missing extra, or a folder that cannot be written to.
-    """
-    run_id = find_report(root, run)
-    report, names = load_report(root, run_id), [name.strip().lower() for name in formats.split(",")]
-    write_out("\n".join(map(str, write(report, out if out is not None else root / run_id, names))))
-
-
 class RunRow(NamedTuple):
     """A run in the list of runs, as text for people."""
 
@@ -196,23 +183,27 @@ def list_runs(root: Path) -> list[RunRow]:
     """List all runs of the ledger and of the folder of run folders, newest first."""
     rows = []
     for run_id, run in all_runs(root).items():
-        name, path = run_id[:_TIME_LENGTH], root / run_id / _REPORT
-        cost, certainty, question = "", "", run.question if run else ""
+        path = root / run_id / _REPORT
+        drugs: str = run.status if run else "no report"
+        certainty, cost, question = "", "", run.question if run else ""
         try:
-            kept = None if path.is_file() or not (run and run.stop_reason) else stored_report(run_id)
-            report = kept.model_dump(mode="json") if kept else json.loads(_read_report(path))
-            drugs, question = "none", report["research_question"]
-            if report["candidates"]:
-                (first, *others) = report["candidates"]
-                drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
-            costs = [turn["cost_usd"] for turn in report.get("usage", [])]
-            cost = "–" if not costs else "?" if None in costs else f"${sum(costs):.2f}"
-        except FileNotFoundError:
-            drugs = run.status if run else "no report"
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
+            if path.exists():
+                report = json.loads(_read_report(path))
+            else:
+                kept = stored_report(run_id) if run and run.stop_reason else None
+                report = kept and kept.model_dump(mode="json")
+            if report:
+                drugs, question = "none", report["research_question"]
+                if report["candidates"]:
+                    (first, *others) = report["candidates"]
+                    drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
+                costs = [turn["cost_usd"] for turn in report.get("usage", [])]
+                cost = "–" if not costs else "?" if None in costs else f"${sum(costs):.2f}"
+        except (ValueError, KeyError, TypeError, AttributeError, UsageError):
             drugs = "unreadable report"
         took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
-        rows.append(RunRow(run_id, name, one_line(question), one_line(drugs), one_line(certainty), cost, took, status))
+        said = (one_line(question), one_line(drugs), one_line(certainty))
+        rows.append(RunRow(run_id, run_id[:_TIME_LENGTH], *said, cost, took, status))
     return rows
 
 

@@ -2,16 +2,14 @@
 
 import io
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from textwrap import TextWrapper
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -23,16 +21,11 @@ from willowbark.tools.registry import cards, title_of
 from ..events import AgentEvent
 
 if TYPE_CHECKING:
-    from rich.markdown import Markdown
-
     from willowbark.agents.report.forms.blocks import Document
     from willowbark.agents.report.model import ResearchReport
 
-OVERVIEW_WIDTH = 110  # characters that a table of candidates needs
-OVERVIEW_NARROW = ("drug", "participants (studies)", "certainty")  # columns shown in a narrower window
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
 LINES_AFTER = 6  # of the last screen, left for the report's path and the prompt
-_STYLES = {"complete": "bold green", "error": "bold red", "looping": "cyan", "judge_complete": "cyan"}
 DOING = {
     "search_complete": "reading",
     "thinking": "reading",
@@ -131,14 +124,14 @@ def source_of(tool: str) -> str | None:
 class Progress:
     """Shows a run's events: one live block on a terminal, plain lines in a file or pipe, nothing when quiet."""
 
-    def __init__(self, *, quiet: bool = False, file: TextIO | None = None) -> None:
-        self._console = Console(file=file, stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
         self._board = Board()
         self._live: Live | None = None
         if self._console.is_terminal and not quiet:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._counted_at = 0.0  # seconds from the start
-        self._held: list[AgentEvent] | None = None
+        self._is_paused = False
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -152,36 +145,27 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hold events back while the user is typing."""
-        self._held = []
-        if self._live is not None:
-            self._live.stop()
+        """Show nothing while the user is typing."""
+        self.__exit__()
+        self._is_paused = True
         try:
             yield
         finally:
-            if self._live is not None:
-                self._live.start()
-            held, self._held = self._held, None
-            for event in held:
-                self.show(event)
+            self._is_paused = False
+            self.__enter__()
 
     def show(self, event: AgentEvent) -> None:
         """Show one event: in the live block (an error also as a separate line), or as a plain line."""
-        if self._held is not None:
-            self._held.append(event)
-            return
         self._board.note(event)
         now = self._board.elapsed_s
+        if self._is_paused or (self._live is not None and event.type != "error"):
+            return
         if event.type == "streaming":
-            if self._live is not None or now - self._counted_at < COUNT_EVERY_S:
+            if now - self._counted_at < COUNT_EVERY_S:
                 return
             self._counted_at = now
-        if self._live is None or event.type == "error":
-            self.print_line(format_event(event, now), style=_STYLES.get(event.type, ""))
-
-    def print_line(self, line: str, *, style: str = "") -> None:
-        """Print a separate line."""
-        self._console.print(Text(line, style=style), soft_wrap=True)
+        style = "bold red" if event.type == "error" else ""
+        self._console.print(Text(format_event(event, now), style=style), soft_wrap=True)
 
 
 def format_event(event: AgentEvent, after_s: float) -> str:
@@ -224,22 +208,12 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
 
 
 def print_report(document: "Document", console: Console) -> None:
-    """Print a report as wide as the window; no character from a record can control the terminal.
+    """Print a report as wide as the window; no character from a record can control the terminal."""
+    from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
-    In a window too narrow for them, tables of candidates show only drugs, participants, studies and certainty.
-    """
-    from willowbark.agents.report.forms import blocks  # noqa: PLC0415  not needed in a pipe
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
 
-    def fit(block: blocks.Block) -> blocks.Block:
-        if not isinstance(block, blocks.Table) or block.look != "overview" or console.width >= OVERVIEW_WIDTH:
-            return block
-        kept = [place for place, name in enumerate(block.columns) if name in OVERVIEW_NARROW]
-        rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in block.rows)
-        return replace(block, columns=OVERVIEW_NARROW, groups=(blocks.Group(rows),))
-
-    sections = tuple(replace(section, blocks=tuple(map(fit, section.blocks))) for section in document.sections)
-    console.print(_render_markdown(as_markdown(replace(document, sections=sections))))
+    console.print(Markdown(as_markdown(document)))
 
 
 def print_brief(document: "Document", console: Console) -> None:
@@ -248,40 +222,23 @@ def print_brief(document: "Document", console: Console) -> None:
     Notes after the answer that do not fit are left out, first those on drugs that the tables list; the full report
     has them.
     """
-    from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415  not needed in a pipe
+    from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
+
+    from willowbark.agents.report.forms.blocks import Items, Paragraph  # noqa: PLC0415
     from willowbark.agents.report.forms.markdown import blocks_in_markdown  # noqa: PLC0415
 
     answer, *others = document.sections
     first, *notes = (block for block in answer.blocks if isinstance(block, Paragraph))
 
-    def laid_out() -> "Markdown":
+    def laid_out() -> Markdown:
         listed = [Items(tuple(note.content for note in notes))] if notes else []
-        return _render_markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
+        return Markdown(blocks_in_markdown([replace(answer, blocks=(first, *listed))]))
 
     while notes and len(console.render_lines(laid_out())) > console.height - LINES_AFTER:
         del notes[0]
     print_report(replace(document, sections=tuple(others)), console)
     console.print()
     console.print(laid_out())
-
-
-def _render_markdown(text: str) -> "Markdown":
-    """Render Markdown for the terminal."""
-    from rich.markdown import Markdown, TableElement  # noqa: PLC0415  not needed in a pipe
-
-    class NarrowTable(TableElement):
-        """A table that never wraps its first column, which names drugs and sources."""
-
-        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-            for table in super().__rich_console__(console, options):
-                if isinstance(table, Table):
-                    table.columns[0].no_wrap = True
-                yield table
-
-    class ReportMarkdown(Markdown):
-        elements = {**Markdown.elements, "table_open": NarrowTable}  # noqa: RUF012  as rich has it
-
-    return ReportMarkdown(text)
 
 
 def write_out(text: str) -> None:
@@ -291,10 +248,6 @@ def write_out(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
-def write_lines(lines: Iterable[str], indent: int = 0) -> None:
-    """Write lines for people; on a terminal they are wrapped between words, continuation lines indented."""
-    if sys.stdout.isatty():
-        columns = shutil.get_terminal_size().columns
-        fold = TextWrapper(columns, subsequent_indent=" " * indent, break_on_hyphens=False)
-        lines = (piece for line in lines for piece in fold.wrap(line) or [""])
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines to stdout."""
     write_out("\n".join(lines))
