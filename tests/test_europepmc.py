@@ -50,7 +50,6 @@ FILTERS = {
         {"preprints": "only", "maxdate": "2020-02"},
         f"({A_OR_B}) AND FIRST_PDATE:[1500-01-01 TO 2020-02-29] AND SRC:PPR",
     ),
-    "full texts": ({"full_text": True}, "a OR b"),
     "none": ({}, A_OR_B),
 }
 
@@ -62,22 +61,6 @@ async def test_filters_become_part_of_the_query(filters: dict[str, Any], sent: s
     assert seen[0].url.params["query"] == sent
 
 
-QUERIES = {
-    "words": ("long covid fatigue", "long covid fatigue"),
-    "operators": ('("long covid" OR PASC) AND NOT mice', '("long covid" OR PASC) AND NOT mice'),
-    "title and abstract": ('"long covid"[tiab] OR PASC[Title/Abstract]', 'TITLE_ABS:"long covid" OR TITLE_ABS:PASC'),
-    "MeSH": ('"Migraine Disorders"[Mesh:NoExp]', 'KW:"Migraine Disorders"'),
-    "type": ('"Review"[pt] AND smith[au]', 'PUB_TYPE:"Review" AND AUTH:smith'),
-    "years": ("a AND 2010:2015[dp] AND 2012[pdat]", "a AND PUB_YEAR:[2010 TO 2015] AND PUB_YEAR:[2012 TO 2012]"),
-    "its own range": ("FIRST_PDATE:[2010-01-01 TO 2011-01-01]", "FIRST_PDATE:[2010-01-01 TO 2011-01-01]"),
-}
-
-
-@pytest.mark.parametrize(("query", "sent"), QUERIES.values(), ids=QUERIES)
-def test_field_tags_become_prefixes(query: str, sent: str) -> None:
-    assert translated(query, full_text=True) == sent
-
-
 SOUGHT = {
     "alternatives share their fields": (
         '(migraine OR "sick headache") AND timolol',
@@ -86,6 +69,10 @@ SOUGHT = {
     ),
     "what is excluded": ("a NOT (b OR c)", "(TITLE_ABS:a OR KW:a) NOT (TITLE_ABS:(b OR c) OR KW:(b OR c))"),
     "what names its field": ("TITLE:a AND KW:(b OR c) AND d[ti]", "TITLE:a AND KW:(b OR c) AND TITLE:d"),
+    "title and abstract": ('"long covid"[tiab] OR PASC[Title/Abstract]', 'TITLE_ABS:"long covid" OR TITLE_ABS:PASC'),
+    "MeSH, a type, an author": ('"A B"[Mesh:NoExp] AND c[pt] AND d[au]', 'KW:"A B" AND PUB_TYPE:c AND AUTH:d'),
+    "years": ("2010:2015[dp] AND 2012[pdat]", "PUB_YEAR:[2010 TO 2015] AND PUB_YEAR:[2012 TO 2012]"),
+    "its own range": ("FIRST_PDATE:[2010-01-01 TO 2011-01-01]", "FIRST_PDATE:[2010-01-01 TO 2011-01-01]"),
     "a star, a hyphen": ("therap* IL-6", "(TITLE_ABS:therap* OR KW:therap*) (TITLE_ABS:IL-6 OR KW:IL-6)"),
     "every field": ("(a OR b)[all]", "((TITLE_ABS:a OR KW:a) OR (TITLE_ABS:b OR KW:b))"),
     "groups in groups": (

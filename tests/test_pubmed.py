@@ -141,7 +141,7 @@ async def test_filters_become_a_date_range_and_publication_types(dates: dict[str
 async def test_no_hits_are_an_answer_with_what_was_left_out() -> None:
     reply = await pubmed(found(errorlist={"phrasesnotfound": ["abcxyz"], "fieldsnotfound": []}), fetched()).find("x")
     assert (reply.status, reply.records, reply.total) == (Status.EMPTY, [], 0)
-    assert reply.warnings == ["has nothing under abcxyz"]
+    assert reply.warnings == ["left out of the query: abcxyz"]
 
 
 async def test_a_record_that_is_missing_or_unreadable_is_named_and_loses_no_other() -> None:
@@ -152,11 +152,11 @@ async def test_a_record_that_is_missing_or_unreadable_is_named_and_loses_no_othe
 
 
 async def test_one_paper_is_fetched_by_its_number_where_that_is_one() -> None:
-    reply = await pubmed(found(), fetched("31415926")).paper("31415926")
-    none = await pubmed(found(), fetched()).paper("31415926")
+    reply = await pubmed(found(), fetched("31415926")).papers("31415926")
+    none = await pubmed(found(), fetched()).papers("31415926")
     seen = list[httpx.Request]()
     with pytest.raises(SourceRefused):
-        await pubmed(found(), fetched(), seen).paper("1 OR 2")
+        await pubmed(found(), fetched(), seen).papers("1 OR 2")
     with pytest.raises(SourceRefused):
         await pubmed(found(), fetched(), seen).find("statins", filters={"publication_types": ['Review" OR "x']})
 

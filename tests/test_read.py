@@ -50,7 +50,7 @@ INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | str]]] = {
     "an article without PMID": (
         "xml",
         f"<PubmedArticleSet>{ARTICLE.format(pmid='none')}{ARTICLE.format(pmid=2)}</PubmedArticleSet>",
-        ["record 1: article without PMID is unreadable (ValueError)", SECOND],
+        ["record 1: an article without PMID, or unreadable", SECOND],
     ),
     "RIS with a line that a program broke": (
         "ris",

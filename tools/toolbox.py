@@ -332,7 +332,7 @@ class GetPaper(LookupTool[PaperArgs]):
     ARGS = PaperArgs
 
     def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
-        return {"pubmed": lambda: PubMed(transport).paper(args.pmid)}
+        return {"pubmed": lambda: PubMed(transport).papers(args.pmid)}
 
 
 class GetCitations(LookupTool[CitationsArgs]):

@@ -209,16 +209,15 @@ def _xml_rows(stream: BinaryIO) -> _Rows:
                 continue
             order += 1
             try:
-                parsed = parse_articles(tostring(element))
-                records, unread = parsed.records, parsed.unread
+                records, why = parse_articles(tostring(element)).records, "an article without PMID, or unreadable"
             except SearchError as error:
-                records, unread = [], [error.reason]
+                records, why = [], error.reason
             for record in records:
                 paper, text = record.paper, record.content.partition("\n\n")[2]
                 row = {"id": record.record.pmid, "title": record.citation.title, "text": text}
                 yield f"record {order}", {**row, "publication_types": list(paper.publication_types) if paper else []}
             if not records:
-                yield f"record {order}", unread[0]
+                yield f"record {order}", why
             element.clear()
     except (ParseError, DefusedXmlException) as error:
         if order:

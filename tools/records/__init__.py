@@ -481,14 +481,10 @@ class Label(Fields, frozen=True):
     kind: Literal["label"] = "label"
     drug: str | None = None
     """Generic name; None if the label gives none."""
-    generic_names: list[str] = Field(default_factory=none_reported)
-    brand_names: list[str] = Field(default_factory=none_reported)
-    manufacturers: list[str] = Field(default_factory=none_reported)
     set_id: str | None = None
     """DailyMed's set id."""
     sections: list[str] = Field(default_factory=none_reported)
     """Headings of the quoted sections."""
-    has_boxed_warning: bool | None = None
     named_drugs: list[NamedDrug] = Field(default_factory=none_reported)
     """Other drugs named in the full interactions and contraindications sections."""
 

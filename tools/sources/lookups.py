@@ -60,15 +60,16 @@ class LookUps(Source):
         """Look up each drug and return one page of their records; a query without words is refused."""
         page = SearchFilters.of(self.name, filters).page
         asked = read_query(self.name, query)
-        if asked.drugs or (found := await self.without_drugs(asked, max_results, page)) is None:
+        found = None if asked.drugs else await self.without_drugs(asked)
+        is_ranked = found is not None or (self.card is not None and self.card.gives == "drug")
+        if found is None:
             found = await self.look_up(*(asked.drugs or (asked.words,))[: page * max_results])
-            shown = found.records[(page - 1) * max_results :]
-            ranked = rank(asked.words, shown) if self.card and self.card.gives == "drug" else shown
-            found = found.model_copy(update={"records": ranked})
-        return found.model_copy(update={"query": query, "records": found.records[:max_results]})
+        shown = found.records[(page - 1) * max_results : page * max_results]
+        records = rank(asked.words, shown) if is_ranked else shown
+        return found.model_copy(update={"query": query, "records": records})
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply | None:
-        """Answer a query without drugs, with one page of records; None to look up its words as a name.
+    async def without_drugs(self, asked: Question) -> SourceReply | None:
+        """Answer a query without drugs; None to look up its words as a name.
 
         By default a condition has no records, and an unknown name is taken for a drug's.
         """

@@ -1,20 +1,15 @@
 """Code shared by the publication sources: dates, superscripts, trial numbers, query conversion, filters."""
 
-import calendar
 import html
 import re
+from calendar import month_abbr, monthrange
 from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from functools import partial
-from io import BytesIO
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
-from xml.sax import SAXException
-from xml.sax.handler import ContentHandler
-from xml.sax.xmlreader import AttributesImpl
+from xml.parsers.expat import ExpatError, ParserCreate
 
-from defusedxml.common import DefusedXmlException
-from defusedxml.expatreader import create_parser
 from pydantic import BeforeValidator, Field
 
 from ..errors import SourceRefused, UnreadableReply
@@ -30,7 +25,7 @@ NOTICE_TYPES = frozenset(
 )
 """Publication types of notices on other articles, which report no study: PubMed's, then Europe PMC's."""
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_MONTHS = {name.lower(): number for number, name in enumerate(month_abbr) if name}
 _TRUNCATED = re.compile(r"\s*\(ABSTRACT TRUNCATED(?: AT \d+ WORDS)?\)\s*$")
 _TRIAL = re.compile(r"\bNCT\d{8}\b", re.IGNORECASE)
 _ACRONYM = re.compile(
@@ -177,28 +172,31 @@ def read_xml(
     Raises:
         UnreadableReply: the XML is cut or broken, holds entities or too many elements, or is nested deeper than 100.
     """
-    reader, parser = _ElementReader(kept, dropped), create_parser(forbid_dtd=True)
-    parser.setContentHandler(reader)
+    reader, parser = _ElementReader(kept, dropped), ParserCreate()  # which loads nothing and knows no namespaces
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = reader.add_text, _refuse_declarations
     try:
-        parser.parse(BytesIO(_DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:]))
-    except (SAXException, DefusedXmlException, ValueError, LookupError) as error:
+        parser.Parse(_DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:], True)
+    except (ExpatError, ValueError, LookupError) as error:
         raise UnreadableReply(source, f"answered with XML that is cut or broken ({type(error).__name__})") from None
     return reader.root, reader.found
 
 
-class _ElementReader(ContentHandler):
-    """Builds a tree for each wanted element with SAX, which keeps no whole document and ignores namespaces."""
+def _refuse_declarations(*_: object) -> NoReturn:
+    raise ValueError("declares entities or a grammar of its own")
+
+
+class _ElementReader:
+    """Builds a tree for each wanted element, and keeps no whole document."""
 
     def __init__(self, kept: Collection[str], dropped: Collection[str]) -> None:
-        super().__init__()
         self.root, self.found = "", list[Element]()
         self._kept, self._dropped = frozenset(kept), frozenset(dropped)
         self._depth = self._built = 0
-        self._dropped_at = 0  # depth of the element being skipped; 0 outside of one
-        self._began_at = 0  # depth of the wanted element; 0 outside of one
+        self._began_at = self._dropped_at = 0  # depth of the wanted element, and of one skipped in it; 0 outside
         self._tree = TreeBuilder()
 
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802 - SAX's name
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         self.root = self.root or name
         if self._depth > _MAX_DEPTH or self._built > _MAX_ELEMENTS:
@@ -210,13 +208,13 @@ class _ElementReader(ContentHandler):
                 self._dropped_at = self._depth
             else:
                 self._built += 1
-                self._tree.start(name, dict(attrs.items()))
+                self._tree.start(name, attributes)
 
-    def characters(self, content: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._began_at and not self._dropped_at:
-            self._tree.data(content)
+            self._tree.data(text)
 
-    def endElement(self, name: str) -> None:  # noqa: N802 - SAX's name
+    def end(self, name: str) -> None:
         if self._began_at and not self._dropped_at:
             self._tree.end(name)
         if self._depth == self._dropped_at:
@@ -259,7 +257,7 @@ def iso_date(year: str, month: str = "", day: str = "") -> str | None:
     number = int(month) if month.strip().isdecimal() else _MONTHS.get(month.strip()[:3].lower(), 0)
     if not 1 <= number <= 12:
         return year.strip()
-    last = calendar.monthrange(int(year), number)[1]
+    last = monthrange(int(year), number)[1]
     if day.strip().isdecimal() and 1 <= int(day) <= last:
         return f"{year.strip()}-{number:02}-{int(day):02}"
     return f"{year.strip()}-{number:02}"
@@ -336,14 +334,11 @@ def _parse_boundary(first: bool, value: object) -> object:
     """Return the date meant by a value: a year or month becomes its first or its last day."""
     if value is None:
         return None
-    parts = str(value).strip().replace("/", "-").split("-")
-    whole = all(map(str.isdecimal, parts)) and all(len(part) <= 2 for part in parts[1:])
-    if not whole or len(parts) > 3 or len(parts[0]) != 4 or parts[0][0] not in "12":
+    year, *further = str(value).strip().replace("/", "-").split("-")
+    if len(year) != 4 or len(further) > 2 or not all(map(str.isdecimal, (year, *further))):
         raise ValueError("years and dates (YYYY-MM-DD) are understood")
-    year, month, day = int(parts[0]), int(parts[1]) if parts[1:] else 1 if first else 12, parts[2:]
-    if not 1 <= month <= 12:
-        raise ValueError("there is no such month")
-    return date(year, month, int(day[0]) if day else 1 if first else calendar.monthrange(year, month)[1])
+    month = int(further[0]) if further else 1 if first else 12
+    return date(int(year), month, int(further[1]) if further[1:] else 1 if first else monthrange(int(year), month)[1])
 
 
 def redacted(said: object) -> str:

@@ -31,18 +31,8 @@ _AT_ONCE = 4  # concurrent requests; half of Europe PMC's rate limit
 _OPEN = ("CC0", "CC BY")
 """Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
 
-MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
-
-_WORDED = re.compile(
-    r"creative commons attribution"
-    r"((?:[-\s]*(?:non[-\s]?commercial|no[-\s]?deriv(?:ative)?s?(?:\s+works)?|share[-\s]?alike))*)"
-    r"[\s,(-]*(\d\.\d)?",
-    re.IGNORECASE,
-)
-_TERMS = (("-NC", "commercial"), ("-ND", "deriv"), ("-SA", "alike"))
-
 
 Found = tuple[Kind, str, list[str]]
 """Kind, heading (with those above it: `Discussion > Limitations`) and paragraphs of a section."""
@@ -54,7 +44,7 @@ class FullText(NamedTuple):
     pmcid: str
     sections: tuple[Place, ...] = ()
     licence: str | None = None
-    """`CC BY 4.0`, or the article's own words; None where it states none."""
+    """`CC BY 4.0`, or the article's own words; None where it gives no address of a licence."""
 
 
 def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
@@ -63,8 +53,6 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     Raises:
         UnreadableReply: the XML is truncated, too large or too deep, holds entities, or is no article.
     """
-    if len(xml) > MAX_XML_BYTES:
-        raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
     root, found = read_xml("europepmc", xml, ("article",))
     if root == "errorBean":  # `Article with id … is not open access one`, with status 200
         return None
@@ -149,10 +137,7 @@ def _licence(article: Element) -> str | None:
             name = "CC0" if found[3] else f"CC {found[1].strip('-').upper()}"
             return " ".join(filter(None, (name, found[2] or found[4])))
     words = flat(stated)
-    if worded := _WORDED.search(words):
-        terms = "".join(short for short, word in _TERMS if word in worded[1].lower())
-        return " ".join(filter(None, (f"CC BY{terms}", worded[2])))
-    return (words if len(words) <= 200 else words[:199] + "…") or None
+    return None if "creative commons" in words.lower() else words[:200] or None
 
 
 _DROPPED = frozenset(
@@ -336,9 +321,9 @@ def extended(record: Evidence, found: FullText | None) -> Evidence:
     """Add the sections of the full text to a record, if there is one, its licence is open and there are any."""
     if found is None:
         return record.noting(full_text_unread="Europe PMC has no open full text")
-    licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or None
-    if licence is None or not licence.startswith(_OPEN):
-        return record.noting(full_text_unread="its licence is not open" if licence else "it states no licence")
+    licence = found.licence or (record.paper and (record.paper.license or "").strip().upper()) or ""
+    if not licence.startswith(_OPEN):
+        return record.noting(full_text_unread="it states no open licence")
     every = [
         Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
         for each in found.sections

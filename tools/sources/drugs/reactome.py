@@ -45,13 +45,12 @@ class Reactome(LookUps):
     path = "data/query/ids"
     most_names = MAX_IDS
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
+    async def without_drugs(self, asked: Question) -> SourceReply:
         """Return the pathways whose names contain the words of a query; raises as `find`."""
         params = {"query": asked.words, "species": HUMAN, "types": "Pathway", "cluster": "true"}
         hits, url = await self.transport.get(self.name, "search/query", params=params, also=(404,), read=parse_hits)
         records, unread = read_each(hits, parse_pathway)
-        shown = records[(page - 1) * size : page * size]
-        return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
+        return self.reply(asked.words, records, problems=unread, url=url)
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return ids of the pathways in which drugs' targets act, those of most drugs first.

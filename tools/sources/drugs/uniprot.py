@@ -58,15 +58,14 @@ class UniProt(LookUps):
     card = CARD
     path = "uniprotkb/search"
 
-    async def without_drugs(self, asked: Question, size: int, page: int) -> SourceReply:
+    async def without_drugs(self, asked: Question) -> SourceReply:
         """Return the proteins involved in the condition that a query names; raises as `find`."""
         condition = (asked.conditions or (asked.words,))[0]
         names = list(dict.fromkeys((condition, *condition_synonyms(condition))))[:_MAX_NAMES]
         told = " OR ".join(f'cc_disease:"{name}"' for name in (bare_name(each, "'-") for each in names))
         entries, url = await self._ask(f"({told}) AND {_HUMAN_ALONE}")
         records, unread = read_each(entries, parse_protein)
-        shown = records[(page - 1) * size : page * size]
-        return self.reply(asked.words, shown, words=asked.words, total=len(records), problems=unread, url=url)
+        return self.reply(asked.words, records, problems=unread, url=url)
 
     async def find_wanted(self, names: Sequence[str]) -> tuple[Sequence[str], list[str]]:
         """Return accessions of drugs' human targets (gene symbols if no accession is known), and notes."""

@@ -152,12 +152,8 @@ def parse_label(label: Label) -> Evidence | None:
         ),
         record=DrugLabel(
             drug=(canonical_drug(name) or name.lower()) if generic else None,
-            generic_names=generic,
-            brand_names=brand,
-            manufacturers=_names(label, "manufacturer_name"),
             set_id=set_id,
             sections=list(sections),
-            has_boxed_warning="Boxed warning" in sections,
             named_drugs=_find_named_drugs(label, generic),
             has_abstract=bool(sections),
         ),

@@ -1,7 +1,7 @@
 """Europe PMC: peer-reviewed articles and preprints in one search (https://europepmc.org/RestfulWebService).
 
 Words without a field are also searched in full texts, where most hits are passing mentions, so they are searched in
-titles, abstracts and keywords (which contain MeSH terms), unless full texts are requested.
+titles, abstracts and keywords (which contain MeSH terms) alone.
 """
 
 import re
@@ -53,24 +53,18 @@ CARD = SourceCard(
 
 _PAGE_SIZE = 100  # records per request; the server allows 1,000, whose abstracts would reach the size limit of a reply
 _FIELDS = {
-    "ti": "TITLE",
-    "title": "TITLE",
-    "ab": "ABSTRACT",
-    "abstract": "ABSTRACT",
-    "tiab": "TITLE_ABS",
-    "title/abstract": "TITLE_ABS",
-    "au": "AUTH",
-    "author": "AUTH",
-    "mh": "KW",
-    "mesh": "KW",
-    "mesh terms": "KW",
-    "majr": "KW",
-    "pt": "PUB_TYPE",
-    "publication type": "PUB_TYPE",
-    "ta": "JOURNAL",
-    "journal": "JOURNAL",
-    "dp": "PUB_YEAR",
-    "pdat": "PUB_YEAR",
+    tag: field
+    for field, tags in {
+        "TITLE": "ti|title",
+        "ABSTRACT": "ab|abstract",
+        "TITLE_ABS": "tiab|title/abstract",
+        "AUTH": "au|author",
+        "KW": "mh|mesh|mesh terms|majr",
+        "PUB_TYPE": "pt|publication type",
+        "JOURNAL": "ta|journal",
+        "PUB_YEAR": "dp|pdat",
+    }.items()
+    for tag in tags.split("|")
 }
 """PubMed's field tags in Europe PMC's syntax; others are dropped. That KW holds MeSH terms and other keywords is stated
 by a users' guide (https://wiki.nested-knowledge.com/doku.php?id=wiki:autolit:search:europepmc), not by its provider."""
@@ -93,13 +87,10 @@ _PIECE = re.compile(
 
 
 class EuropePMCFilters(DatedFilters, frozen=True):
-    """Filters for a search of Europe PMC, and options that widen it."""
+    """Filters for a search of Europe PMC."""
 
     preprints: Literal["only", "none"] | None = Field(
         default=None, description="Preprints only, or none; otherwise both they and articles are given"
-    )
-    full_text: bool = Field(
-        default=False, description="Search full texts, too; finds papers that mention the words in passing"
     )
 
 
@@ -113,9 +104,8 @@ class EuropePMC(Source):
         """Search titles, abstracts and keywords, most relevant first; PubMed's field tags are translated."""
         asked = EuropePMCFilters.of(self.name, filters)
         sent, size = _build_query(query, asked), max(1, max_results)
-        page, problems = await self.page(
-            asked.page, size, sent, partial(self._ask, sent, request_size(size, _PAGE_SIZE))
-        )
+        ask = partial(_ask, self.transport, sent, request_size(size, _PAGE_SIZE))
+        page, problems = await self.page(asked.page, size, sent, ask)
         records, unread = read_each(page.hits, parse_record)
         words = plain_words(query)
         return self.reply(sent, records, words=words, total=page.total, problems=[*unread, *problems], url=page.url)
@@ -133,7 +123,7 @@ class EuropePMC(Source):
         records, unread = list[Evidence](), list[str]()
         if links.chosen:
             wanted = " OR ".join(f"EXT_ID:{each}" for each in links.chosen)
-            page = await self._ask(f"({wanted}) AND SRC:MED", len(links.chosen), None)
+            page = await _ask(self.transport, f"({wanted}) AND SRC:MED", len(links.chosen), None)
             records, unread = read_each(page.hits, parse_record)
         found = links.noted(records, number)
         return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
@@ -146,21 +136,22 @@ class EuropePMC(Source):
             read=partial(_parse_pmids, kind),
         )
 
-    async def _ask(self, query: str, size: int, mark: str | None) -> Page:
-        params = {
-            "query": query,
-            "format": "json",
-            "resultType": "core",
-            "pageSize": size,
-            "cursorMark": mark or "*",
-            "synonym": "true",  # like the website; the API's default leaves MeSH synonyms out
-        }
-        return await self.transport.get(
-            self.name,
-            "search",
-            params=params,
-            read=lambda reply: parse_page(reply.json(), reply.url, first=mark is None),
-        )
+
+async def _ask(transport: Transport, query: str, size: int, mark: str | None = "*") -> Page:
+    """Request a page of hits; a first page (`mark` is None) that lists none of those it counts is unreadable."""
+    params = {
+        "query": query,
+        "format": "json",
+        "resultType": "core",
+        "pageSize": size,
+        "cursorMark": mark or "*",
+        "synonym": "true",  # like the website; the API's default leaves MeSH synonyms out
+    }
+
+    def read(reply: Reply) -> Page:
+        return parse_page(reply.json(), reply.url, first=mark is None)
+
+    return await transport.get("europepmc", "search", params=params, read=read)
 
 
 async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidence]:
@@ -175,24 +166,22 @@ async def by_numbers(names: Sequence[str], transport: Transport) -> list[Evidenc
     pmids = " OR ".join(f"EXT_ID:{number}" for kind, number in numbers if kind == "pmid")
     others = [f"PMCID:{number}" if kind == "pmcid" else f'DOI:"{number}"' for kind, number in numbers if kind != "pmid"]
     query = " OR ".join([*([f"(({pmids}) AND SRC:MED)"] if pmids else []), *others])
-    params = {"query": query, "format": "json", "resultType": "core", "pageSize": 2 * len(names)}
-    page = await transport.get("europepmc", "search", params=params, read=lambda reply: parse_page(reply.json()))
-    return read_each(page.hits, parse_record)[0]
+    return read_each((await _ask(transport, query, 2 * len(names))).hits, parse_record)[0]
 
 
 def _build_query(query: str, asked: EuropePMCFilters) -> str:
     first, last = asked.mindate or "1500-01-01", asked.maxdate or "3000-12-31"
     extra = f" AND FIRST_PDATE:[{first} TO {last}]" if asked.mindate or asked.maxdate else ""
     extra += {None: "", "only": " AND SRC:PPR", "none": " NOT SRC:PPR"}[asked.preprints]
-    term = translated(query, full_text=asked.full_text)
+    term = translated(query)
     return f"({term}){extra}" if extra else term
 
 
-def translated(query: str, *, full_text: bool = False) -> str:
+def translated(query: str) -> str:
     """Translate a PubMed query to Europe PMC's syntax: field tags become prefixes, other terms get the default fields.
 
-    >>> translated('("long covid"[tiab] OR PASC[all]) AND metformin AND 2019:2021[dp]', full_text=True)
-    '(TITLE_ABS:"long covid" OR PASC) AND metformin AND PUB_YEAR:[2019 TO 2021]'
+    >>> translated('"long covid"[tiab] AND 2019:2021[dp]')
+    'TITLE_ABS:"long covid" AND PUB_YEAR:[2019 TO 2021]'
     >>> translated("(migraine OR hemicrania) AND timolol")
     '(TITLE_ABS:(migraine OR hemicrania) OR KW:(migraine OR hemicrania)) AND (TITLE_ABS:timolol OR KW:timolol)'
     """
@@ -206,9 +195,7 @@ def translated(query: str, *, full_text: bool = False) -> str:
             return f"PUB_YEAR:[{years[0]} TO {years[-1]}]"
         if prefix and prefix != "PUB_YEAR":
             return f"{prefix}:{term}" if term else ""
-        if full_text or not any(map(str.isalnum, term)):
-            return term
-        return f"(TITLE_ABS:{term} OR KW:{term})"
+        return f"(TITLE_ABS:{term} OR KW:{term})" if any(map(str.isalnum, term)) else term
 
     return " ".join(_PIECE.sub(in_fields, " ".join(query.split())).split())
 

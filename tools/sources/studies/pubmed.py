@@ -66,14 +66,6 @@ _SHORTEST_MAPPED = 6  # letters per word; shorter ones are abbreviations, which 
 _GROUP = re.compile(r"[^()]+")
 _PHRASE = re.compile(r'"([^"]+)"')
 _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a date range only if it has both ends
-_LEFT_OUT = {
-    "phrasesnotfound": "has nothing under",
-    "fieldsnotfound": "knows no field",
-    "phrasesignored": "ignored",
-    "quotedphrasesnotfound": "knows no phrase",
-    "outputmessages": "says:",
-}
-"""What PubMed left out of a query, and why, by PubMed's own names."""
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
@@ -82,7 +74,7 @@ class Hits(NamedTuple):
     pmids: list[str]
     """Best first."""
     notes: Sequence[str] = ()
-    """Parts of the query that PubMed left out, and why."""
+    """Parts of the query that PubMed left out."""
     url: str = ""
     translation: str = ""
     """The query as PubMed translated it: terms mapped to headings, unknown phrases split."""
@@ -125,25 +117,20 @@ class PubMed(Source):
             fetching = self.transport.shelf.take(self.name, hits.pmids, partial(self._fetch, due=True))
         return self._reply(query, term, hits, await fetching)
 
-    async def paper(self, pmid: str) -> SourceReply:
-        """Return one publication; status `empty` if PubMed has none with that PMID.
+    async def papers(self, *pmids: str) -> SourceReply:
+        """Return publications by PMID; the reply names those missing from PubMed.
 
         Raises:
-            SearchError: no reply, or an unreadable one; `SourceRefused` where `pmid` is no PMID.
+            SearchError: no reply, or an unreadable one; `SourceRefused` where one is no PMID.
         """
-        return await self.papers(checked_pmid(self.name, pmid))
-
-    async def papers(self, *pmids: str) -> SourceReply:
-        """Return publications by PMID; the reply names those missing from PubMed. Raises as `paper`."""
+        numbers = [checked_pmid(self.name, pmid) for pmid in pmids]
         if (library := local_library(self.transport)) is not None:
-            return library.papers(self, pmids)
-        found, asked = await self._fetch(pmids), ", ".join(pmids)
-        return self._reply(
-            asked, asked, Hits(sum(each.record is not None for each in found.values()), list(pmids)), found
-        )
+            return library.papers(self, numbers)
+        found, asked = await self._fetch(numbers), ", ".join(numbers)
+        return self._reply(asked, asked, Hits(sum(each.record is not None for each in found.values()), numbers), found)
 
     async def citations(self, pmid: str) -> SourceReply:
-        """Return citing and cited publications that PubMed links (ELink); raises as `paper`."""
+        """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
         number = checked_pmid(self.name, pmid)
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
@@ -245,14 +232,13 @@ def _hits(start: int, reply: Reply) -> Hits:
     pmids = list(dict.fromkeys(pmid for item in found if (pmid := checked_identifier("pmid", item))))
     if total > start and not pmids:
         raise UnreadableReply("pubmed", f"counts {total} hits and lists none")
-    left_out = [
-        (kind, phrase)
+    notes = [
+        f"left out of the query: {redacted(phrase)}"
         for part in (result.get("errorlist"), result.get("warninglist"))
-        for kind, words in (part.items() if isinstance(part, dict) else ())
+        for words in (part.values() if isinstance(part, dict) else ())
         for phrase in (words if isinstance(words, list) else ())
         if phrase != "No items found."  # the count says so
     ]
-    notes = [f"{_LEFT_OUT.get(kind, kind)} {redacted(phrase)}" for kind, phrase in left_out]
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
     return Hits(total, pmids, notes, reply.url, translation)
 
@@ -270,9 +256,7 @@ def _refuse_error(error: Any) -> None:
 
 def _links(reply: Reply) -> Citations:
     """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_hits`."""
-    if reply.body.lstrip().startswith(b"{"):
-        _refuse_error(at(reply.json(), "error"))
-    root, found = read_xml("pubmed", reply.xml(), ("LinkSetDb", "ERROR"))
+    root, found = read_xml("pubmed", _xml(reply), ("LinkSetDb", "ERROR"))
     _refuse_error(next((_text(each) or "no reason given" for each in found if each.tag == "ERROR"), None))
     if root != "eLinkResult":
         raise UnreadableReply("pubmed", "answered without links")
@@ -287,12 +271,16 @@ def _links(reply: Reply) -> Citations:
 
 def _articles(reply: Reply, *, due: bool = False) -> "Articles":
     """Parse an EFetch reply; `due` means that a search has just named its articles. Raises as `_hits`."""
-    if reply.body.lstrip().startswith(b"{"):
-        _refuse_error(at(reply.json(), "error"))
-    articles = parse_articles(reply.xml())
+    articles = parse_articles(_xml(reply))
     if due and not articles.records:
         raise UnreadableReply("pubmed", "gave none of the records that its search named")
     return articles
+
+
+def _xml(reply: Reply) -> bytes:
+    if reply.body.lstrip().startswith(b"{"):  # an error of the server that passes requests on
+        _refuse_error(at(reply.json(), "error"))
+    return reply.xml()
 
 
 _ARTICLES = frozenset({"PubmedArticle", "PubmedBookArticle"})
@@ -335,13 +323,7 @@ def parse_articles(xml: bytes) -> Articles:
     for error in (_text(element) or "no reason given" for element in found if element.tag == "ERROR"):
         if not any(said in error.lower() for said in _NO_RECORDS):
             raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
-    records, unread = list[Evidence](), list[str]()
-    for article in (each for each in found if each.tag in _ARTICLES):
-        (read, why) = read_each([article], parse_article)
-        number = checked_identifier("pmid", _text(article.find(".//PMID")))
-        records += read
-        unread += [each.replace("record 1 of the reply", f"article {number or 'without PMID'}") for each in why]
-    return Articles(records, unread)
+    return Articles(*read_each([each for each in found if each.tag in _ARTICLES], parse_article))
 
 
 def read_articles(xml: bytes) -> list[Element]:
