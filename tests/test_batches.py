@@ -146,13 +146,13 @@ async def test_a_run_that_is_stopped_while_it_waits_goes_on_with_the_same_batch(
 async def test_results_without_end_are_cut_off_and_everything_is_asked_alone(
     kind: type[BatchServer], model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(batches, "RESULTS_BYTES", 100_000)
     server: Any = kind(good)
     server.endless = True
     with server.running() as url:
         report = await ran(model, url)
     assert readings_alone(server) == len(server.batches[0])
-    assert any("a batch's reply has more than" in line for line in report.limitations)
+    assert any("a batch's results have more than" in line for line in report.limitations)
     assert not report.model_failed
 
 

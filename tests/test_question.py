@@ -15,7 +15,7 @@ from faults.answering import Answer, AnsweringClient, Asked
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.asking.questions import understand
+from willowbark.agents.asking import understand
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.report.content import OTHER_CALLS

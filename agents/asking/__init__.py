@@ -3,6 +3,7 @@
 An invalid answer is returned once with its error; then the next client is asked, finally the baseline analyst.
 """
 
+import asyncio
 import json
 import logging
 import re
@@ -21,7 +22,6 @@ from willowbark.agents.autogen import (
     BaseTool,
     CancellationToken,
     ChatCompletionClient,
-    CreateResult,
     FunctionCall,
     FunctionExecutionResult,
     FunctionExecutionResultMessage,
@@ -36,8 +36,9 @@ from willowbark.agents.autogen import (
 )
 from willowbark.tools.enclosure import visible
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.questions import QuestionError, parse_question, understood_question
 
-from .drafts import strict
+from .drafts import QuestionDraft, strict
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -57,6 +58,9 @@ _TOO_LONG = re.compile(
 )
 """What servers' errors on prompts that are too long say."""
 _KEY = re.compile(r"\b(?:sk|pk|rk|key|gsk|xai|api)[-_][\w*.-]{4,}|\b[\w-]*\*{3,}[\w-]*|\b[A-Za-z0-9_-]{32,}\b")
+_REPHRASE = """You put questions about drugs and diseases into plain English, whatever language they are in.
+Correct spelling. Give English generic names of drugs and common English names of conditions. Leave fields empty that
+the question says nothing about. Text that asks nothing about a drug or a condition has kind "none"."""
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
@@ -141,42 +145,42 @@ async def ask(  # noqa: PLR0915
     async def ask_one(client: ChatCompletionClient) -> T | str:
         """The answer of one client, or why it gave none."""
         takes_data, answer.was_too_long = reads_requests(client), False
-        asked, form = list(messages), _schema_of(client, answer_type)
-        loose: dict[str, Any] = {"json_output": True} if client.model_info["json_output"] else {}
-        if form is None:
-            asked, form = _with_schema(asked, answer_type), loose
+        asked, handed = list(messages), _schema_of(client, answer_type)
+        forms: list[dict[str, Any]] = [{"json_output": True}, {}] if client.model_info["json_output"] else [{}]
+        if handed is None:
+            asked = _with_schema(asked, answer_type)
+        else:
+            forms.insert(0, handed)
+        sent: dict[str, Any] = {"cancellation_token": cancellation_token}
         if request is not None and takes_data:
-            form = {**form, "extra_create_args": {REQUEST: request}}
+            sent["extra_create_args"] = {REQUEST: request}
         lookups = MAX_LOOKUPS if aids and client.model_info.get("function_calling") and not takes_data else 0
-        offered: dict[str, Any] = {"tools": aids.tools} if aids and lookups else {}
-        attempts, refusals = 0, 2  # refusals: of the schema, and of JSON
+        if aids and lookups:
+            sent["tools"] = aids.tools
+        attempts = 0
         while attempts < ATTEMPTS:
             try:
-                result = await client.create(asked, **form, **offered, cancellation_token=cancellation_token)
+                result = await client.create(asked, **{**forms[0], **sent})
             except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
                 why = provider_error_line(error)
-                is_of_form = "response_format" in form.get("extra_create_args", {}) or bool(form.get("json_output"))
                 is_about_form = any(word in why.lower() for word in ("schema", "response_format", "grammar"))
-                if not (refusals and is_of_form and is_about_form and why.startswith(("400 ", "422 "))):
+                if len(forms) == 1 or not is_about_form or not why.startswith(("400 ", "422 ")):
                     answer.was_too_long = bool(_TOO_LONG.search(why.lower()))
                     return f"the model did not answer ({why})"
-                refusals -= 1
-                if form.get("json_output") is True:
-                    form = {}
-                else:
-                    asked, form = _with_schema(asked, answer_type), loose
+                if forms.pop(0) is handed:
+                    asked = _with_schema(asked, answer_type)
                 continue
             add_usage(answer.usage, result.usage)
             if aids and lookups and isinstance(result.content, list):
                 asked += await aids.use(result.content, cancellation_token)
                 lookups -= 1
-                offered = offered if lookups else {**offered, "tool_choice": "none"}
+                sent["tool_choice"] = "auto" if lookups else "none"
                 continue
             attempts += 1
             answer.was_too_long = False  # an attempt that was cut before this one no longer counts
-            if refusal := refusal_in(result):
-                return refusal
             said = result.content if isinstance(result.content, str) else ""
+            if said.startswith(REFUSED) or (result.finish_reason == "content_filter" and not said.strip()):
+                return in_a_line(said) or "the provider's content filter held the answer back"
             given, problem = _read(said, answer_type)
             problem = check(given) if given is not None and not takes_data else problem  # rules would say the same
             if given is not None and problem is None:
@@ -200,6 +204,46 @@ async def ask(  # noqa: PLR0915
         _log.warning("%s: %s", analyst_name(client), given)
         answer.failures.append(given)
     return answer
+
+
+async def understand(
+    question: str,
+    client: ChatCompletionClient,
+    cancellation_token: CancellationToken | None = None,
+    timeout_s: float | None = None,
+) -> tuple[str, RequestUsage | None]:
+    """Return a question that the rules can parse, as it is or rephrased by the model, with tokens used.
+
+    Args:
+        question: as it was asked.
+        client: the run's model.
+        cancellation_token: cancels the model's call; the question then stays as it is.
+        timeout_s: seconds for the model's answer; None for no limit.
+
+    Raises:
+        QuestionError: neither can parse it; gives the question to ask back, and why the model did not answer.
+    """
+    if (objection := parse_question(question).objection) is None:
+        return question, None
+    if reads_requests(client):
+        raise QuestionError(objection)
+    messages: list[LLMMessage] = [SystemMessage(content=_REPHRASE), UserMessage(content=question, source="user")]
+    token = cancellation_token or CancellationToken()
+    asking = asyncio.ensure_future(ask([client], messages, QuestionDraft, token))
+    token.link_future(asking)
+    try:
+        answer = await asyncio.wait_for(asking, timeout_s)
+        if answer.given is not None and answer.given.kind != "none":
+            return understood_question(answer.given.in_words), answer.usage
+    except TimeoutError:
+        raise QuestionError(f"{objection}; the model did not answer within {timeout_s:g} s") from None
+    except asyncio.CancelledError:
+        if not token.is_cancelled():
+            raise
+        return question, None
+    except QuestionError:
+        raise QuestionError(objection) from None
+    raise QuestionError("; ".join([objection, *answer.failures]))
 
 
 def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]]) -> str:
@@ -238,10 +282,8 @@ def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -
 
 def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
     """Return the first JSON in an answer that validates as the type, or the last one's error."""
-    problem = "no JSON object"
-    if len(said) > MAX_ANSWER:
-        return None, f"longer than {MAX_ANSWER:,} characters"
-    for found in _objects_in(without_thoughts(said)):
+    problem = "no JSON object" if len(said) <= MAX_ANSWER else f"longer than {MAX_ANSWER:,} characters"
+    for found in _objects_in(said):
         try:
             return answer_type.model_validate(found), None
         except ValidationError as error:
@@ -253,8 +295,9 @@ def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:
 
 
 def _objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in a text, ignoring prose and braces around them."""
-    decoder, at = json.JSONDecoder(strict=False), text.find("{")
+    """Yield the JSON objects in a model's words, ignoring thoughts, prose and braces around them."""
+    decoder, text = json.JSONDecoder(strict=False), without_thoughts(text) if len(text) <= MAX_ANSWER else ""
+    at = text.find("{")
     for _ in range(_MAX_STARTS):
         if at < 0:
             return
@@ -273,14 +316,13 @@ def written_calls(text: str, names: Sequence[str]) -> list[FunctionCall]:
     >>> written_calls('<tool_call>{"name": "get_label", "arguments": {"drugs": []}}</tool_call>', ["get_label"])
     [FunctionCall(id='written_0', arguments='{"drugs": []}', name='get_label')]
     """
-    objects = [] if len(text) > MAX_ANSWER else list(_objects_in(without_thoughts(text)))
-    calls = [each["function"] if isinstance(each.get("function"), dict) else each for each in objects]
-    told = [(each.get("name"), each.get("arguments", each.get("parameters"))) for each in calls]
-    return [
-        FunctionCall(id=f"written_{at}", arguments=json.dumps(given), name=str(name))
-        for at, (name, given) in enumerate(told)
-        if name in names and isinstance(given, dict)
-    ]
+    calls = list[FunctionCall]()
+    for found in _objects_in(text):
+        call = found["function"] if isinstance(found.get("function"), dict) else found
+        name, given = call.get("name"), call.get("arguments", call.get("parameters"))
+        if name in names and isinstance(given, dict):
+            calls.append(FunctionCall(id=f"written_{len(calls)}", arguments=json.dumps(given), name=str(name)))
+    return calls
 
 
 def without_thoughts(text: str) -> str:
@@ -305,10 +347,9 @@ def provider_error_line(error: BaseException) -> str:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int):
         return type(error).__name__
-    body = getattr(error, "body", None)
-    for _ in range(2):  # Anthropic nests the error one level deeper than OpenAI
-        body = body.get("error", body) if isinstance(body, dict) else body
-    said = body.get("message") if isinstance(body, dict) else None
+    said = getattr(error, "body", None)
+    while isinstance(said, dict):  # Anthropic nests the error one level deeper than OpenAI
+        said = said.get("error") or said.get("message")
     said = said or getattr(error, "message", None) or getattr(error, "error", None) or type(error).__name__
     return f"{status} {in_a_line(str(said))}"
 
@@ -317,15 +358,6 @@ def in_a_line(said: str) -> str:
     """Shorten third-party text to one line for a report, without keys."""
     shown = _KEY.sub("[key]", " ".join(visible(said).split()))
     return f"{shown[:_MAX_TOLD]}{'…' if len(shown) > _MAX_TOLD else ''}".rstrip(" .")
-
-
-def refusal_in(result: CreateResult) -> str | None:
-    """Return the message with which a model or its provider refused; None if neither did."""
-    said = result.content if isinstance(result.content, str) else ""
-    if said.startswith(REFUSED):
-        return in_a_line(said)
-    is_filtered = result.finish_reason == "content_filter" and not said.strip()
-    return "the provider's content filter held the answer back" if is_filtered else None
 
 
 def reads_requests(client: Any) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -28,11 +27,9 @@ from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
 AT_ONCE = 4  # concurrent prompts outside the batch
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
 PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
-REPLY_S = 300.0  # for one complete reply of a batch API
+RESULTS_S = 300.0  # for a batch's results
+RESULTS_BYTES, ANSWER_BYTES = 32 << 20, 64 << 10  # of a batch's results, and as much again for each of its answers
 MOST_FAILURES = 30  # failed polls in a row, about half an hour
-STATE_BYTES = 1 << 20  # of a batch's status
-ANSWER_BYTES = 4 << 20  # of one answer in a batch's results, whose characters may be escaped
-RESULTS_BYTES, USUAL_BYTES = 32 << 20, 64 << 10  # of a batch's results, and as much again for each of its answers
 _ID = re.compile(r"[\w-]{1,200}")
 _PASSING = (408, 409, 429)  # client errors that may pass on another try
 _RAW = {"X-Stainless-Raw-Response": "stream"}  # makes either library return the reply unread
@@ -40,40 +37,28 @@ Create = Callable[..., Awaitable[Any]]
 
 
 class _Batches:
-    """A provider's batch API, called through its library's client."""
+    """A provider's batch API, called through its library's client, which bounds all replies but results."""
 
     def __init__(self, library: Any) -> None:
         self._library = library
 
-    async def _state(self, path: str, posted: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        said = _object(await self._read(path, STATE_BYTES, posted, **more))
-        if said is None:
-            raise ModelUnavailable("what the server said of a batch is no JSON object")
-        return said
-
-    async def _read(self, path: str, most: int, posted: Mapping[str, Any] | None = None, **more: Any) -> bytes:
-        """Read a reply, decompressed, within limits on bytes and time."""
-        asked, said = {"cast_to": object, "options": {"headers": _RAW}, **more}, bytearray()
-        call = self._library.get if posted is None else partial(self._library.post, body=posted)
+    async def _results(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Read results by key, one per line, within limits on bytes and time; invalid lines are skipped."""
+        most, said = RESULTS_BYTES + prompts * ANSWER_BYTES, bytearray()
         try:
-            async with asyncio.timeout(REPLY_S):
-                reply = await call(path, **asked)
+            async with asyncio.timeout(RESULTS_S):
+                reply = await self._library.get(path, cast_to=object, options={"headers": _RAW})
                 try:
                     async for piece in reply.iter_bytes():
                         said += piece
                         if len(said) > most:
-                            raise ModelUnavailable(f"a batch's reply has more than {most:,} bytes")
+                            raise ModelUnavailable(f"a batch's results have more than {most:,} bytes")
                 finally:
                     await reply.close()
         except TimeoutError:
-            raise ModelUnavailable(f"a batch's reply did not end in {REPLY_S:g} s") from None
-        return bytes(said)
-
-    async def _lines(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield results by key, one per line; invalid lines are skipped."""
-        most = min(prompts * ANSWER_BYTES, RESULTS_BYTES + prompts * USUAL_BYTES)
-        lines = map(_object, (await self._read(path, most)).splitlines())
-        return ((str(line["custom_id"]), line) for line in lines if line and "custom_id" in line)
+            raise ModelUnavailable(f"a batch's results did not end in {RESULTS_S:g} s") from None
+        lines = map(_parse_line, bytes(said).splitlines())
+        return ((str(line["custom_id"]), line) for line in lines if "custom_id" in line)
 
 
 class OpenAIBatches(_Batches):
@@ -85,25 +70,24 @@ class OpenAIBatches(_Batches):
         lines = [
             json.dumps({"custom_id": key, "method": "POST", "url": to, "body": body}) for key, body in prompts.items()
         ]
-        file = [("file", ("readings.jsonl", "\n".join(lines).encode(), "application/jsonl"))]
-        options = {"headers": {**_RAW, "Content-Type": "multipart/form-data"}}
-        sent = await self._state("/files", {"purpose": "batch"}, files=file, options=options)
-        begun = {"input_file_id": _name(sent, "id"), "endpoint": to, "completion_window": "24h"}
-        return _name(await self._state("/batches", begun), "id")
+        file = ("readings.jsonl", "\n".join(lines).encode(), "application/jsonl")
+        sent = _id_in(await self._library.files.create(file=file, purpose="batch"))
+        begun = await self._library.batches.create(input_file_id=sent, endpoint=to, completion_window="24h")
+        return _id_in(begun)
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """Poll a batch: None while it runs, then by key an answer of the library's type or the error."""
-        state, found = await self._state(f"/batches/{batch}"), dict[str, Any]()
-        if state.get("status") not in ("completed", "failed", "expired", "cancelled"):
+        state, found = await self._library.batches.retrieve(batch), dict[str, Any]()
+        if state.status not in ("completed", "failed", "expired", "cancelled"):
             return None
-        if state["status"] == "failed":
-            raise ModelUnavailable(f"the batch failed: {_why(_within(state, 'errors', 'data', 'message'))}")
+        if state.status == "failed":
+            raise ModelUnavailable(f"the batch failed: {_why(_within(state.to_dict(), 'errors', 'data', 'message'))}")
         for name in ("output_file_id", "error_file_id"):
-            if state.get(name) is not None:
-                for key, line in await self._lines(f"/files/{_name(state, name)}/content", prompts):
-                    answer = _parse("openai.types.chat", "ChatCompletion", said := _within(line, "response", "body"))
+            if getattr(state, name) is not None:
+                for key, line in await self._results(f"/files/{_id_in(state, name)}/content", prompts):
+                    said = _within(line, "response", "body")
                     why = _why(_within(line, "error", "message"), _within(said, "error", "message"))
-                    found.setdefault(key, answer or why)
+                    found.setdefault(key, _answer("openai.types.chat", "ChatCompletion", said) or why)
         return found
 
 
@@ -113,15 +97,15 @@ class AnthropicBatches(_Batches):
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
         """As `OpenAIBatches`."""
         asked = [{"custom_id": key, "params": body} for key, body in prompts.items()]
-        return _name(await self._state("/v1/messages/batches", {"requests": asked}), "id")
+        return _id_in(await self._library.messages.batches.create(requests=asked))
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """As `OpenAIBatches`."""
-        state, found = await self._state(f"/v1/messages/batches/{batch}"), dict[str, Any]()
-        if state.get("processing_status") != "ended":
+        state, found = await self._library.messages.batches.retrieve(batch), dict[str, Any]()
+        if state.processing_status != "ended":
             return None
-        for key, line in await self._lines(f"/v1/messages/batches/{batch}/results", prompts):
-            answer = _parse("anthropic.types", "Message", _within(line, "result", "message"))
+        for key, line in await self._results(f"/v1/messages/batches/{batch}/results", prompts):
+            answer = _answer("anthropic.types", "Message", _within(line, "result", "message"))
             why = _why(_within(line, "result", "error", "error", "message"), _within(line, "result", "type"))
             found.setdefault(key, answer or why)
         return found
@@ -146,7 +130,7 @@ class Place:
     """Why the batch did not answer it; empty if it did, or if it was in no batch."""
     usage: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
     asked: Mapping[str, Any] = field(default_factory=dict)
-    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """The request that waits, or waited, for the batch."""
 
     def settle(self, usage: RequestUsage, unanswered: str) -> None:
         """Record whether the batch answered and, if so, its tokens."""
@@ -185,8 +169,8 @@ class Gathered:
         self.alone = asyncio.Semaphore(AT_ONCE)
         self._places: list[Place] = []
         self._due = prompts
-        self._waiting: list[tuple[Place, Interface]] = []
-        self._work: list[asyncio.Task[None]] = []
+        self._is_complete = asyncio.Event()
+        self._results: dict[str | None, asyncio.Task[Mapping[str, Any]]] = {}
 
     @contextmanager
     def place(self) -> Iterator[Place]:
@@ -211,47 +195,38 @@ class Gathered:
         return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
     async def answer(self, place: Place, interface: Interface) -> Any:
-        """Wait for a prompt's answer from the batch; None if there is none."""
-        self._waiting.append((place, interface))
+        """Wait for a prompt's answer from its batch, a new one or that of before a resume; None if there is none."""
         self._close(place)
-        try:
-            answer = await place.answer
-        except asyncio.CancelledError:
-            for work in self._work:
-                work.cancel()
-            raise
-        place.was_answered = answer is not None
-        return answer
+        await self._is_complete.wait()
+        if place.batch not in self._results:
+            places = [each for each in self._places if each.asked and each.batch == place.batch]
+            self._results[place.batch] = asyncio.create_task(_results_of(interface, place.batch, places))
+        given = (await self._results[place.batch]).get(place.key, "it ended without them")
+        if isinstance(given, str):
+            place.unanswered = given
+            return None
+        place.was_answered = True
+        return given
 
     def _close(self, place: Place) -> None:
-        """Mark a place as filled or left; the last one sends the batch and resumes those sent earlier."""
-        if not place.is_open:
-            return
-        place.is_open = False
-        self._due -= 1
-        if self._due == 0 and self._waiting:
-            batches = dict.fromkeys(each.batch for each, _ in self._waiting)
-            groups = [(batch, [each for each, _ in self._waiting if each.batch == batch]) for batch in batches]
-            interface = self._waiting[0][1]
-            self._work = [asyncio.create_task(self._through(interface, *each)) for each in groups]
+        """Mark a place as filled or left."""
+        if place.is_open:
+            place.is_open = False
+            self._due -= 1
+            if self._due == 0:
+                self._is_complete.set()
 
-    async def _through(self, interface: Interface, batch: str | None, places: Sequence[Place]) -> None:
-        """Answer the waiting places from a batch; None sends a new one."""
-        found: Mapping[str, Any] = {}
-        why = "it ended without them"
-        try:
-            if batch is None:
-                batch = await interface.send({each.key: each.asked for each in places})
-                for each in places:
-                    each.keep(batch)
-            found = await _end_of(interface, batch, len(places))
-        except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
-            why = provider_error_line(error)
-        for each in places:
-            given = found.get(each.key, why)
-            each.unanswered = given if isinstance(given, str) else ""
-            if not each.answer.done():
-                each.answer.set_result(None if each.unanswered else given)
+
+async def _results_of(interface: Interface, batch: str | None, places: Sequence[Place]) -> Mapping[str, Any]:
+    """Return the answers to prompts, or why there is none, by key; None as a batch sends a new one."""
+    try:
+        if batch is None:
+            batch = await interface.send({each.key: each.asked for each in places})
+            for each in places:
+                each.keep(batch)
+        return await _end_of(interface, batch, len(places))
+    except Exception as error:  # noqa: BLE001  libraries may raise anything: it becomes a note
+        return dict.fromkeys((each.key for each in places), provider_error_line(error))
 
 
 async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str, Any]:
@@ -272,21 +247,21 @@ async def _end_of(interface: Interface, batch: str, prompts: int) -> Mapping[str
     raise ModelUnavailable("it expired without an end")
 
 
-def _object(content: bytes) -> dict[str, Any] | None:
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return said if isinstance(said, dict) else None
-
-
-def _name(said: Mapping[str, Any], place: str) -> str:
-    if not isinstance(name := said.get(place), str) or not _ID.fullmatch(name):
+def _id_in(said: Any, place: str = "id") -> str:
+    if not isinstance(name := getattr(said, place, None), str) or not _ID.fullmatch(name):
         raise ModelUnavailable("the server gave a batch or its file no usable name")
     return name
 
 
-def _parse(module: str, name: str, said: Any) -> Any:
+def _parse_line(content: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _answer(module: str, name: str, said: Any) -> Any:
     """Parse an answer into the provider library's type; None if invalid."""
     try:
         return getattr(importlib.import_module(module), name).model_validate(said)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.reading import (
     Comparator,
     Effect,
@@ -226,3 +227,24 @@ class ReportDraft(Draft):
     """A model's part of a report; everything else in it is computed."""
 
     claims: Annotated[list[ClaimDraft], UpTo(120)]
+
+
+class QuestionDraft(BaseModel, extra="forbid"):
+    """A question as a model reads it."""
+
+    kind: Literal["treat", "prevent", "harm", "avoid", "safety", "mechanism", "status", "negative", "uses", "none"]
+    condition: str
+    people: str
+    """People asked about: children, pregnancy, people with another condition."""
+    drug: str
+    without: str
+
+    @property
+    def in_words(self) -> str:
+        """The question in words that the rules can parse."""
+        template = ("" if self.kind == "none" else QUESTIONS[self.kind]).rstrip("?")
+        if self.drug and self.kind in ("treat", "prevent"):
+            template = "Does {drug} " + ("help in {condition}" if self.kind == "treat" else "prevent {condition}")
+        said = template.format(drug=self.drug or "a drug", condition=self.condition or "people")
+        said += f" in {self.people}" if self.people else ""
+        return f"{said} without {self.without}?" if self.without else f"{said}?"

@@ -90,7 +90,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     Arguments and exceptions are those of `research`. After a failure an `error` event comes first, then `complete`
     with a report of what was found until then.
     """
-    from willowbark.agents.asking.questions import understand  # noqa: PLC0415
+    from willowbark.agents.asking import understand  # noqa: PLC0415
     from willowbark.agents.autogen import CreateResult  # noqa: PLC0415
 
     from .budget import Prices  # noqa: PLC0415
