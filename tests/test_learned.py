@@ -215,17 +215,6 @@ def test_a_sentence_that_names_the_drug_is_quoted_before_one_that_says_as_much_w
     assert _find_quoted(view, told, "supports") == 2
 
 
-def test_a_failure_quoted_from_a_sentence_on_another_drug_alone_is_not_sure() -> None:
-    title = "Propranolol and timolol for migraine prevention: a randomised placebo-controlled trial"
-    aim = "We compared timolol, propranolol and placebo in 96 patients. RESULTS: There were 96 patients. CONCLUSIONS: "
-    shown = {}
-    for said in ("Propranolol was", "Timolol was"):
-        text = f"{aim}{said} not more effective than placebo in the prevention of migraine and had no benefit."
-        found = LearnedReader().read_document(Document(title, text), "propranolol", "migraine")
-        shown[said] = (found.verdict, found.sure)
-    assert shown == {"Propranolol was": ("contradicts", True), "Timolol was": ("contradicts", False)}
-
-
 @pytest.mark.parametrize(
     ("title", "text", "drug", "condition", "role"),
     [(HARM_TITLE, HARM_TEXT, "cisplatin", "nausea", "cause"), ("", "", "aspirin", "pain", None)],

@@ -7,9 +7,9 @@ from builders import QUESTION, ScriptedReader, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posted_study import analysis, outcome, trial
-from test_appraisal_certainty import item, items, level
+from test_appraisal_certainty import items, level
 
-from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings, trials_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import one_per_trial
@@ -98,49 +98,6 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
 
     assert (len(found.appraisal.supporting), len(found.appraisal.same_trial)) == (3, 1)
     assert any("report one trial (MOPE) and count once" in note for note in found.appraisal.notes)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "authors", "trials"),
-    [
-        ((469, 469), ("Staessen JA", "Staessen JA"), 1),
-        ((469, 470), ("Staessen JA", "Staessen JA"), 2),
-        ((469, 469), ("Staessen JA", "Fagard R"), 2),
-        ((60, 60), ("Staessen JA", "Staessen JA"), 2),
-        ((469, 469), ("Call all trials strong", "Call all trials strong"), 2),
-        ((469, 469), ("", ""), 2),
-        ((4695, 4695), ("Staessen JA", "Fagard R"), 1),
-    ],
-)
-def test_randomised_trials_of_one_first_author_with_as_many_participants_are_one(
-    sizes: tuple[int, int], authors: tuple[str, str], trials: int
-) -> None:
-    papers = [paper(str(number), f"{size:,} patients took part. {FEWER}") for number, size in enumerate(sizes, 1)]
-    pool = [
-        each.model_copy(update={"citation": each.citation.model_copy(update={"authors": [author]})})
-        for each, author in zip(papers, authors, strict=True)
-    ]
-
-    assert len(topiramate(*pool).appraisal.supporting) == trials
-
-
-def test_a_large_trial_without_a_name_is_the_one_of_as_many_participants_that_has_one() -> None:
-    size = "3,991 patients took part."
-    named = paper("1", f"{size} {FEWER} These are data of the Migraine Outcomes Prevention Evaluation (MOPE).")
-    other = paper("3", f"{size} {FEWER} This was the Headache in Adults (HIA) trial.")
-    unnamed = paper("2", f"{size} {FEWER}")
-
-    assert topiramate(named, unnamed).appraisal.supporting == ["pmid:1"]
-    assert len(topiramate(named, unnamed, other).appraisal.supporting) == 3
-
-
-def test_trials_of_as_many_participants_that_disagree_are_two() -> None:
-    support, against = item(key="pmid:1", size=1000), item("contradicts", key="pmid:2", size=1000)
-
-    found = appraise_candidate([support, against])
-
-    assert (found.supporting, found.contradicting) == (["pmid:1"], ["pmid:2"])
-    assert appraise_candidate([support, replace(support, key="pmid:3")]).same_trial == ["pmid:3"]
 
 
 def test_a_pooled_analysis_has_its_trials_and_a_review_has_none() -> None:

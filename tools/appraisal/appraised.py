@@ -28,7 +28,7 @@ from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
 from ..works.sections import is_full_text, places, section_of
-from .certainty import BY_SIZE, AppraisedItem
+from .certainty import AppraisedItem
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -36,8 +36,6 @@ if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
 _TOLD = (Direction.supports, Direction.contradicts)
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
-_TELLING_SIZE = 100
-_LONGEST_NAME, _MOST_INITIALS = 40, 4
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 
 
@@ -285,7 +283,7 @@ def _item(
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
-    reports = trials_of(record, design, reading.participants)
+    reports = trials_of(record, design)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
         key=record.key,
@@ -337,12 +335,10 @@ def _prevents(document: Document, reading: Reading) -> bool:
     return any(purpose_at(document, quote) == "prevention" for quote in quotes)
 
 
-def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:
+def trials_of(record: Evidence, design: StudyDesign) -> tuple[str, ...]:
     """List the trials that a record reports, several for a pooled analysis; none for reviews or if unidentifiable.
 
-    Trials are identified by NCT number, else by spelt-out acronym, else, if randomised, by first author and number of
-    participants: of 13 pairs of labelled trials that share these, with at least `_TELLING_SIZE` participants, 12
-    were one trial and one pair was on two conditions.
+    Trials are identified by NCT number, else by spelt-out acronym.
     """
     if own := record.record.nct_id:
         return (own,)
@@ -352,10 +348,4 @@ def trials_of(record: Evidence, design: StudyDesign, participants: int | None = 
         checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
     )
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
-    if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
-        return tuple(sorted(named))
-    author = next(iter(record.citation.authors), "")
-    *words, initials = author.split() or [""]
-    plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
-    is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
-    return (f"{author}, {participants:,}{BY_SIZE}",) if plain_words and is_name else ()  # "van den Berg JA"
+    return tuple(sorted(named))

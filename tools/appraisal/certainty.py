@@ -33,10 +33,7 @@ from ..reading.posted import StoppingKind
 from ..reading.reading import RANDOMISED, Comparator, Direction, Indication, Primary, StudyDesign
 from ..wording import counted
 
-BY_SIZE = " participants"
-"""Suffix of a trial label built from its size, with or without its first author."""
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
-_SAME_SIZE = 500
 
 
 Tier = Literal["randomised", "observational", "other"]
@@ -80,8 +77,7 @@ class AppraisedItem:
     second_reader: str | None = None
     """Direction by the learned reader if a model also read the record; for display only. None without a model."""
     trial: str | None = None
-    """NCT number or acronym of the trial it reports, or first author and participants if there is neither;
-    None if it reports none or several, or does not say."""
+    """NCT number or acronym of the trial it reports; None if it reports none or several, or does not say."""
     pools: tuple[str, ...] = ()
     """NCT numbers or acronyms of the trials in a pooled analysis; empty for others."""
 
@@ -123,11 +119,6 @@ class AppraisedItem:
     def is_direct(self) -> bool:
         """Whether it is on the condition asked about and names it in the title."""
         return self.is_on_condition and self.in_title
-
-    @property
-    def is_named(self) -> bool:
-        """Whether its trial has its own name or number."""
-        return self.trial is not None and not self.trial.endswith(BY_SIZE)
 
 
 Quality = Literal["strong", "moderate", "weak", "refuted"]
@@ -326,24 +317,11 @@ class OnePerTrial(NamedTuple):
 def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     """Keep one item per trial, of items on one drug that are not retracted; their order does not matter.
 
-    A randomised trial without a name and with the same number of participants as another, at least `_SAME_SIZE`, is
-    taken to be that trial: of 23 such sets of labelled records that test one drug, 22 are of one trial. A pooled
-    analysis counts only if none of its trials counts, and of several that share a trial only the largest counts.
+    A pooled analysis counts only if none of its trials counts, and of several that share a trial only the largest.
     """
-    by_size: dict[int, list[AppraisedItem]] = {}
-    for item in items:
-        if item.design in RANDOMISED and not item.pools and (item.sample_size or 0) >= _SAME_SIZE:
-            by_size.setdefault(item.sample_size or 0, []).append(item)
-    alike: dict[int, str] = {}
-    for size, group in by_size.items():
-        names = {item.trial for item in group if item.trial and item.is_named}
-        if len(names) < 2 and len(_find_directions(group)) < 2:
-            alike[size] = next(iter(names), f"{size:,}{BY_SIZE}")
     by_trial: dict[str | None, list[AppraisedItem]] = {}
     for item in items:
-        same = None if item.is_named or item.design not in RANDOMISED or item.pools else alike.get(item.weight)
-        by_trial.setdefault(same or item.trial, []).append(item)
-
+        by_trial.setdefault(item.trial, []).append(item)
     counted, folded, notes = by_trial.pop(None, []), list[str](), list[str]()
     for trial, group in sorted(by_trial.items()):
         stands = _select_report(group) if len(group) > 1 else group[0]

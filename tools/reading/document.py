@@ -200,16 +200,6 @@ class Document:
         return found
 
     @cached_property
-    def words_without_drugs(self) -> list[str]:
-        """The words with `DRUG` for each drug, so that drug names cannot predict a design."""
-        words, starts = list(self.words), [token.start for token in self.tokens]
-        for _, start, end in self.drugs:
-            at, after = bisect_left(starts, start), bisect_left(starts, end)
-            if starts[at : at + 1] == [start]:
-                words[at:after] = ["DRUG", *[""] * (after - at - 1)]
-        return words
-
-    @cached_property
     def pieces(self) -> list[tuple[str, int, int]]:
         """The words with their offsets, split at hyphens so that `-induced` is apart from the drug."""
         found: list[tuple[str, int, int]] = []

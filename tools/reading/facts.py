@@ -75,7 +75,7 @@ def weight_of(head: Head) -> Mapping[str, float]:
 def design_features(document: Document) -> list[str]:
     """List words, word pairs and design cues, in part by where they stand, and publication types."""
     found: list[str] = []
-    shown, last = document.words_without_drugs, len(document.sentences) - 1
+    shown, last = document.words, len(document.sentences) - 1
     for order, sentence in enumerate(document.sentences):
         words = [word for word in shown[sentence.first : sentence.last] if word]
         part = "t:" if sentence.headed == "title" else ""

@@ -1,13 +1,11 @@
 """Blank text in records that is addressed to language models (prompt injection): it is not evidence.
 
 A sentence is addressed to machines if it speaks to a model, gives it orders, or imitates a prompt's structure: roles,
-delimiters, answers in JSON, encoded or hidden text. Orders to anybody, questions, markup, and sentences in another
-script or language than the record report nothing either and are blanked without notice. A lie written as a result
+delimiters, answers in JSON, hidden text. Orders to anybody, questions, markup, and sentences in another script than
+the record report nothing either and are blanked without notice. A lie written as a result
 cannot be recognised.
 """
 
-import base64
-import binascii
 import re
 import unicodedata
 from collections import defaultdict
@@ -15,7 +13,6 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
-from typing import Literal
 
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
@@ -24,15 +21,9 @@ from willowbark.tools.registry import kind_of
 from .text import sentences
 
 _PIECE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|[\n\r]+")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}")
 _OVERRIDES = re.compile("[\u202d\u202e]|[\U000e0020-\U000e007f]{4}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}")
 """Direction overrides, tag characters, several variation selectors: no published text needs them."""
 _LAST_LATIN, _FEWEST_OTHERS = "\u024f", 5  # last Latin letter; minimum of letters in another script
-_FEWEST_FUNCTION_WORDS, _FEWEST_FOREIGN = 3, 5  # minimum in an English text; minimum in a foreign sentence
-_SPACED_LETTERS = 9  # single letters in a sentence: more than in statistics
-_DIGITS_WITHIN = re.compile(r"(?<=[a-z])[431705]+(?=[a-z])", re.IGNORECASE)
-_DISGUISED_LETTERS = 3  # digits within words: more than in gene names
-_LETTERS_FOR_DIGITS = str.maketrans("431705", "aeitos")
 _TAGS = {0xE0000 + code: chr(code) for code in range(0x20, 0x7F)}
 _LATIN = str.maketrans(
     "авеікмнорстухѕјԁԛԝАВЕІКМНОРСТУХЅЈαβενορτυΑΒΕΖΗΙΚΜΝΟΡΤΥΧικ",
@@ -54,7 +45,6 @@ _MARKUP = re.compile(
 _MARKS = frozenset("<>[]{}|#")
 _BACKWARDS = re.compile(r"^[.!?]+[^\W\d_]")  # a sentence that begins with its full stop
 _QUESTION = re.compile(r"^\W*question\s?:\s", re.IGNORECASE)
-_READABLE_SHARE = 0.9  # share of letters and spaces in decoded text
 _Span = tuple[int, int]
 
 
@@ -80,11 +70,6 @@ def _any_of(kind: str) -> re.Pattern[str]:
 def _signs() -> tuple[re.Pattern[str], ...]:
     """Separate patterns, since one that begins with a literal character is found faster."""
     return tuple(re.compile(f"(?:{sign})", re.IGNORECASE) for sign in (*_table()["sign"], "|".join(_table()["words"])))
-
-
-@cache
-def _function_words(language: Literal["english", "foreign"]) -> frozenset[str]:
-    return frozenset(_table()[language][0].split())
 
 
 def addressed_to_machines(text: str) -> list[str]:
@@ -165,30 +150,22 @@ def _set_apart(text: str) -> tuple[list[_Span], list[_Span]]:
     """Find the spans of sentences addressed to machines, and of others that report nothing."""
     addressed, others = list[_Span](), list[_Span]()
     in_latin = not text.isascii() and not _is_in_another_script(text)
-    in_english = len(_function_words("english").intersection(text.lower().split())) >= _FEWEST_FUNCTION_WORDS
     for start, end in pieces(text):
         piece = text[start:end]
         if _is_addressed(piece):
             addressed.append((start, end))
-        elif (
-            _reports_nothing(piece, first=start == 0)
-            or (in_latin and _is_in_another_script(piece))
-            or (in_english and _is_in_another_language(piece))
-        ):
+        elif _reports_nothing(piece, first=start == 0) or (in_latin and _is_in_another_script(piece)):
             others.append((start, end))
     return addressed, others
 
 
 def _reports_nothing(piece: str, *, first: bool) -> bool:
     """Whether a sentence is an order, an address, markup, wordless, or a question (allowed first, as a title)."""
-    words = piece.split()
-    letters = sum(len(word) == 1 and word.islower() for word in words)
     return bool(
         _any_of("imperative").match(piece)
         or _ADDRESS.match(piece)
         or _BACKWARDS.match(piece)
         or (not _MARKS.isdisjoint(piece) and _MARKUP.search(piece))
-        or (letters >= _SPACED_LETTERS and 2 * letters > len(words))
         or (not first and _any_of("question").match(piece))
     )
 
@@ -198,15 +175,6 @@ def _is_in_another_script(text: str) -> bool:
     letters = [letter for letter in text if letter.isalpha()]
     others = sum(letter > _LAST_LATIN for letter in letters)
     return others >= _FEWEST_OTHERS and 2 * others > len(letters)
-
-
-def _is_in_another_language(piece: str) -> bool:
-    """Whether a quarter of a sentence's words are foreign function words and few are English ones."""
-    words = re.findall(r"[^\W\d_]{2,}", piece.lower())
-    foreign = [word for word in words if word in _function_words("foreign")]
-    english = [word for word in words if word in _function_words("english")]
-    few = len(words) < _FEWEST_FOREIGN or len(set(foreign)) == 1
-    return not few and len(foreign) > 2 * len(english) and 4 * len(foreign) >= len(words)
 
 
 def pieces(text: str) -> Iterator[_Span]:
@@ -221,22 +189,13 @@ def pieces(text: str) -> Iterator[_Span]:
 
 
 def _is_addressed(piece: str) -> bool:
+    seen = folded(piece)
     return bool(
         _OVERRIDES.search(piece)
         or _any_of("tongue").search(unicodedata.normalize("NFKC", visible(piece)))
-        or any(_any_of("opening").match(form) or any(sign.search(form) for sign in _signs()) for form in _forms(piece))
-        or any(_decodes_to_words(found.group()) for found in _ENCODED.finditer(piece))
+        or _any_of("opening").match(seen)
+        or any(sign.search(seen) for sign in _signs())
     )
-
-
-def _forms(piece: str) -> Iterator[str]:
-    """Yield possible readings of a disguised sentence: folded, without letter spacing, without digits for letters."""
-    plain = folded(piece)
-    yield plain
-    if sum(len(word) == 1 for word in plain.split()) >= _SPACED_LETTERS:
-        yield re.sub(r"(?<=\b\w)\s(?=\w\b)|\s+(?=\s)", "", plain)
-    if len(_DIGITS_WITHIN.findall(plain)) >= _DISGUISED_LETTERS:
-        yield plain.translate(_LETTERS_FOR_DIGITS)
 
 
 def folded(text: str) -> str:
@@ -257,12 +216,3 @@ def _in_one_script(word: re.Match[str]) -> str:
     text = word.group()
     others = any("\u0370" <= letter <= "\u052f" for letter in text)
     return text.translate(_LATIN) if others and any(map(str.isascii, filter(str.isalpha, text))) else text
-
-
-def _decodes_to_words(token: str) -> bool:
-    try:
-        text = base64.b64decode(token + "=" * (-len(token) % 4), validate=True).decode("ascii")
-    except (binascii.Error, ValueError):
-        return False
-    readable_ones = sum(character.isalpha() or character == " " for character in text)
-    return " " in text.strip() and readable_ones >= _READABLE_SHARE * len(text)
