@@ -10,9 +10,7 @@ from pathlib import Path
 
 from autogen_core import CancellationToken
 
-from willowbark.teams import Settings, research_stream
-from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.resume import resume
+from willowbark.teams import Ledger, Settings, research_stream, resume
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
 RUN_ID = "migraine"

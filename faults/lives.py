@@ -20,8 +20,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Journal, Ledger
 from willowbark.teams.ledger.database import BUSY_TIMEOUT_S
-from willowbark.teams.run.research import research_stream
-from willowbark.teams.run.resume import resume_stream
+from willowbark.teams.run.research import research_stream, resume_stream
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug

@@ -10,10 +10,9 @@ from autogen_core.models import ChatCompletionClient
 
 from willowbark.agents.autogen import tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.specialist import TURN_TIMEOUT_S, SpecialistAgent
-from willowbark.teams.config import OrchestratorConfig
+from willowbark.agents.specialist import SpecialistAgent
+from willowbark.teams.config import LLMSettings, OrchestratorConfig, ResearchSettings, Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Exchange, ExchangeLog, RetryPolicy, Transport
@@ -101,12 +100,12 @@ def _team(
     transport: Transport, factor: float, rounds: int, max_results: int, client: ChatCompletionClient | None
 ) -> ResearchTeam:
     analyst = client or BaselineChatCompletionClient()
-    members = default_participants(
-        analyst,
-        limits=JudgeLimits(max_iterations=rounds),
-        max_results=max_results,
-        turn_timeout_s=TURN_TIMEOUT_S * max(factor, 0.2),  # reflecting computes, and computing is not compressed
+    turn_s = LLMSettings().turn_timeout_s * max(factor, 0.2)  # reflecting computes, and computing is not compressed
+    settings = Settings(
+        research=ResearchSettings(max_iterations=rounds, max_results_per_tool=max_results),
+        llm=LLMSettings(turn_timeout_s=turn_s),
     )
+    members = default_participants(analyst, settings)
     for member in members:
         if isinstance(member, SpecialistAgent):
             for tool in tools_of(member):

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from .events import AgentEvent
     from .ledger import Ledger
     from .research_team import ResearchTeam
-    from .run.options import RunOptions
-    from .run.research import RunFailed, SourcesUnreachable, ask, research, research_stream
+    from .run.options import Hooks, RunOptions
+    from .run.research import RunFailed, SourcesUnreachable, ask, replay, research, research_stream, resume
     from .run.within import ask_within
 
 _HOMES = {
     "AgentEvent": "events",
+    "Hooks": "run.options",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
     "RunFailed": "run.research",
@@ -27,12 +28,15 @@ _HOMES = {
     "SourcesUnreachable": "run.research",
     "ask": "run.research",
     "ask_within": "run.within",
+    "replay": "run.research",
     "research": "run.research",
     "research_stream": "run.research",
+    "resume": "run.research",
 }
 
 __all__ = [
     "AgentEvent",
+    "Hooks",
     "Ledger",
     "ResearchTeam",
     "RunFailed",
@@ -41,8 +45,10 @@ __all__ = [
     "SourcesUnreachable",
     "ask",
     "ask_within",
+    "replay",
     "research",
     "research_stream",
+    "resume",
 ]
 
 

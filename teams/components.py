@@ -23,7 +23,6 @@ T = TypeVar("T")
 
 VARIABLE = "WILLOWBARK_ALLOWED_PROVIDERS"
 """Variable with more allowed providers, separated by commas: `my_package.` or `my_package.agents.MyAgent`."""
-MAX_CHARACTERS = 2_000_000  # Willowbark's team takes about 20,000
 
 _HARMLESS = re.compile(
     r"""willowbark(\.\w+)+
@@ -50,7 +49,6 @@ def load_component(
     source: str | bytes | Mapping[str, Any] | ComponentModel,
     expected: type[T],
     *,
-    allowed: Collection[str] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> T:
     """Build a component from its JSON, after checking every component inside it.
@@ -58,45 +56,30 @@ def load_component(
     Args:
         source: JSON text, its parsed content, or AutoGen's model of it.
         expected: the class that the result must have, such as `autogen_agentchat.base.Team`.
-        allowed: more providers: a namespace (`my_package.`), or the full name of a provider, which may then run
-            code. The environment variable `WILLOWBARK_ALLOWED_PROVIDERS` does the same.
-        environ: holds keys, and the addresses that the user named.
+        environ: holds keys, the addresses that the user named, and in `WILLOWBARK_ALLOWED_PROVIDERS` more providers:
+            namespaces (`my_package.`) or full names, which may then run code.
 
     Raises:
         UsageError: not a component, a provider that is not allowed, or a model server that the user did not name.
     """
-    if isinstance(source, ComponentModel):
-        source = source.model_dump()
     try:
-        text = source if isinstance(source, str | bytes) else json.dumps(dict(source))
-        if len(text) > MAX_CHARACTERS:
-            raise UsageError(f"the component is larger than {MAX_CHARACTERS:,} characters")
-        content = json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"the component is not valid JSON ({type(error).__name__})") from None
-    if not isinstance(content, dict) or not isinstance(content.get("provider"), str):
-        raise UsageError("this is not a component: it names no provider")
-    named = [*allowed, *(name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip())]
-    providers = dict.fromkeys(
-        _check_provider(each["provider"], named) for each in _mappings(content) if "provider" in each
-    )
-    _check_addresses(content, environ)
-    for provider in providers:
-        module, _, kind = provider.rpartition(".")
-        try:
+        content = json.loads(source) if isinstance(source, str | bytes) else source
+        model = ComponentModel.model_validate(content)
+        content = model.model_dump()
+        named = [name.strip() for name in environ.get(VARIABLE, "").split(",") if name.strip()]
+        providers = {_check_provider(each["provider"], named) for each in _mappings(content) if "provider" in each}
+        _check_addresses(content, environ)
+        for provider in providers:
+            module, _, kind = provider.rpartition(".")
             made = getattr(importlib.import_module(module), kind)
-        except (ImportError, AttributeError, ValueError):
-            raise UsageError(f"there is no component {_quote(provider)}") from None
-        # A module may hold what it imported from elsewhere.
-        is_own = isinstance(made, type) and f"{made.__module__}.".startswith(f"{module}.")
-        if not is_own and not _is_named(provider, named):
-            raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
-    try:
-        return ComponentLoader.load_component(ComponentModel.model_validate(content), expected)
-    except (TypeError, ValueError, AttributeError, NotImplementedError, RecursionError) as error:
-        raise UsageError(
-            f"the component cannot be made: {type(error).__name__}: {one_line(str(error), 200)}"
-        ) from error
+            # A module may hold what it imported from elsewhere.
+            is_own = isinstance(made, type) and f"{made.__module__}.".startswith(f"{module}.")
+            if not is_own and not _is_named(provider, named):
+                raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
+        return ComponentLoader.load_component(model, expected)
+    except (ImportError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError) as error:
+        said = one_line(str(error), 200)
+        raise UsageError(f"the component cannot be loaded: {type(error).__name__}: {said}") from error
 
 
 def _mappings(content: Any) -> Iterator[dict[str, Any]]:

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
-from pydantic import AwareDatetime, BaseModel, Field, field_serializer
-from pydantic_core import to_jsonable_python
+from pydantic import AwareDatetime, BaseModel, Field
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import Approval
@@ -84,11 +83,3 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
         words = self.type.replace("_", " ")
         when = f" (round {self.iteration})" if self.iteration else ""
         return f"{self.icon} **{words}**{when}: {self.message}"
-
-    @field_serializer("data", when_used="json")
-    def _data_as_json(self, data: Any) -> Any:
-        """Dump the data as JSON, or the names of its types where it can't be, so that dumping an event never fails."""
-        try:
-            return to_jsonable_python(data, inf_nan_mode="null", fallback=lambda value: f"<{type(value).__name__}>")
-        except Exception:  # noqa: BLE001  arbitrary data: cycles, properties that raise
-            return f"<{type(data).__name__}>"

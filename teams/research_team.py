@@ -5,7 +5,7 @@ A state saved in mid-round does not record who was speaking, so the policy reads
 who was called in it, and who has answered.
 """
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from willowbark.agents.approval import ApprovalMessage
@@ -29,12 +29,11 @@ from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
-from willowbark.agents.specialist import TURN_TIMEOUT_S
 from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import endpoints_of_environment
-from willowbark.tools.registry import offered, searchable
+from willowbark.tools.registry import searchable
 
 from .config import DEPTHS, Settings
 
@@ -138,28 +137,22 @@ class ResearchTeam(PolicyGroupChat):
 
 def default_participants(
     model_client: ChatCompletionClient,
+    settings: Settings | None = None,
     *,
-    limits: JudgeLimits | None = None,
-    max_results: int = 50,
-    sources: Collection[str] | None = None,
-    turn_timeout_s: float = TURN_TIMEOUT_S,
     approver: ApproverAgent | None = None,
     roles: Mapping[str, ChatCompletionClient] | None = None,
-    include_rag: bool = False,
 ) -> list[ChatAgent | Team]:
     """Create Willowbark's five agents on one model; a specialist without a source is left out.
 
     Args:
         model_client: the model of all of them.
-        limits: when the judge ends the search.
-        max_results: records per page of a search, 1 to 200.
-        sources: names of the sources to search; None searches all that need no key.
-        turn_timeout_s: seconds for a specialist's turn.
+        settings: what is searched, how much, and when the judge ends it; time limits are left to the caller. None
+            takes the defaults.
         approver: asks a person before the report; None skips this.
         roles: other models for `reader`, `specialist`, `judge`, `report`; None sets none.
-        include_rag: whether judge and report agent may query the collected records before they answer.
     """
-    wanted, roles = offered() if sources is None else sources, roles or {}
+    settings, roles = settings or Settings(), roles or {}
+    asked = settings.research
     is_baseline = all(isinstance(each, BaselineChatCompletionClient) for each in (model_client, *roles.values()))
     fallback = None if is_baseline else BaselineChatCompletionClient(estimates_tokens=False)
     specialists: list[ChatAgent | Team] = [
@@ -167,48 +160,27 @@ def default_participants(
             name,
             roles.get("specialist", model_client),
             reader=roles.get("reader", model_client if "specialist" in roles else None),
-            max_results=max_results,
+            max_results=asked.page_size,
             sources=own,
             fallback=fallback,
-            turn_timeout_s=turn_timeout_s,
+            turn_timeout_s=settings.llm.turn_timeout_s,
         )
         for name in ROLES
-        if (own := [source for source in searchable(name) if source in wanted])
+        if (own := [source for source in searchable(name) if source in settings.tools.sources])
     ]
-    return [
-        *specialists,
-        JudgeAgent(
-            "judge", roles.get("judge", model_client), fallback=fallback, limits=limits, include_rag=include_rag
-        ),
-        *([approver] if approver is not None else []),
-        ReportAgent("report", roles.get("report", model_client), fallback=fallback, include_rag=include_rag),
-    ]
-
-
-def participants_of(
-    settings: Settings,
-    model_client: ChatCompletionClient,
-    approver: ApproverAgent | None = None,
-    roles: Mapping[str, ChatCompletionClient] | None = None,
-) -> list[ChatAgent | Team]:
-    """Create the agents of `default_participants` as configured; time limits are left to the caller."""
-    asked = settings.research
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,
         judge_threshold=asked.judge_threshold,
         max_tokens=asked.limits.max_tokens,
         max_records=DEPTHS[asked.depth],
     )
-    return default_participants(
-        model_client,
-        limits=limits,
-        max_results=asked.page_size,
-        sources=settings.tools.sources,
-        approver=approver,
-        roles=roles,
-        turn_timeout_s=settings.llm.turn_timeout_s,
-        include_rag=asked.include_rag,
-    )
+    judge, reporter = (roles.get(role, model_client) for role in ("judge", "report"))
+    return [
+        *specialists,
+        JudgeAgent("judge", judge, fallback=fallback, limits=limits, include_rag=asked.include_rag),
+        *([approver] if approver is not None else []),
+        ReportAgent("report", reporter, fallback=fallback, include_rag=asked.include_rag),
+    ]
 
 
 def _only(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessage], role: str) -> str:

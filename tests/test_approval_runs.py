@@ -18,8 +18,8 @@ from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, journal
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.teams.run.research import Asked, research, research_stream
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.options import Asked
+from willowbark.teams.run.research import research, research_stream, resume
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport

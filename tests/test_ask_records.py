@@ -28,10 +28,9 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.runs import without_clock
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.research_team import participants_of
+from willowbark.teams.research_team import default_participants
 from willowbark.teams.run.options import RunOptions
-from willowbark.teams.run.research import research_stream
-from willowbark.teams.run.resume import replay
+from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
 
@@ -134,7 +133,9 @@ async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
 @pytest.mark.parametrize("wanted", [True, False])
 def test_settings_say_whether_it_is_wanted_and_saved_teams_keep_it(wanted: bool) -> None:
     settings = RunOptions(settings=Settings(), include_rag=wanted).chosen()
-    members = [each for each in participants_of(settings, scripted()) if isinstance(each, JudgeAgent | ReportAgent)]
+    members = [
+        each for each in default_participants(scripted(), settings) if isinstance(each, JudgeAgent | ReportAgent)
+    ]
 
     assert settings.research.include_rag is wanted
     assert [each.dump_component().config["include_rag"] for each in members] == [wanted, wanted]

@@ -22,8 +22,7 @@ from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.research import research
-from willowbark.teams.run.resume import replay, resume
+from willowbark.teams.run.research import replay, research, resume
 from willowbark.tools.errors import UsageError
 
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]

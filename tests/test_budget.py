@@ -19,8 +19,7 @@ from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import JournaledClient
 from willowbark.teams.run.budget import Budget, BudgetExceeded, Prices, price_of
-from willowbark.teams.run.research import research_stream
-from willowbark.teams.run.resume import replay
+from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.http.endpoints import Endpoints
 
 pytestmark = pytest.mark.whole

@@ -112,9 +112,9 @@ def test_a_component_that_could_do_harm_is_refused_at_any_depth_and_whatever_els
     config: dict[str, Any],
 ) -> None:
     mine = {VARIABLE: "my_package., my_other_package.agents.MyAgent"}
-    for environ, allowed in (({}, []), (mine, ["yours."])):
+    for environ in ({}, mine):
         with pytest.raises(UsageError):
-            load_component(config, BaseTool, environ=environ, allowed=allowed)  # type: ignore[type-abstract]
+            load_component(config, BaseTool, environ=environ)  # type: ignore[type-abstract]
     within = {
         "among the tools": {"config": {"tools": [config]}},
         "in a corner": {
@@ -141,10 +141,9 @@ def test_refusing_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_the_user_names_is_loaded() -> None:
     name = "autogen_core.tools.FunctionTool"
-    for by in ({"allowed": [name]}, {"environ": {VARIABLE: name}}):
-        with pytest.warns(UserWarning, match="arbitrary|trusted|untrusted"):
-            found = load_component(EVIL_TOOL, BaseTool, **by)  # type: ignore[type-abstract,arg-type]
-        assert isinstance(found, FunctionTool)
+    with pytest.warns(UserWarning, match="arbitrary|trusted|untrusted"):
+        found = load_component(EVIL_TOOL, BaseTool, environ={VARIABLE: name})  # type: ignore[type-abstract]
+    assert isinstance(found, FunctionTool)
 
 
 def test_a_server_that_the_user_named_is_taken() -> None:

@@ -12,8 +12,8 @@ from faults.plan import FaultPlan
 
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.run import hooks
-from willowbark.teams.run.hooks import Hooks, call_hooks
+from willowbark.teams.run import options
+from willowbark.teams.run.options import Hook, Hooks
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.search import SourceReply
@@ -37,7 +37,7 @@ async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says
     caplog.set_level(logging.INFO, "willowbark.run")
     seen: dict[str, list[AgentEvent]] = {"before": [], "after": [], "turn": [], "report": []}
 
-    def noting(what: str) -> hooks.Hook:
+    def noting(what: str) -> Hook:
         async def note(event: AgentEvent) -> None:
             seen[what].append(event)
 
@@ -85,7 +85,7 @@ async def test_a_hook_that_hangs_is_left_behind_and_the_others_are_called(monkey
     async def works(event: AgentEvent) -> None:
         called.append(event)
 
-    monkeypatch.setattr(hooks, "HOOK_TIMEOUT_S", 0.01)
-    problems = await call_hooks([Hooks(on_turn=hangs), Hooks(on_turn=works)], turn())
-    assert problems == ["a hook failed on progress: TimeoutError"]
+    monkeypatch.setattr(options, "HOOK_TIMEOUT_S", 0.01)
+    problems = [await each.call(turn()) for each in (Hooks(on_turn=hangs), Hooks(on_turn=works))]
+    assert problems == [["a hook failed on progress: TimeoutError"], []]
     assert called == [turn(timestamp=called[0].timestamp)]

@@ -26,8 +26,8 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import draft
 from willowbark.agents.baseline.client import answer_of, tool_calls
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.judge import JudgeLimits
 from willowbark.agents.report.model import ResearchReport
+from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.enclosure import visible
@@ -113,7 +113,7 @@ class Ran:
 
 async def ran(replies: Replies, client: Any = None, rounds: int = 1) -> Ran:
     analyst, seen = client or BaselineChatCompletionClient(), list[httpx.Request]()
-    members = default_participants(analyst, limits=JudgeLimits(max_iterations=rounds), max_results=50)
+    members = default_participants(analyst, Settings().overridden({"research.max_iterations": rounds}))
     papers, trials, full_texts = replies
     with TemporaryDirectory() as folder:
         published = publish(Path(folder), *papers, full_texts=full_texts, trials=trials)

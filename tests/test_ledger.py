@@ -17,8 +17,7 @@ from unprivileged import read_only_folder
 
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger, LedgerError, Model
-from willowbark.teams.run.research import research, research_stream
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.research import research, research_stream, resume
 from willowbark.tools.errors import SourceRefused, SourceUnavailable
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply

@@ -13,8 +13,7 @@ from test_library_publications import SOURCE, needs_source, runs
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.research import research
-from willowbark.teams.run.resume import replay
+from willowbark.teams.run.research import replay, research
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.works.sections import is_full_text
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from willowbark.teams import RunOptions, research
 from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.research import resume
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 

@@ -20,8 +20,7 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.research import research
-from willowbark.teams.run.resume import replay
+from willowbark.teams.run.research import replay, research
 from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions

@@ -19,6 +19,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
+from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.errors import UsageError
 
@@ -30,9 +31,10 @@ def _offline(sources: SourceServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WILLOWBARK_LIBRARY__PATH", "bundled")
 
 
-def team(**limits: Any) -> ResearchTeam:
+def team(rounds: int) -> ResearchTeam:
     client = BaselineChatCompletionClient()
-    return ResearchTeam(default_participants(client, limits=JudgeLimits(**limits), max_results=5), client)
+    settings = Settings().overridden({"research.max_iterations": rounds, "research.max_results_per_tool": 5})
+    return ResearchTeam(default_participants(client, settings), client)
 
 
 async def ran(team: ResearchTeam, task: str | None = QUESTION) -> list[Any]:
@@ -44,7 +46,7 @@ def report_of(messages: Sequence[Any]) -> ResearchReport:
 
 
 async def test_a_question_ends_in_a_cited_report_the_same_each_time_with_text_for_every_step() -> None:
-    messages, again = [await ran(team(max_iterations=2)) for _ in range(2)]
+    messages, again = [await ran(team(2)) for _ in range(2)]
     report = report_of(messages)
     assert without_clock(report) == without_clock(report_of(again))
     shown = {m.source for m in messages if isinstance(m, TextMessage)}
@@ -108,9 +110,9 @@ async def test_a_model_chooses_only_where_the_judge_names_nobody_and_all_search_
 
 async def test_a_team_survives_save_and_load_after_every_message_of_a_round() -> None:
     """Stop after each typed message, load the state into a fresh team, go on: the same report comes out."""
-    whole = without_clock(report_of(await ran(team(max_iterations=2))))
+    whole = without_clock(report_of(await ran(team(2))))
     for stop_after in range(1, 7):
-        first = team(max_iterations=2)
+        first = team(2)
         token, seen = CancellationToken(), 0
         stream = first.run_stream(task=QUESTION, cancellation_token=token)
         with pytest.raises(asyncio.CancelledError):  # noqa: PT012  which message raises depends on who answers first
@@ -119,13 +121,13 @@ async def test_a_team_survives_save_and_load_after_every_message_of_a_round() ->
                 if seen == stop_after:
                     token.cancel()
         state = json.loads(json.dumps(await first.save_state()))
-        second = team(max_iterations=2)
+        second = team(2)
         await second.load_state(state)
         assert without_clock(report_of(await ran(second, task=None)))["candidates"] == whole["candidates"]
 
 
 async def test_a_second_question_gets_its_own_report() -> None:
-    both = team(max_iterations=1)
+    both = team(1)
     await ran(both)
     second = report_of(await ran(both, task="Which drugs help people stop smoking?"))
     assert second.research_question == "Which drugs help people stop smoking?"

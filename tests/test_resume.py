@@ -15,8 +15,7 @@ from faults.server import SourceServer
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.teams.run.research import research, research_stream
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.research import research, research_stream, resume
 from willowbark.tools.http.endpoints import Endpoints
 
 pytestmark = pytest.mark.whole

@@ -297,7 +297,7 @@ def test_a_resumed_run_keeps_to_the_fallback_it_was_allowed(
     async def resumed(*_: object, **__: object) -> AsyncIterator[AgentEvent]:
         yield AgentEvent(type="complete", message="", data=sample().model_copy(update={"model_failed": True}))
 
-    monkeypatch.setattr("willowbark.teams.run.resume.resume_stream", resumed)
+    monkeypatch.setattr("willowbark.teams.run.research.resume_stream", resumed)
     monkeypatch.setattr(Settings, "restored", lambda *_: settings)
     assert invoke("resume", run_id, "-q").exit_code == code
 

@@ -20,8 +20,7 @@ from recorded import publish, recorded
 
 from willowbark.teams.config import ResearchSettings, Settings
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.teams.run.research import research
-from willowbark.teams.run.resume import resume
+from willowbark.teams.run.research import research, resume
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport

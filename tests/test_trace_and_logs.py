@@ -53,8 +53,8 @@ def test_a_trace_tells_rounds_requests_judge_and_agents_in_one_tree(answered: tu
 
     assert {"research", "round 1", "invoke_agent literature"} <= names
     assert {"execute_tool search_pubmed", "invoke_agent judge"} <= names
-    assert len({span["trace_id"] for span in spans}) == 1
-    known = {span["span_id"] for span in spans}
+    assert len({span["context"]["trace_id"] for span in spans}) == 1
+    known = {span["context"]["span_id"] for span in spans}
     assert [span["name"] for span in spans if span["parent_id"] not in known] == ["research"]
     (first,) = [span for span in spans if span["name"] == "round 1"]
     assert first["attributes"]["willowbark.judge.recommendation"] == "synthesize"
@@ -91,7 +91,7 @@ async def test_a_failed_request_is_a_span_with_an_error(tmp_path: Path) -> None:
         events = [event async for event in traced(stream)]
     assert (events[0].type, events[-1].type) == ("started", "complete")
 
-    failed = [s for s in spans_of((tmp_path / "t.jsonl").read_text(encoding="utf-8")) if s["status"] == "error"]
+    failed = [s for s in spans_of((tmp_path / "t.jsonl").read_text(encoding="utf-8")) if s["status"] == "ERROR"]
     answered = [span for span in failed if span["attributes"].get("error.type") != "no_answer"]  # slow ones may be cut
     assert {span["name"] for span in answered} == {"GET chembl"}
     assert {span["attributes"]["error.type"] for span in answered} == {"500"}

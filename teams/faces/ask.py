@@ -119,7 +119,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         UsageError: the folder cannot be written to.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
-    from ..run.resume import resume_stream  # noqa: PLC0415
+    from ..run.research import resume_stream  # noqa: PLC0415
     from .runs import stored_report  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
@@ -145,7 +145,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         UsageError: the folder cannot be written to.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
-    from ..run.resume import replay_stream  # noqa: PLC0415
+    from ..run.research import replay_stream  # noqa: PLC0415
     from .runs import without_clock  # noqa: PLC0415
 
     with Ledger.existing() as ledger:

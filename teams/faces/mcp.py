@@ -55,10 +55,9 @@ from willowbark.tools.works.trust import flags_of
 from ..config import DEPTHS, Depth, Settings, wording_of
 from ..ledger import Ledger, LedgerError
 from ..page.guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
-from ..research_team import participants_of
+from ..research_team import default_participants
 from ..run.options import RunOptions
-from ..run.research import research_stream
-from ..run.resume import resume_stream
+from ..run.research import research_stream, resume_stream
 from ..run.workspace import new_run_id
 from .runs import runs_in_ledger, stored_report
 
@@ -183,7 +182,7 @@ class Server(FastMCP[Any]):
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
-        for member in participants_of(settings, BaselineChatCompletionClient()):
+        for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)

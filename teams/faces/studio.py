@@ -28,7 +28,7 @@ from willowbark.tools.whole_file import write_file
 
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
-from ..research_team import ResearchTeam, participants_of
+from ..research_team import ResearchTeam, default_participants
 from ..run.options import RunOptions
 
 Json = dict[str, Any]
@@ -144,7 +144,7 @@ def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list
     """Create the team's agents; this machine's settings apply only if they are passed."""
     settings = options.settings or Settings.restored({})
     without_model = options.model_copy(update={"settings": settings, "model": None})  # models are inserted at the end
-    return participants_of(without_model.chosen(), BaselineChatCompletionClient(), approver)
+    return default_participants(BaselineChatCompletionClient(), without_model.chosen(), approver=approver)
 
 
 def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS) -> Json:

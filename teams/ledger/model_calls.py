@@ -7,9 +7,9 @@ import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from willowbark.agents.asking import (
     REQUEST,
@@ -41,9 +41,6 @@ from .journal import Journal
 
 _CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
 ANSWERS = 4  # divisor: this part of a context is reserved for the answer
-TOKENS_A_LETTER = 2  # of any script: upper bound of a text's average
-MOST_UNSEEN_SENT = 2_000  # tokens that a server's template puts around a prompt
-MOST_THOUGHTS = 131_072  # tokens of an answer that are hidden but billed
 MAX_CALLS = 40  # tool calls of one answer; a confused model makes hundreds
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
@@ -93,16 +90,7 @@ class JournaledClient(ChatCompletionCache):
         self._context_tokens = context_tokens
         self._batches = batches or journal
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
         """Answer from the journal, or ask the model and commit its answer, or its failure.
 
         Raises:
@@ -112,13 +100,13 @@ class JournaledClient(ChatCompletionCache):
         """
         if self._stop is not None and self._stop.is_cancelled():
             raise asyncio.CancelledError
-        journal, extra, place = self._journal, extra_create_args or {}, present_place.get()
-        key = request_key(messages, tools, json_output, extra)
-        if journal is not None and (known := _answer_in(journal, key)) is not None:
-            known.cached = True
-            in_batch = isinstance(known, BatchedResult) and not known.unanswered
-            self._budget.used(known.usage, self._model, in_batch=in_batch)
-            if place is not None and isinstance(known, BatchedResult):
+        journal, place = self._journal, present_place.get()
+        tools, form, extra = options.get("tools", ()), options.get("json_output"), options.get("extra_create_args", {})
+        key = request_key(messages, tools, form, extra)
+        if journal is not None and (content := journal.find_answer(key)) is not None:
+            known = RecordedResult.model_validate(content | {"cached": True})
+            self._budget.used(known.usage, self._model, in_batch=known.in_batch)
+            if place is not None and (known.in_batch or known.unanswered):
                 place.settle(known.usage, known.unanswered)
             return known
         first = place if place is not None and place.is_open else None
@@ -126,10 +114,8 @@ class JournaledClient(ChatCompletionCache):
             first.key = key
             if self._batches is not None:
                 first.batch, first.keep = self._batches.find_batch(key), partial(self._batches.keep_batch, key)
-        arguments: dict[str, Any] = {"tools": tools, "json_output": json_output, "extra_create_args": extra}
-        arguments |= {"tool_choice": tool_choice, "cancellation_token": cancellation_token}
         most = self._context_tokens
-        if most is not None and (tokens := _estimate_tokens(messages, arguments)) > most - most // ANSWERS:
+        if most is not None and (tokens := _estimate_tokens(messages, tools, form, extra)) > most - most // ANSWERS:
             reason = f"its context length of {most:,} tokens has no room for a prompt of about {tokens:,}"
             raise ModelUnavailable(reason)
         if journal is not None and (failure := journal.next_failure(key)):
@@ -140,22 +126,20 @@ class JournaledClient(ChatCompletionCache):
             raise ModelUnavailable(kind)
         try:
             self._budget.check()
-            result = await self.client.create(messages, **arguments)
+            result = await self.client.create(messages, **options)
         except Exception as error:
             self._budget.failed(provider_error_line(error))
             if journal is not None:
                 journal.keep_failure(key, provider_error_line(error), reason=first.unanswered if first else "")
             raise
-        answer = _with_calls(result, arguments)
-        answer.usage = _cap_usage(answer, messages, arguments)
-        in_batch = first is not None and first.was_answered
-        if first is not None and (in_batch or first.unanswered):
-            answer = BatchedResult(**dict(answer), unanswered=first.unanswered)
+        answer = _recorded(result, () if options.get("tool_choice") == "none" else tools)
+        if first is not None and (first.was_answered or first.unanswered):
+            answer.in_batch, answer.unanswered = first.was_answered, first.unanswered
             first.settle(answer.usage, first.unanswered)
         if journal is not None:
-            cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=in_batch)
+            cost = self._budget.prices.cost_usd(answer.usage, self._model, in_batch=answer.in_batch)
             journal.keep_answer(key, self._model, answer, answer.usage, cost)
-        self._budget.used(answer.usage, self._model, in_batch=in_batch)
+        self._budget.used(answer.usage, self._model, in_batch=answer.in_batch)
         return answer
 
     async def create_stream(self, *arguments: Any, **options: Any) -> AsyncGenerator[str | CreateResult, None]:
@@ -166,51 +150,32 @@ class JournaledClient(ChatCompletionCache):
         yield result
 
 
-class BatchedResult(CreateResult):
-    """An answer to a prompt that was sent in a batch, at the batch's price if the batch answered it."""
+class RecordedResult(CreateResult):
+    """An answer, and whether the provider's batch gave it, which halves its price."""
 
-    in_batch: Literal[True] = True
+    in_batch: bool = False
     unanswered: str = ""
     """Why the batch gave no answer, so that the prompt was sent alone."""
 
 
-def _answer_in(journal: Journal, key: str) -> CreateResult | None:
-    content = journal.find_answer(key)
-    try:
-        if content is None:
-            return None
-        return (BatchedResult if content.get("in_batch") else CreateResult).model_validate(content)
-    except ValidationError:
-        return None
+def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
+    """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens from below."""
+    answer, told = RecordedResult(**dict(result)), result.usage
+    answer.usage = RequestUsage(max(told.prompt_tokens, 0), max(told.completion_tokens, 0))
+    called = answer.content
+    if isinstance(called, str) and tools:
+        called = written_calls(called, [_schema(tool)["name"] for tool in tools])
+    if called and not isinstance(called, str):
+        answer.content, answer.finish_reason = called[:MAX_CALLS], "function_calls"
+    return answer
 
 
-def _with_calls(result: CreateResult, arguments: Mapping[str, Any]) -> CreateResult:
-    """Convert tool calls that a model wrote as text, and keep at most `MAX_CALLS` calls."""
-    called = result.content
-    if isinstance(called, str) and arguments["tools"] and arguments["tool_choice"] != "none":
-        called = written_calls(called, [_schema(tool)["name"] for tool in arguments["tools"]])
-    if isinstance(called, str) or not called:
-        return result
-    return result.model_copy(update={"content": called[:MAX_CALLS], "finish_reason": "function_calls"})
-
-
-def _cap_usage(answer: CreateResult, messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> RequestUsage:
-    """Cap the token counts that a server reports at what prompt, answer and hidden reasoning can contain."""
-    sent = _estimate_tokens(messages, arguments) * CHARACTERS_PER_TOKEN
-    received = len(answer.content if isinstance(answer.content, str) else str(answer.content))
-    told = answer.usage
-    return RequestUsage(
-        prompt_tokens=min(max(told.prompt_tokens, 0), TOKENS_A_LETTER * sent + MOST_UNSEEN_SENT),
-        completion_tokens=min(max(told.completion_tokens, 0), TOKENS_A_LETTER * received + MOST_THOUGHTS),
-    )
-
-
-def _estimate_tokens(messages: Sequence[LLMMessage], arguments: Mapping[str, Any]) -> int:
+def _estimate_tokens(
+    messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema], form: Any, extra: Mapping[str, Any]
+) -> int:
     """Estimate the tokens of a prompt with its tools and schema."""
-    form = arguments["json_output"]
-    schema = form.model_json_schema() if isinstance(form, type) else None  # type: ignore[attr-defined]
-    schema = schema or arguments["extra_create_args"].get("response_format")
-    offered = json.dumps([schema, *map(_schema, arguments["tools"])])
+    schema = form.model_json_schema() if isinstance(form, type) else extra.get("response_format")  # type: ignore[attr-defined]
+    offered = json.dumps([schema, *map(_schema, tools)])
     said = (each.content if isinstance(each.content, str) else str(each.content) for each in messages)
     return (len(offered) + sum(map(len, said))) // CHARACTERS_PER_TOKEN
 

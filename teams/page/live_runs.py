@@ -217,7 +217,7 @@ class LiveRuns:
             kept = ledger.run(run_id)
 
         async def start(run_id: str, **given: Any) -> _Events:
-            from ..run.resume import resume_stream  # noqa: PLC0415  the team
+            from ..run.research import resume_stream  # noqa: PLC0415  the team
 
             with Ledger.existing() as ledger:
                 async with aclosing(resume_stream(run_id, ledger, **given)) as events:

@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import undecided
+from willowbark.agents.asking import ModelUnavailable
 from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
 from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
     ChatCompletionClient,
+    ModelInfo,
     RequestUsage,
     TaskResult,
     TextMessage,
@@ -42,12 +44,11 @@ from willowbark.tools.toolbox import replies_in
 
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
-from ..ledger import Journal, LedgerError, Model, Turn
+from ..ledger import Journal, LedgerError, Model, Run, Turn
 from ..ledger.model_calls import JournaledClient
-from ..model_clients import BASELINE, context_of
-from ..research_team import ResearchTeam, participants_of
+from ..model_clients import BASELINE, READS_REQUESTS, context_of
+from ..research_team import ResearchTeam, default_participants
 from .budget import WARN_SHARE, Budget, Prices, estimate
-from .hooks import call_hooks
 from .options import RunOptions, approver_for
 
 UNDERSTANDING = "the question in words"
@@ -105,7 +106,7 @@ class Course:
             self.options.cancellation_token.add_callback(self._end)
         async with aclosing(self._live()) as events:
             async for event in events:
-                problems = await call_hooks(self.options.hooks, event)
+                problems = [line for hooks in self.options.hooks for line in await hooks.call(event)]
                 if event.report is None:
                     yield event
                 told, self._warnings[:] = [*problems, *self._warnings], []
@@ -292,7 +293,8 @@ class Course:
             reads_in_short=llm.economy,
         )
         self._in_hand = run.in_hand
-        return ResearchTeam(participants_of(self.settings, client, self._approver, roles), client, run=run)
+        members = default_participants(client, self.settings, approver=self._approver, roles=roles)
+        return ResearchTeam(members, client, run=run)
 
     def _find_exhausted(self, iteration: int) -> Exhausted | None:
         """Return the budget used up except for its reserve; a replayed round repeats its earlier verdict on time."""
@@ -374,3 +376,22 @@ def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
     except ValidationError as error:
         place = ".".join(map(str, error.errors()[0]["loc"]))
         raise LedgerError(f"its turns are not of this version of Willowbark ({place})") from None
+
+
+class AbsentModel(BaselineChatCompletionClient):
+    """Stands in for a run's model during a replay; fails on any request that the journal cannot answer."""
+
+    def __init__(self, run: Run, name: str) -> None:
+        super().__init__()
+        self.display_name = name
+        self._info = {name: value for name, value in run.model_info.items() if name != READS_REQUESTS}
+        self.reads_requests = bool(run.model_info.get(READS_REQUESTS))
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """Abilities of the run's model, which determine how requests are worded."""
+        return cast(ModelInfo, self._info)
+
+    async def create(self, *arguments: Any, **options: Any) -> Any:
+        """Raise `ModelUnavailable`."""
+        raise ModelUnavailable("the answer is not in the ledger")

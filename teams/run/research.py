@@ -1,28 +1,33 @@
-"""One run from question to report: the team, its events, and a report even after a failure.
+"""A run from question to report, even after a failure; its resume after a kill or a stop; its replay.
 
+Resume and replay ask a fresh team the same question and answer from the journal where possible, so nothing committed
+is asked twice. A resumed run then continues; a replayed one needs neither network nor model, and ends as it did before.
 The team and its agents are imported by the first run, not by this module.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from willowbark.tools.errors import UsageError, WillowbarkError
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions import validate_question
 
+from ..config import Settings
 from ..events import AgentEvent
-from ..ledger import Ledger
-from ..model_clients import WITH_BATCHES, clients_of_roles, model_of, preflight
+from ..ledger import Ledger, LedgerError
+from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
-from .options import Asked, RunOptions
+from .options import RunOptions, library_of
 
 if TYPE_CHECKING:
+    from willowbark.agents.autogen import ChatCompletionClient
     from willowbark.agents.report.model import ResearchReport
-
-__all__ = ["Asked", "RunFailed", "SourcesUnreachable", "ask", "research", "research_stream"]
 
 
 class RunFailed(WillowbarkError):
@@ -100,9 +105,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     asked = validate_question(options.question or "")
     settings, began = options.chosen(), time.monotonic()
     async with AsyncExitStack() as stack:
-        client = options.model_client or client_by_name(settings.llm.model, settings)
-        if options.model_client is None:
-            stack.push_async_callback(close_client, client)
+        client, others = await stack.enter_async_context(_clients(options, settings, settings.llm.model))
         where = stack.enter_context(options.sources_at(settings))
         if where.library is not None:  # stored with the run, so that a resume searches the same records
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
@@ -117,9 +120,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
         model = model_of(client)  # only now is its support for schemas known
-        others = clients_of_roles(settings)
         for name, other in others.items():
-            stack.push_async_callback(close_client, other)
             await preflight(other, name, timeout_s=limit)
         book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
         begun = book.start(
@@ -139,3 +140,99 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
         course = Course(asked, settings, client, where, options, model, journal, others)
         async for event in await stack.enter_async_context(aclosing(course.run())):
             yield event
+
+
+async def resume(run_id: str, ledger: Ledger, **choices: Any) -> "ResearchReport":
+    """Resume an interrupted or cancelled run and finish its report.
+
+    Args:
+        run_id: its id in the ledger.
+        ledger: contains the run.
+        choices: those of `RunOptions` that can be chosen again. Client and sources default to the run's own; hooks
+            receive earlier events too; `approve` is asked if the run was to ask and had not done so.
+
+    Raises:
+        LedgerError: no such run, a complete one, one that another process works on, or damaged content.
+        UsageError: an invalid option, or the run's model is not available here.
+        SourcesUnreachable: no source answered; `raise_unreachable=False` returns a report that says so instead.
+        RunFailed: not even a partial report could be made.
+    """
+    return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
+
+
+async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
+    """Resume a run as a stream of events, including the earlier ones; see `resume`."""
+    from .course import Course  # noqa: PLC0415
+
+    options = RunOptions.resuming(choices)
+    run = ledger.run(run_id)
+    settings = Settings.restored(run.settings)
+    async with AsyncExitStack() as stack:
+        where = stack.enter_context(options.sources_at(settings))
+        if where.is_public is run.sandboxed:
+            kind = "another server or library" if run.sandboxed else "the public sources"
+            raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
+        journal = stack.enter_context(ledger.reopen(run_id))
+        client, others = await stack.enter_async_context(_clients(options, settings, run.model))
+        course = Course(run.question, settings, client, where, options, run.of_model, journal, others)
+        async for event in await stack.enter_async_context(aclosing(course.run())):
+            yield event
+
+
+async def replay(run_id: str, ledger: Ledger) -> "ResearchReport":
+    """Recreate a run's report from its journal, without network and model; it equals the run's own but for clocks.
+
+    Raises:
+        LedgerError: no such run, one without a report, or damaged content.
+        RunFailed: no report could be made.
+    """
+    return await report_of(replay_stream(run_id, ledger), RunOptions(raise_unreachable=False))
+
+
+async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEvent, None]:
+    """Replay a run as a stream of events; of a stopped run only the stored report, since how far it had come when it
+    was stopped depended on the moment. See `replay`."""
+    from willowbark.agents.baseline import BaselineChatCompletionClient  # noqa: PLC0415
+    from willowbark.agents.report.model import ReportMessage, ResearchReport  # noqa: PLC0415
+
+    from .course import AbsentModel, Course  # noqa: PLC0415
+
+    run = ledger.run(run_id)
+    journal = ledger.journal(run_id)
+    settings = Settings.restored(run.settings)
+    if all(turn.type != ReportMessage.__name__ for turn in journal.earlier_turns):
+        content = ledger.report(run_id)
+        if content is None:
+            raise LedgerError(f"run {run_id} has no report yet; `willowbark resume {run_id}` finishes it")
+        try:
+            report = ResearchReport.model_validate(content)
+        except ValidationError as error:
+            place = ".".join(map(str, error.errors()[0]["loc"]))
+            raise LedgerError(f"its report is not of this version of Willowbark ({place})") from None
+        yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
+        return
+    if settings.library.path is not None:
+        endpoints = Endpoints(library=library_of(settings.library))
+    else:  # nothing is sent: the journal answers or fails each request
+        email = None if run.sandboxed else settings.tools.pubmed.email
+        endpoints = Endpoints.public({}).model_copy(update={"is_public": not run.sandboxed, "email": email})
+    analyst = BaselineChatCompletionClient() if run.model == BASELINE else AbsentModel(run, run.analyst)
+    names = filter(None, settings.llm.roles.model_dump().values())
+    others = {name: AbsentModel(run, name.partition("/")[2]) for name in names}
+    course = Course(run.question, settings, analyst, endpoints, RunOptions(), run.of_model, journal, others)
+    async with aclosing(course.run()) as events:
+        async for event in events:
+            yield event
+
+
+@asynccontextmanager
+async def _clients(
+    options: RunOptions, settings: Settings, model: str
+) -> "AsyncIterator[tuple[ChatCompletionClient, Mapping[str, ChatCompletionClient]]]":
+    """Yield the client of the main model and those of roles, by model name; close all but the caller's own."""
+    async with AsyncExitStack() as stack:
+        client = options.model_client or client_by_name(model, settings)
+        others = clients_of_roles(settings)
+        for each in others.values() if options.model_client else (client, *others.values()):
+            stack.push_async_callback(close_client, each)
+        yield client, others

@@ -8,14 +8,12 @@ questions, queries, records, answers or keys.
 """
 
 import json
-import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from datetime import UTC, datetime
+from io import RawIOBase
 from pathlib import Path
-from typing import TextIO
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -33,7 +31,6 @@ _TOKENS = {"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"}
 _LONGEST_VALUE = 200  # characters of an attribute in the file
 _RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
 _tracer = trace.get_tracer("willowbark")
-_log = logging.getLogger("willowbark.run")
 
 
 class SpanRecorder:
@@ -72,21 +69,18 @@ async def traced(events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[Age
                 if event.type in ("started", "looping"):
                     a_round = _tracer.start_span(f"round {event.iteration or 1}", inside)
                 elif (verdict := event.verdict) is not None:
-                    figures: dict[str, str | float] = {"judge.recommendation": verdict.recommendation}
-                    figures |= {"judge.confidence": verdict.confidence, "judge.gaps": len(verdict.gaps)}
-                    figures |= {"tokens_used": verdict.tokens_used}
-                    a_round.set_attributes({f"willowbark.{name}": value for name, value in figures.items()})
+                    a_round.set_attribute("willowbark.judge.recommendation", verdict.recommendation)
+                    a_round.set_attribute("willowbark.judge.confidence", verdict.confidence)
+                    a_round.set_attribute("willowbark.judge.gaps", len(verdict.gaps))
                     a_round.end()
                 elif (report := event.report) is not None:
-                    figures = {"stop_reason": report.stop_reason, "rounds": report.search_iterations}
-                    figures |= {"tokens_used": report.tokens_used, "report.candidates": len(report.candidates)}
-                    figures |= {"report.references": len(report.references)}
-                    run.set_attributes({f"willowbark.{name}": value for name, value in figures.items()})
+                    run.set_attribute("willowbark.stop_reason", report.stop_reason)
+                    run.set_attribute("willowbark.tokens_used", report.tokens_used)
+                    run.set_attribute("willowbark.report.candidates", len(report.candidates))
                 elif event.type == "error":
                     run.set_status(StatusCode.ERROR)
                 yield event
-        if a_round.is_recording():  # stopped before its verdict
-            a_round.end()
+        a_round.end()  # no second time if it ended with its verdict
 
 
 @contextmanager
@@ -97,7 +91,7 @@ def trace_file(path: Path) -> Iterator[None]:
         UsageError: the file cannot be written.
     """
     try:
-        file = path.open("w", encoding="utf-8")
+        file = path.open("wb", buffering=0)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); name another file with --trace") from None
     with file:
@@ -113,31 +107,19 @@ def trace_file(path: Path) -> Iterator[None]:
 class _SpanLines(SpanProcessor):
     """Writes spans as lines of JSON, without the messages, arguments, results or exceptions that libraries add."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: RawIOBase) -> None:
         self._file = file
 
     def on_end(self, span: ReadableSpan) -> None:
         if self._file.closed:  # a processor cannot be taken away again
             return
-        began, ended = span.start_time or 0, span.end_time or 0
-        line = {
-            "name": span.name,
-            "start": datetime.fromtimestamp(began / 1e9, UTC).isoformat(timespec="milliseconds"),
-            "duration_ms": round((ended - began) / 1e6, 1),
-            "status": span.status.status_code.name.lower(),
-            "trace_id": trace.format_trace_id(span.context.trace_id) if span.context else None,
-            "span_id": trace.format_span_id(span.context.span_id) if span.context else None,
-            "parent_id": trace.format_span_id(span.parent.span_id) if span.parent else None,
-            "attributes": {
-                name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
-                for name, value in (span.attributes or {}).items()
-                if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
-            },
+        line = json.loads(span.to_json())
+        del line["events"], line["links"], line["resource"]
+        line["status"] = span.status.status_code.name
+        line["attributes"] = {
+            name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
+            for name, value in (span.attributes or {}).items()
+            if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
         }
-        try:
-            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self._file.flush()
-        except OSError as error:  # a full disk costs the trace, not the run
-            _log.warning("the trace ends here: %s", error.strerror)
-            with suppress(OSError):  # it tries to write once more
-                self._file.close()
+        with suppress(OSError):  # a full disk costs the trace, not the run
+            self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
