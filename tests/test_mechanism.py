@@ -5,8 +5,7 @@ from builders import drug_record, record
 
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.report.content import ReportSection
-from willowbark.agents.report.findings import argument, disease_mechanism
-from willowbark.agents.report.texts import References, SectionDraft
+from willowbark.agents.report.texts import References, Said
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism import (
@@ -199,37 +198,39 @@ def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on
     assert "ADRB1 AND migraine" in request.text
 
 
-def written(draft: SectionDraft | None, references: References) -> ReportSection:
-    assert draft is not None
-    return references.write(draft)
+def argument(found: MechanismGraph, references: References, drug: str = "propranolol") -> ReportSection:
+    return references.write("", [Said("mechanism", "argument", {"chain": found.chain(drug), "graph": found})])
+
+
+def disease(found: MechanismGraph, references: References) -> str:
+    return references.write("", [Said("mechanism", "disease", {"graph": found})]).content
 
 
 def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
     pool = [ACTS, protein("ADRB1", "vasodilation")]
     found = graph(*pool)
     references = References({each.key: each for each in pool})
-    whole = written(argument(found.chain("propranolol"), found), references)
+    whole = argument(found, references)
 
     assert "Propranolol acts on ADRB1" in whole.content
     assert "ChEMBL CHEMBL27 [1]" in whole.content
     assert "No record links a process of ADRB1 with the condition" in whole.content
     assert "No record connects ADRB1 with migraine: this link is missing" in whole.content
     tied = [*pool, record("7", "T", "Vasodilation is a hallmark of migraine.")]
-    linked = written(argument(graph(*tied).chain("propranolol"), graph(*tied)), References({e.key: e for e in tied}))
+    linked = argument(graph(*tied), References({e.key: e for e in tied}))
     assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in linked.content
-    assert argument(graph().chain("propranolol"), graph()) is None
 
 
 def test_the_mechanism_of_the_condition_is_cited_or_its_absence_said() -> None:
     known = graph(ACTS, PART, associated(CALCA=0.7))
     pool = {"pmid:7": record("7", "T"), associated().key: associated()}
-    said = References(pool).write(disease_mechanism(known)).content
+    said = disease(known, References(pool))
 
     assert said.index("CALCA") < said.index("ADRB1")
     assert "Open Targets EFO_1, score 0.70 [1]" in said
     assert "acted on by propranolol" in said
     assert "“ADRB1 is active in migraine.”" in said
-    assert "That is a gap in these sources" in References({}).write(disease_mechanism(graph())).content
+    assert "That is a gap in these sources" in disease(graph(), References({}))
 
 
 def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() -> None:
@@ -257,7 +258,7 @@ def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_arg
     assert (agonist.direction, antagonist.direction) == ("opposite", "same")
     assert (agonist.compared, agonist.opposing) == (["helper"], [pool[2].key])
     assert agonist.confidence == 0 < antagonist.confidence
-    section = written(argument(agonist, found), References({record.key: record for record in pool}))
+    section = argument(found, References({record.key: record for record in pool}), "one")
     assert "This speaks against one: helper, approved for the condition, acts on the same target the other way" in (
         section.content
     )
@@ -275,7 +276,7 @@ def test_genetic_support_is_an_argument_of_its_own() -> None:
     pool[1] = pool[1].model_copy(update={"record": pool[1].record.model_copy(update={"targets": targets})})
     found = graph(*pool)
 
-    section = written(argument(found.chain("propranolol"), found), References({each.key: each for each in pool}))
+    section = argument(found, References({each.key: each for each in pool}))
     assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content
 
 

@@ -12,6 +12,7 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.material import Material
+from willowbark.agents.report.texts import write_line
 from willowbark.tools.search import Status
 
 
@@ -93,13 +94,9 @@ def searches(*specialists: str) -> list[dict[str, str]]:
 
 
 def ending(verdict: JudgeAssessment) -> str:
-    return Material(
-        dossier=Dossier(question=QUESTION),
-        assessments=[verdict],
-        pool=[],
-        candidates=[],
-        verdicts=Verdicts(),
-    ).ending
+    dossier = Dossier(question=QUESTION)
+    found = Material(dossier=dossier, assessments=[verdict], pool=[], candidates=[], verdicts=Verdicts())
+    return write_line("summary", "ending", m=found)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.report.candidates import MOST_BLOCKS
 from willowbark.agents.report.content import NONE_PROPOSED
 from willowbark.agents.report.findings import question_as_read
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question

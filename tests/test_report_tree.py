@@ -17,7 +17,6 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from willowbark.agents.report import tree
-from willowbark.agents.report.candidates import MOST_BLOCKS, rows_of_blocks
 from willowbark.agents.report.content import ReportContent
 from willowbark.agents.report.forms import markdown
 from willowbark.agents.report.forms.blocks import (
@@ -43,6 +42,7 @@ from willowbark.agents.report.forms.blocks import (
 )
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.texts import write_blocks, write_lines
+from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page.app import render_report

@@ -39,7 +39,7 @@ def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> Report
     pool, readings = [*studies, *about], Readings(ScriptedReader({"reduced": "better"}, **fields))
     found = material(question, pool, readings)
     vars(found)["shown"] = found.candidates  # whatever was read of their benefit
-    return References(found.records).write(safety(found))
+    return References(found.records).write("Safety", safety(found))
 
 
 def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
@@ -136,6 +136,6 @@ def test_records_that_surely_report_harm_of_patients_are_counted(fields: dict[st
     found = material(QUESTION, [NAUSEA], Readings(ScriptedReader(**{"effect": "better"} | fields)))
     assert [each.drug for each in found.candidates] == ["topiramate"]
     vars(found)["shown"] = found.candidates
-    said = References(found.records).write(safety(found))
+    said = References(found.records).write("Safety", safety(found))
 
     assert ("1 study reports harm" in said.content) is shown

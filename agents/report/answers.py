@@ -13,7 +13,7 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, Candidate, is_asked_about, is_condition
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition
 from willowbark.tools.appraisal.harms import (
     Harm,
     Stance,
@@ -34,9 +34,9 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED
-from .findings import MOST_GROUPS, MOST_TRIALS, count_events, link_to_condition
+from .findings import MOST_GROUPS, MOST_TRIALS, count_events
 from .material import Material
-from .texts import Said, SectionDraft
+from .texts import Said
 
 MOST_QUOTED = 12  # sentences in the section
 MOST_HARMED = 6  # drugs that did harm, beside what helps
@@ -69,10 +69,10 @@ class Answer:
             lines[0] = f"{self.word}: {lines[0][0].lower()}{lines[0][1:]}"
         return list(dict.fromkeys(lines))
 
-    def draft(self, first_screen: str) -> SectionDraft:
-        """Return the section below the summary: what the first screen left out, and the evidence."""
+    def below(self, first_screen: str) -> list[Said]:
+        """Return what the section below the summary says: what the first screen left out, and the evidence."""
         left_out = [sentence for sentence in self.sentences if sentence not in first_screen]
-        return SectionDraft("What was asked", [_say("left_out", sentences=left_out), *self.quoted])
+        return [_say("left_out", sentences=left_out), *self.quoted]
 
 
 def _say(macro: str, **data: Any) -> Said:
@@ -84,8 +84,7 @@ def answer_of(material: Material, mechanisms: MechanismFindings) -> Answer | Non
     own, asked = _answer_of(material.asked.kind, material, mechanisms), material.asked
     parts = [own] if own else []
     if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
-        known = [_say("caution", w=each) for each in cautions(material.pool, asked)]
-        parts += [Answer(known)] if known else []
+        parts.append(Answer([_say("caution", w=each) for each in cautions(material.pool, asked)]))
     for kind in asked.also:
         if kind in ("avoid", "safety"):  # harms are read once for the whole question
             parts.append(Answer([_say("not_here")]))
@@ -93,10 +92,8 @@ def answer_of(material: Material, mechanisms: MechanismFindings) -> Answer | Non
             parts.append(part)
     if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
         parts.append(_on_harm_beside(material))
-    if not parts:
-        return None
     said, quoted = [x for part in parts for x in part.said], [x for part in parts for x in part.quoted]
-    return Answer(said, quoted, own.confidence if own else None, own.word if own else "")
+    return Answer(said, quoted, own.confidence if own else None, own.word if own else "") if said else None
 
 
 def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings) -> Answer | None:
@@ -194,17 +191,16 @@ def _nothing_on_harm(material: Material, what: str, how: str = "") -> Said:
 
 def _publications(named: str, about: str, found: Sequence[Harm], asked: Sequence[str]) -> list[Said]:
     """Count publications by finding, with drugs other than the one asked about; nothing without any."""
-    by_key, by_drug = dict[str, int](), dict[str, int]()
-    for each in found:
-        place = _ORDER.index(each.stance)
-        by_key[each.key] = min(place, by_key.get(each.key, place))
-        by_drug[each.drug] = min(place, by_drug.get(each.drug, place))
-    is_the_one = len(asked) == 1 and list(by_drug) == list(asked)
+    weakest_first = sorted(found, key=lambda each: -_ORDER.index(each.stance))
+    by_key = {each.key: each.stance for each in weakest_first}
+    by_drug = {each.drug: each.stance for each in weakest_first}
+    names = dict.fromkeys(each.drug for each in found)
+    is_the_one = len(asked) == 1 and list(names) == list(asked)
     sides = []
-    for place, stance in enumerate(_HARM_STANCES.values()):
-        if number := sum(each == place for each in by_key.values()):
-            drugs = [drug for drug, each in by_drug.items() if each == place]
-            sides.append(f"{number} {stance}{f' ({listed(drugs, most=8)})' if drugs and not is_the_one else ''}")
+    for stance, words in _HARM_STANCES.items():
+        if number := sum(each == stance for each in by_key.values()):
+            drugs = [] if is_the_one else [drug for drug in names if by_drug[drug] == stance]
+            sides.append(f"{number} {words}{f' ({listed(drugs, most=8)})' if drugs else ''}")
     told = _say("publications", number=len(by_key), named=named, about=about, sides=listed(sides))
     return [told] if sides else []
 
@@ -230,23 +226,19 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str)
 
 def _on_harm_beside(material: Material) -> Answer:
     """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
-    found = {"worse": dict[str, list[AppraisedRecord]](), "harm": dict[str, list[AppraisedRecord]]()}
-    for candidate in material.asked_candidates:
-        for record in (each for each in candidate.records if each.harm_told):
-            what = "worse" if record.key in candidate.appraisal.contradicting else "harm"
-            found[what].setdefault(candidate.drug, []).append(record)
-    told = {what: sorted(drugs.items(), key=lambda each: -len(each[1])) for what, drugs in found.items()}
-    worse, harmed = (
-        listed([f"{short(drug)} ({counted(len(records), 'study')})" for drug, records in drugs], most=MOST_HARMED)
-        for drugs in told.values()
-    )
+    told, quotes = list[str](), list[tuple[str, str, str, str]]()
+    for what in ("worse", "harm"):
+        found = dict[str, list[AppraisedRecord]]()
+        for candidate in material.asked_candidates:
+            for record in (each for each in candidate.records if each.harm_told):
+                if (record.key in candidate.appraisal.contradicting) is (what == "worse"):
+                    found.setdefault(candidate.drug, []).append(record)
+        drugs = sorted(found.items(), key=lambda each: -len(each[1]))
+        numbers = [f"{short(drug)} ({counted(len(records), 'study')})" for drug, records in drugs]
+        told.append(listed(numbers, most=MOST_HARMED))
+        quotes += [(drug, what, of[0].harm_told, of[0].key) for drug, of in drugs[:MOST_HARMED]]
     read = material.counts["peer_reviewed"] + material.counts["preprints"]
-    quotes = [
-        (drug, what, records[0].harm_told, records[0].key)
-        for what, drugs in told.items()
-        for drug, records in drugs[:MOST_HARMED]
-    ]
-    said = [_say("harm_beside", worse=worse, harmed=harmed, read=read)]
+    said = [_say("harm_beside", worse=told[0], harmed=told[1], read=read)]
     return Answer(said, [_say("quotes", title="", items=quotes)])
 
 
@@ -266,15 +258,11 @@ def _on_comparison(material: Material) -> Answer:
         }
         theirs_of = {record.key: record for record in other.records}
         for record in (each for each in one.records if each.key in theirs_of):
-            both = (record, theirs_of[record.key])
-            if any(map(_is_against_active, both)):
-                is_told = all(map(_is_against_active, both))
-                effects = (both[0].readings[0].effect, both[1].readings[0].effect) if is_told else ("", "")
-                result, size = verdicts.get(effects, _NO_RESULT), record.item.sample_size
+            effects = _effect_against_active(record), _effect_against_active(theirs_of[record.key])
+            if any(effects):
+                result = verdicts.get(effects, _NO_RESULT)
                 results[result] += 1
-                rows.append(
-                    (material.records[record.key], record.item, size, f"{one.drug} against {other.drug}: {result}")
-                )
+                rows.append((material.records[record.key], record.item, f"{one.drug} against {other.drug}: {result}"))
     ordered = sorted(results, key=lambda what: (what == _NO_RESULT, -results[what], what))
     sides = listed([f"{counted(results[what], 'study')} {what}" for what in ordered], most=6)
     placebo = list[tuple[str, int, int, int, list[str]]]()
@@ -283,95 +271,77 @@ def _on_comparison(material: Material) -> Answer:
         directions = Counter(record.item.direction for record in records)
         better, worse = directions[Direction.supports], directions[Direction.contradicts]
         placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
-    said = [_say("head_to_head", named=material.asked_names, where=material.where, sides=sides)]
-    said += [_say("against_placebo", drugs=placebo)] if drugs else []
+    said = [_say("head_to_head", m=material, sides=sides)] + [_say("against_placebo", drugs=placebo)] * bool(drugs)
     is_told = any(what != _NO_RESULT for what in results)
     return Answer(said, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_told else 0.0)
 
 
-def _is_against_active(record: AppraisedRecord) -> bool:
-    return any(r.comparator == "active" and r.role in ("tested", "comparator", "combined") for r in record.readings[:1])
+def _effect_against_active(record: AppraisedRecord) -> str:
+    """Return the drug's effect against another one; empty if it was not compared with one."""
+    reading = record.readings[0] if record.readings else None
+    is_told = reading and reading.comparator == "active" and reading.role in ("tested", "comparator", "combined")
+    return reading.effect if reading and is_told else ""
 
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> Answer:
     """Answer how drugs act and how that is linked to the condition asked about."""
-    known = list[tuple[str, str, list[str]]]()
+    known, asked = dict[str, tuple[str, list[str]]](), material.asked
     for drug, entries in material.drug_entries.items():
         acts = [each for _, entry in entries for each in entry.mechanisms]
-        how = listed(
-            [*dict.fromkeys(str(each["mechanism_of_action"]) for each in acts if each.get("mechanism_of_action"))]
-        )
+        how = dict.fromkeys(str(each["mechanism_of_action"]) for each in acts if each.get("mechanism_of_action"))
         targets = listed([*dict.fromkeys(gene for each in acts for gene in each.get("gene_symbols") or ())])
         if how:
-            known.append((drug, f"{how}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]))
-    known.sort(key=lambda each: [*material.asked.drugs, each[0]].index(each[0]))
-    missing = [*material.asked.drugs] if known else [*material.asked.drugs, *material.asked.drug_classes]
-    missing = [
-        as_spelt(each, material.dossier.question) for each in missing if each not in {drug for drug, *_ in known}
-    ]
-    topic = short(material.topic) if material.asked.conditions else ""
-    chains = [mechanisms.chains[drug] for drug, *_ in known] if topic else []
+            known[drug] = f"{listed([*how])}{f' (targets {targets})' if targets else ''}", [key for key, _ in entries]
+    ordered = [(drug, *known[drug]) for drug in sorted(known, key=lambda drug: [*asked.drugs, drug].index(drug))]
+    missing = [each for each in (asked.drugs if known else (*asked.drugs, *asked.drug_classes)) if each not in known]
+    chains = [mechanisms.chains[drug] for drug, *_ in ordered] if asked.conditions else []
     data = {
-        "known": known[:3],
-        "missing": listed(missing),
-        "topic": topic,
+        "known": ordered[:3],
+        "missing": listed([as_spelt(each, asked.text) for each in missing]),
+        "topic": short(material.topic),
         "linked": listed([chain.drug for chain in chains if not chain.missing]),
         "unlinked": listed([chain.drug for chain in chains if chain.missing]),
     }
-    quoted = [_say("actions", known=known)] if known else []
+    quoted = [_say("actions", known=ordered)] if known else []
     if chains:
-        ends = [(chain.drug, link_to_condition(chain)) for chain in chains]
-        quoted.append(Said("mechanism", "bearing", {"topic": topic, "ends": ends}))
+        quoted.append(Said("mechanism", "bearing", {"topic": data["topic"], "chains": chains}))
     return Answer([_say("mechanism", **data)], quoted, CURATED if known else 0.0)
 
 
 def _on_no_help(material: Material) -> Answer:
     """Answer what does not help: the records that contradict a benefit."""
-    drugs, failed, disputed = material.asked_candidates, list[Candidate](), list[Candidate]()
+    drugs = material.asked_candidates
+    tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether more records support the drug
+    refuted, quotes = list[str](), {False: list[tuple[str, ...]](), True: list[tuple[str, ...]]()}
     for each in sorted(drugs, key=lambda c: -len(c.appraisal.contradicting)):
-        if each.appraisal.contradicting:
-            is_disputed = len(each.appraisal.supporting) > len(each.appraisal.contradicting)
-            (disputed if is_disputed else failed).append(each)
-    against = [*failed, *disputed]
-    tallies = [
-        [
-            f"{short(c.drug)} ({len(a.contradicting)} contradicting, {len(a.supporting)} supporting)"
-            for c in each
-            for a in [c.appraisal]
-        ]
-        for each in (failed, disputed)
-    ]
+        against, support = each.appraisal.contradicting, len(each.appraisal.supporting)
+        if against:
+            is_disputed = support > len(against)
+            tallies[is_disputed].append(f"{short(each.drug)} ({len(against)} contradicting, {support} supporting)")
+            refuted += [each.drug] if each.appraisal.quality == "refuted" else []
+            told = (record for record in each.records if record.key in against and record.sentence)
+            quotes[is_disputed] += [(each.drug, "", record.sentence, record.key) for record in told]
     said = _say(
         "no_help",
-        named=material.asked_names,
-        where=material.where,
-        failed=listed(tallies[0], most=6),
-        disputed=listed(tallies[1], most=6),
-        refuted=listed([c.drug for c in against if c.appraisal.quality == "refuted"]),
+        m=material,
+        failed=listed(tallies[False], most=6),
+        disputed=listed(tallies[True], most=6),
+        refuted=listed(refuted),
         support=sum(len(c.appraisal.supporting) for c in drugs),
-        has_records=bool(drugs),
     )
-    quotes = [
-        (c.drug, "", record.sentence, record.key)
-        for c in against
-        for record in c.records
-        if record.key in c.appraisal.contradicting and record.sentence
-    ]
-    return Answer([said], [_say("quotes", title="", items=quotes[:MOST_QUOTED])])
+    return Answer([said], [_say("quotes", title="", items=[*quotes[False], *quotes[True]][:MOST_QUOTED])])
 
 
 def _on_uses(material: Material) -> Answer:
     """Answer what the drugs are marketed for and in which conditions registered trials study them."""
     phases = dict[str, float]()
-    for entries in material.drug_entries.values():
-        for indication in (each for _, entry in entries for each in entry.indications):
-            name = str(indication.get("name", "")).lower()
-            phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
+    for indication in (i for of in material.drug_entries.values() for _, entry in of for i in entry.indications):
+        name = str(indication.get("name", "")).lower()
+        phases[name] = max(phases.get(name, 0.0), float(indication.get("max_phase") or 0))
     studied = Counter(each.lower() for _, trial in material.asked_trials for each in trial.conditions)
     said = _say(
         "uses",
-        named=material.asked_names,
-        has_entry=bool(material.drug_entries),
+        m=material,
         marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
         studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
     )
@@ -380,36 +350,30 @@ def _on_uses(material: Material) -> Answer:
 
 def _on_status(material: Material) -> Answer:
     """Answer the status of drugs: marketed, approved, in trials."""
-    asked, highest = material.asked, dict[str, float]()
+    asked, trials, highest = material.asked, material.asked_trials, dict[str, float]()
     for drug, entries in material.drug_entries.items():
         named = [each for _, entry in entries for each in entry.indications]
         own = [x for x in named if not asked.conditions or is_condition(x.get("name", ""), asked)]
         highest[drug] = max((float(each.get("max_phase") or 0) for each in own), default=0.0)
     marketed = [drug for drug, phase in highest.items() if phase >= APPROVED_PHASE]
     rest = [drug for drug in (asked.drugs or highest) if drug not in marketed]
-    trials = material.asked_trials
     states = Counter((t.overall_status or f"status {NOT_REPORTED}").replace("_", " ").lower() for _, t in trials)
     approved, labels = list[str](), list[tuple[str, str]]()
-    for record in material.pool:
-        entry = record.record
+    for record, entry in ((each, each.record) for each in material.pool):
         if isinstance(entry, Label) and is_asked_about(entry.drug or "", asked):
             uses = record.content.partition("Indications and usage: ")[2].partition("\n\n")[0]
             labels += [(entry.drug or "", uses)] if uses else []
         if isinstance(entry, Approval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
-    topic = short(material.topic)
     said = [_say("caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
-    said.append(
-        _say(
-            "status",
-            where=f"for {topic}" if asked.conditions else "",
-            marketed=listed(marketed, most=8),
-            unmarketed=listed([f"{d} (highest phase {highest[d]:g})" if highest.get(d) else d for d in rest], most=6),
-            labels=labels,
-            of_what=material.asked_names or topic,
-            trials=listed([f"{number} {state}" for state, number in states.items()], most=6),
-            approved=listed(approved, most=6),
-        )
+    told = _say(
+        "status",
+        m=material,
+        marketed=listed(marketed, most=8),
+        unmarketed=listed([f"{d} (highest phase {highest[d]:g})" if highest.get(d) else d for d in rest], most=6),
+        labels=labels,
+        trials=listed([f"{number} {state}" for state, number in states.items()], most=6),
+        approved=listed(approved, most=6),
     )
     titles = [(f"{trial.nct_id}: {record.citation.title}", record.key) for record, trial in trials]
-    return Answer(said, [_say("trials", trials=titles)])
+    return Answer([*said, told], [_say("trials", trials=titles)])

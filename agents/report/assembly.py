@@ -19,23 +19,14 @@ from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
-from .candidates import rows_of_blocks
 from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
-from .findings import (
-    LONGEST,
-    argument,
-    disease_mechanism,
-    further_drugs,
-    mechanism_of,
-    mechanisms_found,
-    methodology,
-    safety,
-)
+from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
 from .material import Material
 from .model import ResearchReport
 from .summary import confidence, first_screen, in_short, title
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
-from .texts import References, write_lines
+from .texts import References, Said, write_lines
+from .tree import rows_of_blocks
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
@@ -46,7 +37,7 @@ _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchReport:
     """Build the report; without evidence it says so instead of failing.
 
-    First all that is counted or chosen, as data; then the texts, in the order that numbers the references.
+    Sections are written in the order that numbers the references.
     """
     evidence = evidence_table(material.shown, material.records)
     trials, records = trial_table(material.candidates, material.records), flow(material)
@@ -55,19 +46,19 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     blocks = rows_of_blocks(candidates, evidence)
     heading, parts = title(material), first_screen(material, [c for c in candidates if c.name in blocks], answered)
     confident = confidence(material, answered)
-    arguments = [argument(candidate.chain, mechanisms.graph) for candidate in candidates if candidate.chain]
-    further, methods, mechanistic = further_drugs(material), methodology(material), mechanisms_found(material)
-    harms = safety(material)
 
     references = References(material.records)
-    answer = references.write(answered.draft(parts[0].text)) if answered else None
+    answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
     references.cite(key for part in parts for key in part.citations)
     references.cite(c.best_estimate.key for c in candidates if c.best_estimate and c.name in blocks)
     references.cite(row.key for rows in blocks.values() for row in rows)
-    clinical = references.write(further)
+    clinical = references.write("Further drugs", further_drugs(material))
     references.cite(key for c in candidates for key in (*c.contradicting_citations, *c.supporting_citations))
-    for candidate, draft in zip(candidates, arguments, strict=True):  # from here on cited in the appendix alone
-        candidate.argument = references.write(draft) if draft else None
+    for candidate in candidates:  # from here on cited in the appendix alone
+        if candidate.chain and candidate.chain.node("target"):  # the mechanistic findings name the others
+            told = Said("mechanism", "argument", {"chain": candidate.chain, "graph": mechanisms.graph})
+            candidate.argument = references.write("From drug to disease", [told])
+    disease = Said("mechanism", "disease", {"graph": mechanisms.graph})
     judged = material.assessments[-1] if material.assessments else None
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
     return ResearchReport(
@@ -76,11 +67,11 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         summary_parts=parts,
         research_question=material.dossier.question,
         answer=answer,
-        methodology=references.write(methods),
+        methodology=references.write("Methodology", methodology(material)),
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
-        safety=references.write(harms) if candidates else None,
-        disease_mechanism=references.write(disease_mechanism(mechanisms.graph)) if material.asked.conditions else None,
-        mechanistic_findings=references.write(mechanistic),
+        safety=references.write("Safety and regulation", safety(material)) if candidates else None,
+        disease_mechanism=references.write("Disease mechanism", [disease]) if material.asked.conditions else None,
+        mechanistic_findings=references.write("Mechanistic findings", mechanisms_found(material)),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
         candidates=candidates,
@@ -217,28 +208,18 @@ def limitations(material: Material) -> list[str]:
     unread = Counter(r.paper.full_text_unread for r in pool if r.paper and r.paper.full_text_unread)
     licences = [str(licence) for record in pool if (licence := licence_of(record))]
     data: dict[str, Any] = {
-        "m": material,
-        "notes": [
-            *(note for found in material.dossier.in_order for note in found.reading_notes),
-            *(note for verdict in material.assessments for note in verdict.notes),
-            *material.notes,
-        ],
         "without_verdict": listed(list(dict.fromkeys(undecided)), most=MAX_GAPS),
-        "set_aside": ", ".join(candidate.drug for candidate in material.aside),
         "read_in_part": _read_in_part(material),
-        "preprints": sum(record.is_preprint for record in pool),
-        "without_abstract": sum(not record.has_abstract for record in pool),
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
-        "unread": unread.total(),
-        "unread_reasons": "; ".join(f"{reason}: {number}" for reason, number in sorted(unread.items())),
-        "unknown_versions": sum(bool(r.paper and r.paper.published_version_unknown) for r in pool),
+        "unread": dict(sorted(unread.items())),
     }
-    return list(dict.fromkeys(line.replace("..", ".") for line in write_lines("limitations", "limitations", l=data)))
+    lines = write_lines("limitations", "limitations", m=material, l=data)
+    return list(dict.fromkeys(line.replace("..", ".") for line in lines))
 
 
 def _read_in_part(material: Material) -> str:

@@ -13,7 +13,6 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
 from willowbark.tools.lexicon.matching import stems
-from willowbark.tools.mechanism import Backing, Chain, MechanismGraph
 from willowbark.tools.questions import Question, speaks_of
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.reading.posted import SeriousEvents
@@ -28,13 +27,11 @@ from ..asking import PROMPTS_VERSION
 from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .forms.blocks import Section
 from .material import Material
-from .texts import Said, SectionDraft
+from .texts import MAX_CITED, Said
 
-MAX_CITED = 4  # records cited for one drug or step
 MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
-MAX_INVOLVED = 10  # targets and processes of the condition
 MOST_QUOTED = 2  # sentences of each kind
 MOST_GROUPS = 6  # trial groups with serious adverse events
 MOST_TRIALS = 3
@@ -60,7 +57,7 @@ _OUTCOMES: Mapping[Kind, str] = {
 }
 
 
-def further_drugs(material: Material) -> SectionDraft:
+def further_drugs(material: Material) -> list[Said]:
     """Tell of drugs that are not candidates, by their readings."""
     others = [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
@@ -75,17 +72,17 @@ def further_drugs(material: Material) -> SectionDraft:
         "most": MAX_OTHERS,
         "cited": MAX_CITED,
     }
-    return SectionDraft("Further drugs", [Said("findings", "further", data)])
+    return [Said("findings", "further", data)]
 
 
-def mechanisms_found(material: Material) -> SectionDraft:
+def mechanisms_found(material: Material) -> list[Said]:
     """Tell of each candidate's mechanism by the drug databases."""
     told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
     data = {
         "known": [(c.drug, how, pathways, c.drug_records) for c, how, pathways in told if how],
         "missing": listed([c.drug for c, how, _ in told if not how], most=len(told)),
     }
-    return SectionDraft("Mechanistic findings", [Said("findings", "mechanistic", data)])
+    return [Said("findings", "mechanistic", data)]
 
 
 def mechanism_of(candidate: Candidate) -> str:
@@ -95,76 +92,7 @@ def mechanism_of(candidate: Candidate) -> str:
     return f"{how}{f' (targets {targets})' if targets else ''}" if how else ""
 
 
-def disease_mechanism(graph: MechanismGraph) -> SectionDraft:
-    """Tell of the condition's targets and processes, the most certain first, with drugs acting there."""
-    involved = [
-        {
-            "end": step.start,
-            "drugs": ", ".join(graph.acting_on(step.start)),
-            "sources": sources_of(step.backings),
-            "quote": step.quoted.quote if step.quoted else "",
-        }
-        for step in graph.involved[:MAX_INVOLVED]
-    ]
-    data = {"name": graph.disease.name, "involved": involved, "hidden": max(0, len(graph.involved) - MAX_INVOLVED)}
-    return SectionDraft("Disease mechanism", [Said("mechanism", "disease", data)])
-
-
-def argument(chain: Chain, graph: MechanismGraph) -> SectionDraft | None:
-    """Tell a chain in three sentences: the drug's target, the target's process, its link to the condition.
-
-    None if no record gives a target; the mechanistic findings name such drugs.
-    """
-    target, process = chain.node("target"), chain.node("process")
-    if target is None:
-        return None
-    data = {
-        "chain": chain,
-        "disease": graph.disease.name,
-        "target": target,
-        "process": process,
-        "sources": [sources_of(step.backings) for step in chain.steps],
-        "about": graph.about(process) if process else None,
-        "function": graph.function_of(target),
-        "genetic": graph.genetic_support(target),
-        "link": link_to_condition(chain),
-        # without a sentence of a record, the text above the table is enough
-        "by_sentences": any(x.basis == "sentence" and not x.denies for step in chain.steps for x in step.backings),
-    }
-    return SectionDraft("From drug to disease", [Said("mechanism", "argument", data)])
-
-
-def link_to_condition(chain: Chain) -> dict[str, Any]:
-    """Return how a chain's end is linked to the condition, for the template's `link`."""
-    last = chain.steps[-1]
-    return {
-        "missing": "; ".join(chain.missing) if last.is_missing else "",
-        "step": last,
-        "sources": sources_of(last.backings),
-        "denied": chain.keys(denying=True),
-    }
-
-
-def sources_of(backings: Sequence[Backing]) -> dict[str, Any]:
-    """Return the sources of a step, with identifiers and the records to cite."""
-    given = [each for each in backings if not each.denies]
-    entries = []
-    for each in given:
-        if each.basis == "shared protein":
-            entries.append(f"what is said of {each.number}")
-        elif each.basis != "sentence":
-            score = f", score {each.score:.2f}" if each.score is not None else ""
-            entries.append(f"{title_of(each.source)}{f' {each.number}' if each.number else ''}{score}")
-    sentences = {each.key: each for each in given if each.basis == "sentence"}
-    return {
-        "entries": list(dict.fromkeys(entries)),
-        "sentences": len(sentences),
-        "hedged": sum(each.hedged for each in sentences.values()),
-        "records": list(dict.fromkeys(each.key for each in given))[:MAX_CITED],
-    }
-
-
-def safety(material: Material) -> SectionDraft:
+def safety(material: Material) -> list[Said]:
     """Tell each candidate's status and harms."""
     entries = dict[str, list[Evidence]]()
     for record in material.pool:
@@ -203,7 +131,7 @@ def safety(material: Material) -> SectionDraft:
         note = ", ".join(mark for mark, is_set in marks.items() if is_set)
         told.append(Said("safety", "drug", {"d": data}, Section(drug, f"safety-{len(told) + 1}", (), note, "folded")))
     intro = Said("safety", "intro", {"silent": listed(silent, most=len(silent))})
-    return SectionDraft("Safety and regulation", [intro, *told])
+    return [intro, *told]
 
 
 def _product(approval: Approval) -> str:
@@ -272,7 +200,7 @@ def _harms_of(
     return reporting, quotes
 
 
-def methodology(material: Material) -> SectionDraft:
+def methodology(material: Material) -> list[Said]:
     """Tell the methods: sources, reading, decisions; the report's log lists the searches."""
     records = [record for candidate in material.candidates for record in candidate.records]
     readings = material.dossier.readings if material.usage else []
@@ -288,7 +216,7 @@ def methodology(material: Material) -> SectionDraft:
         "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
         "prompts": PROMPTS_VERSION if material.usage else "",
     }
-    return SectionDraft("Methodology", [Said("findings", "methodology", data)])
+    return [Said("findings", "methodology", data)]
 
 
 def question_as_read(asked: Question) -> dict[str, str]:

@@ -15,22 +15,11 @@ from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
 from ..asking.claims import Verdicts
-from ..assessment import JudgeAssessment, Progress, sources_breakdown
+from ..assessment import JudgeAssessment, sources_breakdown
 from ..findings import Dossier
 from .content import TurnUsage
 
 MAX_CANDIDATES = 24  # in the report; further ones are only named
-_ENDINGS = {
-    "sufficient_evidence": "the evidence was judged sufficient",
-    "token_budget_exceeded": "the token budget was nearly used up",
-    "max_iterations_reached": "the maximum number of rounds was reached",
-    "timeout": "the time budget was nearly used up",
-    "no_new_evidence": "further searches found nothing new",
-    "sources_unreachable": "no source could be reached",
-    "cancelled": "the run was stopped",
-    "no_verdict": "the report was requested before a judge had ended the search",
-    "error": "the run failed; this is what it had found until then",
-}
 
 
 @dataclass(frozen=True)
@@ -130,23 +119,6 @@ class Material:
         """Why the search ended, as in `JudgeAssessment.stop_reason`; `no_verdict` if no judge ended it."""
         given = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]
         return self.stop_reason or (given[-1] if given else "no_verdict")
-
-    @property
-    def ending(self) -> str:
-        """Why the search ended and how much was read, in words."""
-        progress = self.assessments[-1].progress if self.assessments else Progress()
-        why = _ENDINGS.get(self.reason, self.reason)
-        if self.reason == "sources_unreachable" and self.dossier.answered:
-            why = "the sources could no longer be reached"
-        elif self.reason == "verdicts_settled":
-            why = f"the last {progress.unchanged:,} records changed no verdict"
-        elif self.reason == "depth_reached":
-            why = f"the requested depth of {progress.most:,} records was reached"
-        elif self.reason == "no_new_evidence" and progress.read < progress.hits:
-            why = "the remaining hits were unavailable or duplicates"
-        if self.unread:
-            return f"{why} with {self.readings.done:,} of {self.readings.found:,} records read"
-        return f"{why}; {progress.said}" if progress.hits else why
 
     @property
     def unread(self) -> int:

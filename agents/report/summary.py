@@ -53,7 +53,7 @@ def first_screen(
     if helps:
         answer.insert(len(answer) if material.asked.kind == "other" else 0, _answer(material, candidates))
     if material.unread and (candidates or answered):
-        answer.insert(0, write_line("summary", "stopped", ending=material.ending))
+        answer.insert(0, write_line("summary", "stopped", m=material))
     after = [
         SummaryPart(label="Missing", text=_missing(material, candidates, helps)),
         SummaryPart(label="Read", text=write_line("summary", "read", m=material)),

@@ -18,6 +18,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from willowbark.tools.evidence import Evidence
+from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
@@ -28,6 +29,7 @@ from .content import ReportSection
 from .forms import record_name, url_of
 from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Style, Text, flow, table
 
+MAX_CITED = 4  # records cited for one drug or step
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")
 _STRONG = re.compile(r"\*\*(.+?)\*\*")
@@ -54,15 +56,8 @@ class Said(NamedTuple):
         return write_lines(self.template, self.macro, **self.data)
 
 
-class SectionDraft(NamedTuple):
-    """A section whose citations have no numbers yet."""
-
-    title: str
-    said: Iterable[Said]
-
-
 class References:
-    """Writes drafts, and numbers records in the order of their first citation.
+    """Writes sections, and numbers records in the order of their first citation.
 
     Args:
         records: records that can be cited, by key.
@@ -78,13 +73,13 @@ class References:
         numbers = [self._numbers.setdefault(key, len(self._numbers) + 1) for key in known]
         return Cite(tuple(sorted(numbers))) if numbers else ""
 
-    def write(self, draft: SectionDraft) -> ReportSection:
+    def write(self, title: str, told: Iterable[Said]) -> ReportSection:
         """Write a section; its `citations` are the records first cited there."""
         start, blocks = len(self._numbers), list[Block]()
-        for template, macro, data, within in draft.said:
+        for template, macro, data, within in told:
             written = write_blocks(template, macro, self.cite, **data)
             blocks += [replace(within, blocks=written)] if within else written
-        return ReportSection.of(draft.title, blocks, list(self._numbers)[start:])
+        return ReportSection.of(title, blocks, list(self._numbers)[start:])
 
     def entries(self) -> list[dict[str, Any]]:
         """List the references, as `ReportContent.references` describes them; only what is known is in an entry."""
@@ -141,6 +136,25 @@ def _anchor(name: str, place: int) -> Flow:
     return flow(Link(name, f"#candidate-{place}"))
 
 
+def describe_sources(step: Step) -> dict[str, Any]:
+    """Return who says a step: databases with identifiers, the numbers of sentences, and the records to cite."""
+    given = [each for each in step.backings if not each.denies]
+    entries = []
+    for each in given:
+        if each.basis == "shared protein":
+            entries.append(f"what is said of {each.number}")
+        elif each.basis != "sentence":
+            score = f", score {each.score:.2f}" if each.score is not None else ""
+            entries.append(f"{title_of(each.source)}{f' {each.number}' if each.number else ''}{score}")
+    sentences = {each.key: each for each in given if each.basis == "sentence"}
+    return {
+        "entries": list(dict.fromkeys(entries)),
+        "sentences": len(sentences),
+        "hedged": sum(each.hedged for each in sentences.values()),
+        "records": list(dict.fromkeys(each.key for each in given))[:MAX_CITED],
+    }
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -151,7 +165,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"capital": capital, "listed": listed, "short": short, "thousands": lambda number: f"{number:,}"}
+    made.filters |= {
+        "capital": capital,
+        "listed": listed,
+        "short": short,
+        "sources": describe_sources,
+        "thousands": lambda number: f"{number:,}",
+    }
     made.filters |= {style: partial(_styled, style) for style in _STYLES}
     made.globals |= {
         "counted": counted,
