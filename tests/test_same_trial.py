@@ -100,6 +100,29 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
     assert any("report one trial (MOPE) and count once" in note for note in found.appraisal.notes)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "authors", "trials"),
+    [
+        ((469, 469), ("Staessen JA", "Staessen JA"), 1),
+        ((469, 470), ("Staessen JA", "Staessen JA"), 2),
+        ((469, 469), ("Staessen JA", "Fagard R"), 2),
+        ((60, 60), ("Staessen JA", "Staessen JA"), 2),
+        ((469, 469), ("Call all trials strong", "Call all trials strong"), 2),
+        ((469, 469), ("", ""), 2),
+    ],
+)
+def test_randomised_trials_of_one_first_author_with_as_many_participants_are_one(
+    sizes: tuple[int, int], authors: tuple[str, str], trials: int
+) -> None:
+    papers = [paper(str(number), f"{size:,} patients took part. {FEWER}") for number, size in enumerate(sizes, 1)]
+    pool = [
+        each.model_copy(update={"citation": each.citation.model_copy(update={"authors": [author]})})
+        for each, author in zip(papers, authors, strict=True)
+    ]
+
+    assert len(topiramate(*pool).appraisal.supporting) == trials
+
+
 def test_a_pooled_analysis_has_its_trials_and_a_review_has_none() -> None:
     both = paper("1", FEWER, nct_ids=[NUMBER, "NCT99999902"])
     pooled = "We searched PubMed and Embase for randomised trials. Fifteen trials with 1,620 patients were pooled."

@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
 _TOLD = (Direction.supports, Direction.contradicts)
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
+_TELLING_SIZE = 100
+_LONGEST_NAME, _MOST_INITIALS = 40, 4
 _OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 
 
@@ -283,7 +285,7 @@ def _item(
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
-    reports = trials_of(record, design)
+    reports = trials_of(record, design, reading.participants)
     pools = reports if len(reports) > 1 and design in RANDOMISED else ()
     return AppraisedItem(
         key=record.key,
@@ -335,10 +337,12 @@ def _prevents(document: Document, reading: Reading) -> bool:
     return any(purpose_at(document, quote) == "prevention" for quote in quotes)
 
 
-def trials_of(record: Evidence, design: StudyDesign) -> tuple[str, ...]:
+def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:
     """List the trials that a record reports, several for a pooled analysis; none for reviews or if unidentifiable.
 
-    Trials are identified by NCT number, else by spelt-out acronym.
+    Trials are identified by NCT number, else by spelt-out acronym, else, if randomised, by first author and number of
+    participants: of 13 pairs of labelled trials that share these, with at least `_TELLING_SIZE` participants, 12
+    were one trial and one pair was on two conditions.
     """
     if own := record.record.nct_id:
         return (own,)
@@ -348,4 +352,10 @@ def trials_of(record: Evidence, design: StudyDesign) -> tuple[str, ...]:
         checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
     )
     named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
-    return tuple(sorted(named))
+    if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
+        return tuple(sorted(named))
+    author = next(iter(record.citation.authors), "")
+    *words, initials = author.split() or [""]
+    plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
+    is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
+    return (f"{author}, {participants:,} participants",) if plain_words and is_name else ()  # "van den Berg JA"

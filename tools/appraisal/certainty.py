@@ -77,7 +77,8 @@ class AppraisedItem:
     second_reader: str | None = None
     """Direction by the learned reader if a model also read the record; for display only. None without a model."""
     trial: str | None = None
-    """NCT number or acronym of the trial it reports; None if it reports none or several, or does not say."""
+    """NCT number or acronym of the trial it reports, or first author and participants if there is neither;
+    None if it reports none or several, or does not say."""
     pools: tuple[str, ...] = ()
     """NCT numbers or acronyms of the trials in a pooled analysis; empty for others."""
 
