@@ -15,7 +15,6 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
     ValidationError,
     model_serializer,
     model_validator,
@@ -237,11 +236,6 @@ def _identifier(kind: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def none_reported() -> list[Any]:
-    """Return an empty list. Pydantic builds a schema faster with this factory than with `list`."""
-    return []
-
-
 class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built with the first record
     """Fields common to records of every kind."""
 
@@ -256,20 +250,20 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
     has_abstract: bool | None = None
     """False if only a title is available."""
     is_preprint: bool | None = None
-    mesh_terms: list[str] = Field(default_factory=none_reported)
-    linked_trials: list[str] = Field(default_factory=none_reported)
+    mesh_terms: list[str] = []
+    linked_trials: list[str] = []
     """Keys of the pool's trials that a paper reports."""
-    linked_papers: list[str] = Field(default_factory=none_reported)
+    linked_papers: list[str] = []
     """Keys of the pool's papers that report a trial."""
     fetched_as: str | None = None
     """Why the record was fetched, if no search found it."""
-    found_by: list[str] = Field(default_factory=none_reported)
+    found_by: list[str] = []
     """The record that led to this one, if any: `cites PMID 123`, `cited by PMID 123`."""
-    found_in: list[str] = Field(default_factory=none_reported)
+    found_in: list[str] = []
     """Names of the sources whose records were merged."""
-    same_as: list[str] = Field(default_factory=none_reported)
+    same_as: list[str] = []
     """Additional identifiers of the merged records."""
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: dict[str, Any] = {}
     """Data outside the declared fields or of the wrong type: by hand, by another version or for another kind."""
 
     @model_validator(mode="before")
@@ -316,7 +310,7 @@ class Paper(Fields, frozen=True):
     license: str | None = None
     is_open_access: bool | None = None
     cited_by_count: int | None = None
-    publication_types: list[str] = Field(default_factory=none_reported)
+    publication_types: list[str] = []
     retracted: bool | None = None
     expression_of_concern: bool | None = None
     corrected: bool | None = None
@@ -324,20 +318,20 @@ class Paper(Fields, frozen=True):
     """PMID or DOI of the published version of a preprint."""
     published_version_unknown: str | None = None
     """Why the look-up of the published version failed."""
-    updated_in: list[str] = Field(default_factory=none_reported)
+    updated_in: list[str] = []
     """Names (`pmid:…`, `doi:…`) of the later version."""
-    update_of: list[str] = Field(default_factory=none_reported)
+    update_of: list[str] = []
     """Names of earlier versions."""
-    notice_on: list[NoticeOn] = Field(default_factory=none_reported)
-    notice_of: list[str] = Field(default_factory=none_reported)
+    notice_on: list[NoticeOn] = []
+    notice_of: list[str] = []
     """DOIs of the publications that this is a notice on, according to Crossref."""
-    notices: list[Reference] = Field(default_factory=none_reported)
+    notices: list[Reference] = []
     """Notices in the pool on this publication."""
-    preprint_versions: list[Reference] = Field(default_factory=none_reported)
-    earlier_versions: list[Reference] = Field(default_factory=none_reported)
-    keywords: list[str] = Field(default_factory=none_reported)
-    chemicals: list[str] = Field(default_factory=none_reported)
-    nct_ids: list[str] = Field(default_factory=none_reported)
+    preprint_versions: list[Reference] = []
+    earlier_versions: list[Reference] = []
+    keywords: list[str] = []
+    chemicals: list[str] = []
+    nct_ids: list[str] = []
     """Trials that it names or is registered with."""
     trust_state: str | None = None
     """A `works.trust.TrustState`; None if not looked up."""
@@ -384,24 +378,24 @@ class Trial(Fields, frozen=True):
     acronym: str | None = None
     overall_status: str | None = None
     why_stopped: str | None = None
-    phases: list[str] = Field(default_factory=none_reported)
+    phases: list[str] = []
     study_type: str | None = None
     enrollment: int | None = None
     """Number of participants."""
     start_date: str | None = None
     completion_date: str | None = None
     sponsor: str | None = None
-    conditions: list[str] = Field(default_factory=none_reported)
-    interventions: list[Intervention] = Field(default_factory=none_reported)
-    arms: list[Arm] = Field(default_factory=none_reported)
-    primary_outcomes: list[PlannedOutcome] = Field(default_factory=none_reported)
-    secondary_outcomes: list[PlannedOutcome] = Field(default_factory=none_reported)
+    conditions: list[str] = []
+    interventions: list[Intervention] = []
+    arms: list[Arm] = []
+    primary_outcomes: list[PlannedOutcome] = []
+    secondary_outcomes: list[PlannedOutcome] = []
     allocation: str | None = None
     intervention_model: str | None = None
     masking: str | None = None
     primary_purpose: str | None = None
     results: PostedResults | None = None
-    result_pmids: list[str] = Field(default_factory=none_reported)
+    result_pmids: list[str] = []
     """PMIDs of papers on the trial's own results."""
     has_results: bool | None = None
 
@@ -418,15 +412,15 @@ class Drug(Fields, frozen=True):
     """0.5 (early phase 1) to 4 (marketed), for any indication."""
     first_approval: int | None = None
     """Year."""
-    mechanisms: list[Mechanism] = Field(default_factory=none_reported)
-    indications: list[Development] = Field(default_factory=none_reported)
-    pathways: list[Pathway] = Field(default_factory=none_reported)
-    warnings: list[DrugWarning] = Field(default_factory=none_reported)
-    signals: list[Signal] = Field(default_factory=none_reported)
+    mechanisms: list[Mechanism] = []
+    indications: list[Development] = []
+    pathways: list[Pathway] = []
+    warnings: list[DrugWarning] = []
+    signals: list[Signal] = []
     """Signals above the critical value, strongest first."""
-    contraindications: list[str] = Field(default_factory=none_reported)
+    contraindications: list[str] = []
     """Conditions in which the drug is contraindicated, in DrugCentral's words."""
-    routes: list[str] = Field(default_factory=none_reported)
+    routes: list[str] = []
     """All routes of administration, in the source's words."""
 
 
@@ -434,8 +428,8 @@ class Disease(Fields, frozen=True):
     kind: Literal["disease"] = "disease"
     disease: str | None = None
     disease_id: str | None = None
-    drugs: list[Development] = Field(default_factory=none_reported)
-    targets: list[AssociatedTarget] = Field(default_factory=none_reported)
+    drugs: list[Development] = []
+    targets: list[AssociatedTarget] = []
 
 
 class Protein(Fields, frozen=True):
@@ -445,15 +439,15 @@ class Protein(Fields, frozen=True):
     uniprot_id: str | None = None
     gene_symbol: str | None = None
     protein_name: str | None = None
-    other_names: list[str] = Field(default_factory=none_reported)
+    other_names: list[str] = []
     """Other names of the gene and protein."""
     organism: str | None = None
     function: str | None = None
-    processes: list[Pathway] = Field(default_factory=none_reported)
+    processes: list[Pathway] = []
     """Gene Ontology processes."""
-    pathways: list[Pathway] = Field(default_factory=none_reported)
+    pathways: list[Pathway] = []
     """Reactome pathways."""
-    diseases: list[Involvement] = Field(default_factory=none_reported)
+    diseases: list[Involvement] = []
 
 
 class Process(Fields, frozen=True):
@@ -470,10 +464,10 @@ class Approval(Fields, frozen=True):
     agency: str | None = None
     first_approved: str | None = None
     """Earliest date among the listed applications."""
-    applications: list[Application] = Field(default_factory=none_reported)
+    applications: list[Application] = []
     is_sold: bool | None = None
     """Whether any product is still on sale."""
-    routes: list[str] = Field(default_factory=none_reported)
+    routes: list[str] = []
     """Routes of administration of the products still on sale, in the agency's words."""
 
 
@@ -483,9 +477,9 @@ class Label(Fields, frozen=True):
     """Generic name; None if the label gives none."""
     set_id: str | None = None
     """DailyMed's set id."""
-    sections: list[str] = Field(default_factory=none_reported)
+    sections: list[str] = []
     """Headings of the quoted sections."""
-    named_drugs: list[NamedDrug] = Field(default_factory=none_reported)
+    named_drugs: list[NamedDrug] = []
     """Other drugs named in the full interactions and contraindications sections."""
 
 

@@ -8,7 +8,7 @@ and abstract, for which the appraisal rules were set.
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -34,9 +34,6 @@ _OPEN = ("CC0", "CC BY")
 MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
-Found = tuple[Kind, str, list[str]]
-"""Kind, heading (with those above it: `Discussion > Limitations`) and paragraphs of a section."""
-
 
 class FullText(NamedTuple):
     """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
@@ -60,70 +57,54 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
         raise UnreadableReply("europepmc", "answered with XML that holds no article")
     article = found[0]
     body = article.find("body")
-    prose = _cap_sections(_sections(body, ())) if body is not None else ()
+    prose = _read_sections(body) if body is not None else ()
     return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
 
 
-def _sections(parent: Element, above: tuple[str, ...]) -> Iterator[Found]:
-    """Yield results and limitations, wherever they occur in the article."""
-    for sec in parent.findall("sec"):
-        title = _title(sec)
-        path = (*above, title) if title else above
-        heading, kinds = " > ".join(path) or "untitled", sec.get("sec-type", "").lower()
-        is_discussion = any(word in title.lower() for word in ("discussion", "conclusion", "comment"))
-        if says("heading of limits", title):
-            yield "limitations", heading, list(_paragraphs(sec))
-        elif "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
-            yield "results", heading, list(_paragraphs(sec, without_limits=True))
-            yield from _limits_below(sec, path)
-        elif is_discussion or "discussion" in kinds or "conclusion" in kinds:
-            yield from _limits_below(sec, path)
-            said = [text for text in _paragraphs(sec, without_limits=True) if says("speaks of limits", text)]
-            yield "limitations", heading, said
-        else:
-            yield from _sections(sec, path)
-
-
-def _limits_below(sec: Element, above: tuple[str, ...]) -> Iterator[Found]:
-    for each in sec.findall("sec"):
-        path = (*above, _title(each))
-        if says("heading of limits", _title(each)):
-            yield "limitations", " > ".join(path), list(_paragraphs(each))
-        else:
-            yield from _limits_below(each, path)
-
-
-def _title(sec: Element) -> str:
-    title = sec.find("title")
-    return flat(title).rstrip(" .:") if title is not None else ""
-
-
-def _paragraphs(sec: Element, *, without_limits: bool = False) -> Iterator[str]:
-    for each in sec:
-        if each.tag == "sec":
-            if not (without_limits and says("heading of limits", _title(each))):
-                yield from _paragraphs(each, without_limits=without_limits)
-        elif each.tag in ("p", "list", "disp-quote") and (text := flat(each)):
-            yield text
-
-
-def _cap_sections(sections: Iterable[Found]) -> Iterator[Place]:
-    """Yield non-empty sections, each paragraph once, cut at the end of a sentence when a kind reaches its limit."""
+def _read_sections(body: Element) -> Iterator[Place]:
+    """Yield results and limitations, each paragraph once, cut after a sentence where a kind reaches its limit."""
     room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
-    seen: set[str] = set()
-    for kind, title, paragraphs in sections:
-        kept: list[str] = []
-        for text in paragraphs:
-            if text in seen or room[kind] <= 0:
-                continue
+    found = dict[tuple[Kind, str], list[str]]()
+    seen = set[str]()
+    for kind, heading, text in _paragraphs(body):
+        if text not in seen and room[kind] > 0:
             seen.add(text)
-            most = room[kind]
-            room[kind] = max(0, most - len(text))
-            if len(text) > most:
-                text = in_whole_sentences(text, most)  # noqa: PLW2901
-            kept += [text] if text else []
-        if kept:
-            yield Place(kind, title, "\n".join(kept))
+            found.setdefault((kind, heading), []).append(in_whole_sentences(text, room[kind]))
+            room[kind] -= len(text)
+    for (kind, heading), kept in found.items():
+        if said := "\n".join(filter(None, kept)):
+            yield Place(kind, heading, said)
+
+
+def _paragraphs(
+    parent: Element, above: tuple[str, ...] = (), role: str = "", heading: str = ""
+) -> Iterator[tuple[Kind, str, str]]:
+    """Yield kind, heading (with those above it: `Discussion > Limitations`) and text of each paragraph, wherever it is.
+
+    Of a discussion only what speaks of limits counts, outside of a section on these.
+    """
+    for each in parent:
+        if each.tag == "sec":
+            title = flat(named).rstrip(" .:") if (named := each.find("title")) is not None else ""
+            path = (*above, title) if title else above
+            own = _role_of(title, each.get("sec-type", "").lower(), role)
+            shown = heading if own == role and role else " > ".join(path) or "untitled"
+            yield from _paragraphs(each, path, own, shown)
+        elif role and each.tag in ("p", "list", "disp-quote"):
+            text = flat(each)
+            if text and (role != "discussion" or says("speaks of limits", text)):
+                yield "results" if role == "results" else "limitations", heading, text
+
+
+def _role_of(title: str, kinds: str, above: str) -> str:
+    if says("heading of limits", title):
+        return "limitations"
+    if above:
+        return above
+    if "results" in kinds or says("heading of results", title.lstrip("0123456789ivxIVX. ")):
+        return "results"
+    said = f"{title.lower()} {kinds}"
+    return "discussion" if any(word in said for word in ("discussion", "conclusion", "comment")) else ""
 
 
 def _licence(article: Element) -> str | None:
@@ -173,20 +154,12 @@ _MAX_LABEL_CHARS, _MAX_NOTES = 60, 10
 
 
 def read_tables(article: Element) -> list[Place]:
-    """Read the tables of an article, in order; those given only as images are skipped, nested ones left out."""
+    """Read the tables of an article, in order; those given only as images are skipped."""
     found: list[Place] = []
-    for wrap in _wraps(article):
+    for wrap in article.iter("table-wrap"):
         if len(found) < MAX_TABLES and (table := _read_table(wrap, len(found) + 1)) is not None:
             found.append(table)
     return found
-
-
-def _wraps(element: Element) -> Iterator[Element]:
-    for each in element:
-        if each.tag == "table-wrap":
-            yield each
-        elif each.tag != "table":
-            yield from _wraps(each)
 
 
 def _read_table(wrap: Element, number: int) -> Place | None:

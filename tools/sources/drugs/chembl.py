@@ -70,10 +70,8 @@ class ChEMBL(LookUps):
             "molecule_chembl_id__in": [name for drug in drugs if (name := checked_identifier("chembl_id", drug))],
         }
         asked = {field: ",".join(dict.fromkeys(listed)) for field, listed in lists.items() if listed}
-        pages, failed = await gather_answers(
-            self._pages("molecule", **{field: listed}) for field, listed in asked.items()
-        )
-        rows = [row for page, _ in pages for row in page]
+        pages, failed = await gather_answers(self._rows("molecule", None, **{field: asked[field]}) for field in asked)
+        rows = [row for page in pages for row in page]
         if failed and not rows:
             raise failed[0]
         parents = dict[str, str]()
@@ -91,17 +89,17 @@ class ChEMBL(LookUps):
         if not parents:
             return [], []
         ids, lacking = ",".join(parents), list[str]()
-        (molecules, _), mechanisms, indications = await asyncio.gather(
-            self._pages("molecule", molecule_chembl_id__in=ids),
-            self._list_or_warn(lacking, "mechanism", parent_molecule_chembl_id__in=ids),
-            self._list_or_warn(lacking, "drug_indication", parent_molecule_chembl_id__in=ids),
+        molecules, mechanisms, indications = await asyncio.gather(
+            self._rows("molecule", molecule_chembl_id__in=ids),
+            self._rows("mechanism", lacking, parent_molecule_chembl_id__in=ids),
+            self._rows("drug_indication", lacking, parent_molecule_chembl_id__in=ids),
         )
         warnings, targets = list[Row](), list[Row]()
         flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
         if ids := ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged})):
-            warnings = await self._list_or_warn(lacking, "drug_warning", parent_molecule_chembl_id__in=ids)
+            warnings = await self._rows("drug_warning", lacking, parent_molecule_chembl_id__in=ids)
         if ids := ",".join(sorted({str(id) for row in mechanisms if (id := row.get("target_chembl_id"))})):
-            targets = await self._list_or_warn(lacking, "target", target_chembl_id__in=ids)
+            targets = await self._rows("target", lacking, target_chembl_id__in=ids)
         by_id = {str(row.get("molecule_chembl_id")): row for row in molecules}
 
         def drug(parent: str) -> Evidence:
@@ -112,27 +110,25 @@ class ChEMBL(LookUps):
         missing = [parent for parent in parents if parent not in by_id]
         return records, [*lacking, *unread, *([f"{', '.join(missing[:5])} could not be had"] if missing else [])]
 
-    async def _list_or_warn(self, warnings: list[str], table: str, **params: object) -> list[Row]:
-        told = f"{table.replace('_', ' ')}s"
-        try:
-            rows, cut = await self._pages(table, **params)
-        except SearchError as error:
-            warnings.append(f"{told} could not be had: {error.reason}")
-            return []
-        if cut:
-            warnings.append(f"more {told} are listed than the {len(rows):,} that were read")
-        return rows
-
-    async def _pages(self, table: str, **params: object) -> tuple[list[Row], bool]:
-        rows: list[Row] = []
+    async def _rows(self, table: str, lacking: list[str] | None = None, **params: str) -> list[Row]:
+        """Fetch the rows of a list, page by page; what fails or is cut goes to `lacking`, if given, without a raise."""
+        told, rows = f"{table.replace('_', ' ')}s", list[Row]()
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
-            read = partial(_read, f"{table}s")
-            page, more = await self.transport.get(self.name, f"{table}.json", params=asked, read=read)
+            try:
+                read = partial(_read, f"{table}s")
+                page, more = await self.transport.get(self.name, f"{table}.json", params=asked, read=read)
+            except SearchError as error:
+                if lacking is None:
+                    raise
+                lacking.append(f"{told} could not be had: {error.reason}")
+                return []
             rows += page
             if not more or not page:
-                return rows, False
-        return rows, True
+                return rows
+        if lacking is not None:
+            lacking.append(f"more {told} are listed than the {len(rows):,} that were read")
+        return rows
 
 
 def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:

@@ -5,7 +5,7 @@ https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -21,7 +21,7 @@ from ...lexicon.conditions import is_in_mesh
 from ...records import Notice, Publication
 from ...search import Filters, Source, SourceReply, local_library
 from ..card import SourceCard
-from ..lookups import Item
+from ..lookups import Item, T
 from ..publications import (
     NO_TITLE,
     NOTICE_TYPES,
@@ -106,13 +106,7 @@ class PubMed(Source):
             first, last = asked.mindate or _EARLIEST, asked.maxdate or _LATEST
             params |= {"datetype": "pdat", "mindate": f"{first:%Y/%m/%d}", "maxdate": f"{last:%Y/%m/%d}"}
         with self.transport.shelf.queue(self.name) as reached:
-            hits = await self.transport.get(
-                self.name,
-                "esearch.fcgi",
-                params={**self._base_params(), **params},
-                read=partial(_hits, start),
-                post_if_long=True,
-            )
+            hits = await self._ask("esearch.fcgi", params, partial(_hits, start))
             await reached()
             fetching = self.transport.shelf.take(self.name, hits.pmids, partial(self._fetch, due=True))
         return self._reply(query, term, hits, await fetching)
@@ -135,12 +129,7 @@ class PubMed(Source):
         if (library := local_library(self.transport)) is not None:
             return library.citations(self, number)
         with self.transport.shelf.queue(self.name) as reached:
-            links = await self.transport.get(
-                self.name,
-                "elink.fcgi",
-                params={**self._base_params(), "dbfrom": "pubmed", "id": number, "cmd": "neighbor"},
-                read=_links,
-            )
+            links = await self._ask("elink.fcgi", {"dbfrom": "pubmed", "id": number, "cmd": "neighbor"}, _links)
             await reached()
             fetching = self.transport.shelf.take(self.name, links.chosen, partial(self._fetch, due=True))
         found = links.noted((each.record for each in (await fetching).values() if each.record), number)
@@ -152,20 +141,16 @@ class PubMed(Source):
         found = dict[str, Item]()
         for start in range(0, len(pmids), IDS_PER_FETCH):
             batch = pmids[start : start + IDS_PER_FETCH]
-            articles = await self.transport.get(
-                self.name,
-                "efetch.fcgi",
-                params={**self._base_params(), "id": ",".join(batch), "retmode": "xml"},
-                read=partial(_articles, due=due),
-                post_if_long=True,
-            )
+            asked = {"id": ",".join(batch), "retmode": "xml"}
+            articles = await self._ask("efetch.fcgi", asked, partial(_articles, due=due))
             by_pmid = {record.record.pmid: record for record in articles.records}
             found |= {pmid: Item(by_pmid.get(pmid), articles.unread) for pmid in batch}
         return found
 
-    def _base_params(self) -> dict[str, str | None]:
-        """Return the parameters NCBI expects in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/"""
-        return {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
+    async def _ask(self, path: str, params: Mapping[str, object], read: Callable[[Reply], T]) -> T:
+        # NCBI expects these in every request: https://www.ncbi.nlm.nih.gov/books/NBK25497/
+        base = {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
+        return await self.transport.get(self.name, path, params={**base, **params}, read=read, post_if_long=True)
 
     def _reply(self, query: str, sent: str, hits: Hits, found: Mapping[str, Item]) -> SourceReply:
         records = [record for pmid in hits.pmids if (record := found[pmid].record)]
