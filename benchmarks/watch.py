@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.baseline import FIRST_PMID, Author, write_file
 
-from willowbark.teams.faces.watch import MOVED, add_watch, run_watches
+from willowbark.teams.faces.runs import MOVED, add_watch, run_watches
 from willowbark.teams.run.research import research
 from willowbark.tools.library.building import build_library
 

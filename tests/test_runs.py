@@ -21,7 +21,7 @@ from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.runs import RunRow, differences, match_run, print_runs
+from willowbark.teams.faces.runs import RunRow, differences, find_run, print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
 from willowbark.tools.errors import UsageError
@@ -91,7 +91,7 @@ def test_a_table_of_runs_keeps_all_columns_and_names_each_by_what_finds_it(monke
     head, *rows = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
     assert head.split() == ["run", "question", "candidates", "certainty", "cost", "time"]
     assert max(map(len, (head, *rows))) <= 80
-    assert [match_run(row.split()[0], [OLDER, NEWER]) for row in rows] == [NEWER, OLDER]
+    assert [find_run(row.split()[0], Path("runs")) for row in rows] == [NEWER, OLDER]
 
 
 @pytest.mark.usefixtures("folders")

@@ -21,7 +21,6 @@ from willowbark.agents.reporter import ASKS, ReportWritten
 from willowbark.teams.faces import studio
 from willowbark.teams.faces.cli import app
 from willowbark.teams.research_team import ResearchTeam
-from willowbark.teams.run.options import RunOptions
 from willowbark.tools.toolbox import replies_in
 
 pytestmark = pytest.mark.whole
@@ -88,7 +87,7 @@ def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for name in KEYS:
         monkeypatch.setenv(name, "sk-canary-0123456789")
     for model in studio.MODELS:
-        for path in studio.export(tmp_path, RunOptions(model=model)):
+        for path in studio.export(tmp_path, model):
             text = path.read_text(encoding="utf-8")
             assert "canary" not in text
             for part in parts(json.loads(text)):
@@ -96,7 +95,7 @@ def test_no_file_holds_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_another_model_stands_everywhere_and_the_baseline_behind_it() -> None:
-    made = studio.team(RunOptions(model="anthropic/claude-x"))
+    made = studio.team("anthropic/claude-x")
     clients = [part["model_client"] for part in parts(made) if "model_client" in part]
     assert len(clients) == 6
     assert {client["config"]["model"] for client in clients} == {"claude-x"}
@@ -150,11 +149,3 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path: Path) -> None:
     for arguments in (["export", str(file)], ["export", folder, "--model", "gpt"]):
         done = CliRunner().invoke(app, ["studio", *arguments])
         assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
-
-
-def test_a_team_carries_what_was_chosen_for_it() -> None:
-    made = studio.team(RunOptions(max_iterations=3, max_results=5, sources=["pubmed", "chembl"]))
-    found = [part["config"] for part in parts(made) if "config" in part]
-    assert [config["limits"]["max_iterations"] for config in found if "limits" in config] == [3]
-    searched = {config["source"]: config["max_results"] for config in found if "source" in config}
-    assert searched == {"pubmed": 5, "chembl": 5}

@@ -9,9 +9,9 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from benchmarks import watch as lived
 
-from willowbark.teams.faces import watch
-from willowbark.teams.faces.runs import without_clock
-from willowbark.teams.faces.watch import MOVED, add_watch, list_watches, run_watches
+from willowbark.teams.faces import runs
+from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches, without_clock
+from willowbark.teams.run import research as running
 from willowbark.teams.run.research import SourcesUnreachable, research
 from willowbark.tools.errors import UsageError
 
@@ -76,21 +76,20 @@ def test_sources_that_do_not_answer_move_nothing(folder: Path, tmp_path: Path, m
     (place,) = folder.iterdir()
     before = (place / "report.json").read_bytes()
     write(tmp_path / "library", ROW, LATER)
-    real = watch.research
 
     async def silent(*given: Any, **more: Any) -> Any:
-        report = await real(*given, **more)
+        report = await research(*given, **more)
         log = [entry.model_copy(update={"status": "unavailable"}) for entry in report.search_log]
         return report.model_copy(update={"search_log": log})
 
     async def unreachable(*given: Any, **more: Any) -> Any:
-        raise SourcesUnreachable(await real(*given, **more))
+        raise SourcesUnreachable(await research(*given, **more))
 
     for failing in (silent, unreachable):
-        monkeypatch.setattr(watch, "research", failing)
-        assert run_watches(folder) == ([], watch.FAILED)
+        monkeypatch.setattr(running, "research", failing)
+        assert run_watches(folder) == ([], FAILED)
         assert (place / "report.json").read_bytes() == before
-    monkeypatch.setattr(watch, "research", real)
+    monkeypatch.setattr(running, "research", research)
     assert run_watches(folder)[1] == MOVED
 
 
@@ -128,7 +127,7 @@ def test_what_moved_is_told_again_where_it_could_not_be_kept(
 
     write(tmp_path / "library", ROW, LATER)
     with monkeypatch.context() as patch:
-        patch.setattr(watch, "as_atom", full)
+        patch.setattr(runs, "as_atom", full)
         with pytest.raises(UsageError):
             run_watches(folder)
 

@@ -310,7 +310,7 @@ def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
 def show(run: _RUN, *, as_json: bool, runs: Path | None, settings: Path | None) -> None:
     """Print the report of a run again."""
     root = _runs_folder(runs, settings)
-    faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_report(root, run)), as_json=as_json)
+    faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_run(run, root)), as_json=as_json)
 
 
 @command(*_SHOWN, epilog=EXIT_CODES)
@@ -361,7 +361,7 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
     from ..exports import write  # noqa: PLC0415
 
     root = _runs_folder(runs, settings)
-    run_id, formats = faces.runs.find_report(root, run), [name.strip().lower() for name in to.split(",")]
+    run_id, formats = faces.runs.find_run(run, root), [name.strip().lower() for name in to.split(",")]
     report = faces.runs.load_report(root, run_id)
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
@@ -454,15 +454,15 @@ def watch_add(
     question: Annotated[str, Argument(help="The question to repeat.")], *, workspace: Path, **given: Any
 ) -> None:
     """Add a question to repeat, with its options."""
-    typer.echo(f"Watched as {faces.watch.add_watch(faces.watch.watch_folder(workspace), question, given)}.")
+    typer.echo(f"Watched as {faces.runs.add_watch(workspace / faces.runs.WATCHED, question, given)}.")
 
 
 @command(group=watch, name="run")
 def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
     """Repeat the questions and print what changed. Exit code 10: something changed; 4: a question failed."""
-    folder = faces.watch.watch_folder(workspace)
-    moved, code = faces.watch.run_watches(folder, (lambda _: None) if quiet else _print_err, _print_err)
-    told = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.watch.as_markdown(moved)
+    folder = workspace / faces.runs.WATCHED
+    moved, code = faces.runs.run_watches(folder, (lambda _: None) if quiet else _print_err, _print_err)
+    told = json.dumps(moved, indent=2, ensure_ascii=False) if as_json else faces.runs.as_markdown(moved)
     if as_json or moved or not code:
         faces.terminal.write_out(told)
     return code
@@ -471,7 +471,7 @@ def watch_run(*, workspace: Path, as_json: bool, quiet: bool) -> int:
 @command(group=watch, name="list")
 def watch_list(*, workspace: Path) -> None:
     """List the watched questions."""
-    faces.terminal.write_lines(faces.watch.list_watches(faces.watch.watch_folder(workspace)))
+    faces.terminal.write_lines(faces.runs.list_watches(workspace / faces.runs.WATCHED))
 
 
 _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library.")]
@@ -548,7 +548,7 @@ def studio_export(
     folder: Annotated[Path, Argument(metavar="DIR", help="Target folder, created if missing.")], *, team_model: str
 ) -> None:
     """Export the team and a gallery as JSON for AutoGen Studio, without keys."""
-    for path in faces.studio.export(folder, _run_options({"model": team_model})):
+    for path in faces.studio.export(folder, team_model):
         typer.echo(path)
 
 

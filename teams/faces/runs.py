@@ -1,10 +1,20 @@
-"""`willowbark runs`, `show`, `export` and `diff`: find earlier runs, list, export and compare them."""
+"""Find earlier runs, list and compare them, and repeat questions: `willowbark runs`, `show`, `export`, `diff`, `watch`.
 
+Each question to repeat has a folder in `.willowbark/watch/`: the question (`watch.json`), the last report
+(`report.json`), the changes of each call (`changes.json`), and the same for people and feed readers (`changes.md`,
+`changes.atom`).
+"""
+
+import asyncio
+import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.sax.saxutils import escape
 
 from rich.console import Console
 from rich.table import Table
@@ -12,9 +22,11 @@ from rich.text import Text
 
 from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
+from willowbark.tools.whole_file import write_file
 
 from ..config import wording_of
 from ..ledger import DEFAULT_PATH, Ledger, LedgerError, Run
+from ..run.options import RunOptions
 from ..run.workspace import RUN_ID, RunFolder
 from .terminal import write_out
 
@@ -25,6 +37,12 @@ LATEST = "last"  # accepted in place of a run id
 UNFINISHED = ("interrupted", "cancelled", "failed")  # statuses that can be resumed
 _REPORT = "report.json"
 _SHORT = 60  # characters up to which a changed value is printed
+WATCHED = DEFAULT_PATH.parent / "watch"
+MOVED = 10  # exit code of `watch run` if anything changed
+FAILED = 4  # if a question could not be repeated, and nothing else changed
+_KEPT = ("library", "model", "settings", "depth", "offline")
+_UNANSWERED = ("unavailable", "partial", "bad_query")
+_CUT_SHORT = ("cancelled", "error", "sources_unreachable", "timeout", "token_budget_exceeded")
 _TIME_LENGTH = len("20251122-055548")  # run ids begin with the time
 
 
@@ -36,69 +54,52 @@ def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
         return ledger.runs()
 
 
-def all_runs(root: Path) -> dict[str, Run | None]:
-    """Return the runs with a folder below `root` or in this folder's ledger, by id, newest first; None: folder only.
+def all_runs(root: Path | None) -> dict[str, Run | None]:
+    """Return the runs in this folder's ledger and those with a folder below `root`, by id, newest first.
 
     Raises:
         UsageError: the folder cannot be read.
     """
-    kept = {run.run_id: run for run in runs_in_ledger()}
+    kept: dict[str, Run | None] = {run.run_id: run for run in runs_in_ledger()}
     try:
-        folders = {path.name for path in root.iterdir() if path.is_dir() and not path.is_symlink()}
+        folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()] if root else []
     except FileNotFoundError:
-        folders = set()
+        folders = []
     except OSError as error:
         raise UsageError(f"{root}: cannot be read ({error.strerror or error})") from None
-    return {run_id: kept.get(run_id) for run_id in sorted({*filter(RUN_ID.fullmatch, folders), *kept}, reverse=True)}
+    found = dict.fromkeys(path.name for path in folders if RUN_ID.fullmatch(path.name)) | kept
+    return dict(sorted(found.items(), reverse=True))
 
 
-def match_run(run: str, ids: Sequence[str]) -> str:
-    """Complete an id from its beginning, or `last` (the first); unmatched ids stay as typed.
+def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) -> str:
+    """Find the id of a run by its id, its beginning, or `last`; what fits none stays as typed.
+
+    Args:
+        run: what the user typed.
+        root: folder of run folders, to look there too; `last` is then the newest run with a report.
+        unfinished: whether `last` is the newest run that can be resumed, if there is any.
 
     Raises:
-        UsageError: several ids begin this way.
+        UsageError: several runs begin this way, or there is none.
     """
-    if run == LATEST and ids and LATEST not in ids:
-        return ids[0]
-    fitting = sorted({run_id for run_id in ids if run_id.startswith(run)})
-    if run in ids or not fitting:
-        return run
+    try:
+        runs = all_runs(root)
+    except LedgerError:
+        if run == LATEST:
+            raise
+        return run  # a damaged row of another run does not matter here
+    if run == LATEST:
+        wanted = [each for each, kept in runs.items() if unfinished and kept and kept.status in UNFINISHED]
+        if root is not None:
+            ended = (each for each, kept in runs.items() if kept and kept.stop_reason is not None)
+            wanted = sorted({*ended, *(each for each in runs if (root / each / _REPORT).is_file())}, reverse=True)
+        if latest := [*wanted, *runs][:1]:
+            return latest[0]
+        raise UsageError("there is no run here yet")
+    fitting = [run] if run in runs else [each for each in runs if each.startswith(run)]
     if len(fitting) > 1:
         raise UsageError(f"{run!r} may be {', '.join(fitting[:3])}; give more of the id")
-    return fitting[0]
-
-
-def find_run(run: str, *, unfinished: bool = False) -> str:
-    """Find the id of a run in the ledger by its id, its beginning, or `last`: with `unfinished` the latest such run.
-
-    Raises:
-        LedgerError: there is no ledger.
-        UsageError: several runs begin this way.
-    """
-    with Ledger.existing() as ledger:
-        try:
-            runs = ledger.runs()
-        except LedgerError:
-            if run == LATEST:
-                raise
-            return run  # a damaged row of another run does not matter here
-    first = [each.run_id for each in runs if unfinished and each.status in UNFINISHED]
-    return match_run(run, [*first, *(each.run_id for each in runs)])
-
-
-def find_report(root: Path, run: str) -> str:
-    """Find the id of a run with a folder or in the ledger; `last` is the newest with a report.
-
-    Raises:
-        UsageError: no run has a report, or several begin this way.
-    """
-    runs = all_runs(root)
-    if run != LATEST:
-        return match_run(run, [*runs])
-    for run_id, kept in runs.items():
-        if (root / run_id / _REPORT).is_file() or (kept and kept.stop_reason is not None):
-            return run_id
-    raise UsageError(f"{root}: no run there has a report")
+    return fitting[0] if fitting else run
 
 
 def load_report(root: Path, run_id: str) -> "ResearchReport":
@@ -306,3 +307,148 @@ def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report without the times of its creation and searches."""
     log = [{name: value for name, value in entry.items() if name != "asked_at"} for entry in report["search_log"]]
     return {**report, "generated_at": None, "search_log": log}
+
+
+def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
+    """Store a question to repeat, with its choices of `RunOptions`; return its name.
+
+    Raises:
+        UsageError: the question is not understood, an option is invalid, or a folder cannot be read or written.
+    """
+    from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
+    from willowbark.tools.questions import understood_question  # noqa: PLC0415
+
+    asked = understood_question(question)
+    kept = {name: value for name, value in choices.items() if name in _KEPT and value not in (None, False)}
+    for name in ("library", "settings"):
+        if kept.get(name, "bundled") != "bundled":
+            kept[name] = str(Path(kept[name]).resolve())
+    if library := RunOptions.of(asked, kept).chosen().library.path:
+        open_library(library)
+    name = hashlib.sha256(json.dumps([asked, kept], sort_keys=True).encode()).hexdigest()[:12]
+    if (folder / name).exists():
+        raise UsageError(f"this question is watched already, as {name}")
+    added = {"question": asked, "options": kept, "added": _now()}
+    write_file(folder / name / "watch.json", json.dumps(added, indent=2).encode())
+    return name
+
+
+def list_watches(folder: Path) -> list[str]:
+    """List the questions, one per line: name, time of the last call, changes then."""
+    lines = []
+    for place in _watches(folder):
+        said, changes = _read(place / "watch.json"), _read(place / "changes.json", [])
+        asked = said.get("asked", "never asked")
+        moved = f"; last changed {changes[-1]['at']}" if changes else ""
+        lines.append(f"{place.name}  {said['question']}  ({asked}{moved})")
+    return lines or ['No question is watched; add one: willowbark watch add "QUESTION"']
+
+
+def run_watches(
+    folder: Path, tell: Callable[[str], None] = lambda _: None, complain: Callable[[str], None] = lambda _: None
+) -> tuple[list[dict[str, Any]], int]:
+    """Repeat each question; return the changes and the exit code.
+
+    A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
+    report stays, and the next call compares with it. `tell` receives progress, `complain` a line for each question that
+    could not be repeated.
+
+    Raises:
+        UsageError: no question is watched, or a folder cannot be read or written.
+    """
+    from willowbark.tools.library import open_library  # noqa: PLC0415
+
+    from ..run.research import RunFailed, research  # noqa: PLC0415
+
+    places = _watches(folder)
+    if not places:
+        raise UsageError('no question is watched; add one: willowbark watch add "QUESTION"')
+    moved, failed = list[dict[str, Any]](), False
+    for place in places:
+        said = _read(place / "watch.json")
+        try:
+            options = RunOptions.of(said["question"], said["options"])
+            library = options.chosen().library.path
+            digest = open_library(library).digest if library else None
+            if digest is not None and digest == said.get("library_digest"):
+                tell(f"{said['question']}: the library holds nothing new")
+                continue
+            report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
+        except (RunFailed, UsageError) as error:  # the other questions are still repeated
+            failed = True
+            complain(f"{said['question']}: {error}; compared next time")
+            continue
+        silent = sorted({each["source"] for each in report["search_log"] if each["status"] in _UNANSWERED})
+        if silent or report["model_failed"] or report["stop_reason"] in _CUT_SHORT:
+            failed = True
+            what = ", ".join(silent) or ("the model" if report["model_failed"] else "the run")
+            complain(f"{said['question']}: {what} did not answer in full; compared next time")
+            continue
+        before = _read(place / "report.json", None)
+        if before is None:
+            tell(f"{said['question']}: {len(report['candidates'])} candidates; later runs report what changes")
+        elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing changed"):
+            if library:  # mark studies that disappeared because they were retracted
+                gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
+                found = open_library(library).by_numbers(gone.values(), "pubmed") if gone else []
+                retracted = {each.key for each in found if each.paper and each.paper.retracted}
+                changes = [
+                    f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes
+                ]
+            entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
+            moved.append(entry)
+            all_entries = [*_read(place / "changes.json", []), entry]
+            write_file(place / "changes.md", as_markdown(all_entries).encode())
+            write_file(place / "changes.atom", as_atom(place.name, said["question"], all_entries).encode())
+            write_file(place / "changes.json", json.dumps(all_entries, indent=2, ensure_ascii=False).encode())
+        write_file(place / "report.json", json.dumps(report).encode())  # only after the changes are stored
+        said |= {"asked": _now(), "library_digest": digest}
+        write_file(place / "watch.json", json.dumps(said, indent=2).encode())
+    return moved, MOVED if moved else FAILED if failed else 0
+
+
+def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Format the changes as Markdown, the latest first."""
+    lines = list[str]()
+    for each in reversed(entries):
+        lines += [f"## {each['question']}", "", each["at"], "", *(f"- {line}" for line in each["changes"]), ""]
+    return "\n".join(lines[:-1]) or "Nothing changed."
+
+
+def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """Format the changes as a feed: https://www.rfc-editor.org/rfc/rfc4287"""
+    told = "".join(
+        f"<entry><id>{_urn(name, each['at'])}</id><title>{len(each['changes'])} changes: {escape(question)}</title>"
+        f'<updated>{each["at"]}</updated><content type="text">{escape(chr(10).join(each["changes"]))}</content></entry>'
+        for each in reversed(entries)
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
+        f"<id>{_urn(name)}</id><title>{escape(question)}</title><updated>{entries[-1]['at']}</updated>"
+        f"<author><name>Willowbark</name></author>{told}</feed>\n"
+    )
+
+
+def _watches(folder: Path) -> list[Path]:
+    found = (path.parent for path in folder.glob("*/watch.json"))
+    return sorted(found, key=lambda each: (_read(each / "watch.json")["added"], each.name))
+
+
+def _read(path: Path, default: Any = ...) -> Any:
+    """Read a JSON file; return the default if it is missing."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if default is ...:
+            raise UsageError(f"{path}: is missing") from None
+        return default
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+
+
+def _urn(*parts: str) -> str:
+    return uuid.uuid5(uuid.NAMESPACE_URL, "/".join(("willowbark", *parts))).urn
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

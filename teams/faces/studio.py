@@ -29,13 +29,9 @@ from willowbark.tools.whole_file import write_file
 from ..config import LLMSettings, Settings
 from ..model_clients import BASELINE, FORMS, PROVIDERS
 from ..research_team import ResearchTeam, default_participants
-from ..run.options import RunOptions
 
 Json = dict[str, Any]
-_DEFAULTS = RunOptions()
 TEAM_FILE, GALLERY_FILE = "willowbark-team.json", "willowbark-gallery.json"
-TEAM_LABEL = "Willowbark research team"
-ASKING_LABEL = "Willowbark research team that asks you about the candidates"
 MODELS = (BASELINE, "openai/gpt-4.1-mini", "anthropic/claude-haiku-4-5", "ollama/llama3.1", "azure/my-deployment")
 """The gallery's models; each can be edited in Studio."""
 _STAND_INS = {  # required to create clients; keys are removed again, the address is for editing
@@ -46,34 +42,25 @@ _STAND_INS = {  # required to create clients; keys are removed again, the addres
 }
 
 
-def export(folder: Path, options: RunOptions = _DEFAULTS) -> list[Path]:
-    """Write the team and the gallery into a folder, created if missing; equal settings give equal files.
+def export(folder: Path, model: str = BASELINE) -> list[Path]:
+    """Write the team and the gallery into a folder, created if missing; the same model gives the same files.
 
     Raises:
         UsageError: no such model, or a folder that can't be written to.
     """
-    contents = {TEAM_FILE: team(options), GALLERY_FILE: gallery(options)}
+    contents = {TEAM_FILE: team(model), GALLERY_FILE: gallery(model)}
     texts = {folder / name: f"{json.dumps(each, indent=2, ensure_ascii=False)}\n" for name, each in contents.items()}
     return [write_file(path, text.encode()) for path, text in texts.items()]
 
 
-def team(options: RunOptions = _DEFAULTS, *, asking: bool = False) -> Json:
-    """Dump the research team as a component, with an approver if `asking`: Studio's input box then asks which
-    candidates the report should cover.
-
-    Raises:
-        UsageError: no such model.
-    """
-    made = ResearchTeam(_members(options, ApproverAgent() if asking else None), BaselineChatCompletionClient())
-    return _component(made, ASKING_LABEL if asking else TEAM_LABEL, options)
+def team(model: str = BASELINE, *, asking: bool = False) -> Json:
+    """Dump the research team; if `asking`, Studio's input box asks which candidates the report should cover."""
+    made = ResearchTeam(_members(ApproverAgent() if asking else None), BaselineChatCompletionClient())
+    return _component(made, f"Willowbark research team{' that asks you about the candidates' if asking else ''}", model)
 
 
-def gallery(options: RunOptions = _DEFAULTS) -> Json:
-    """Build the gallery: teams, agents, tools, models and terminations for the user's own teams.
-
-    Raises:
-        UsageError: no such model.
-    """
+def gallery(model: str = BASELINE) -> Json:
+    """Build the gallery: teams, agents, tools, models and terminations for the user's own teams."""
     sources, single = [SourceTool(name) for name in offered()], (GetPaper(), GetCitations(), GetTrial())
     assistant = AssistantAgent(
         "assistant",
@@ -83,7 +70,7 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
         system_message=f"Answer from the records that your tools give, and name their identifiers.\n\n{GUIDANCE}",
         reflect_on_tool_use=True,
     )
-    members = [each for each in _members(options) if isinstance(each, ChatAgent)]
+    members = [each for each in _members() if isinstance(each, ChatAgent)]
     return {
         "id": "willowbark",
         "name": "Willowbark",
@@ -99,8 +86,8 @@ def gallery(options: RunOptions = _DEFAULTS) -> Json:
             "last_synced": None,
         },
         "components": {
-            "teams": [team(options), team(options, asking=True)],
-            "agents": [_component(each, "", options) for each in (*members, ApproverAgent(), assistant)],
+            "teams": [team(model), team(model, asking=True)],
+            "agents": [_component(each, "", model) for each in (*members, ApproverAgent(), assistant)],
             "tools": [_component(tool) for tool in (*sources, *single, GetMechanisms())],
             "models": [model_component(name) for name in MODELS],
             "terminations": [
@@ -140,16 +127,13 @@ def model_component(name: str) -> Json:
     }
 
 
-def _members(options: RunOptions, approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
-    """Create the team's agents; this machine's settings apply only if they are passed."""
-    settings = options.settings or Settings.restored({})
-    without_model = options.model_copy(update={"settings": settings, "model": None})  # models are inserted at the end
-    return default_participants(BaselineChatCompletionClient(), without_model.chosen(), approver=approver)
+def _members(approver: ApproverAgent | None = None) -> list[ChatAgent | Team]:
+    """Create the team's agents, with the default settings: those of this machine do not travel."""
+    return default_participants(BaselineChatCompletionClient(), Settings.restored({}), approver=approver)
 
 
-def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS) -> Json:
-    """Dump a component with the model of the options; agents and tools label themselves."""
-    model = None if options.model in (None, BASELINE) else model_component(options.model or "")
+def _component(made: Any, label: str = "", model: str = BASELINE) -> Json:
+    """Dump a component with another model in the baseline's place; agents and tools label themselves."""
 
     def adapt(value: Any) -> Any:
         if isinstance(value, list):
@@ -170,9 +154,9 @@ def _component(made: Any, label: str = "", options: RunOptions = _DEFAULTS) -> J
         if isinstance(benches := found.get("workbench"), list) and benches:  # Studio's Builder lists `tools`
             del found["workbench"]
             found["tools"] = [tool for bench in benches for tool in bench["config"]["tools"]]
-        if model is not None:
+        if model != BASELINE:
             if "model_client" in found:
-                found["model_client"] = model
+                found["model_client"] = model_component(model)
             if kind == "agent" and provider.startswith("willowbark."):
                 found["config"]["fallback"] = model_component(BASELINE)
         return found
