@@ -31,7 +31,7 @@ from willowbark.tools.appraisal import Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import Readings, appraise_record, load_reader
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
-from willowbark.tools.lexicon.drug_classes import belongs_to_class
+from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document

@@ -23,8 +23,7 @@ from willowbark.tools.lexicon import (
     same_drug,
     withdrawal_of,
 )
-from willowbark.tools.lexicon.drug_classes import belongs_to_class
-from willowbark.tools.lexicon.drugs import drug_names
+from willowbark.tools.lexicon.drugs import belongs_to_class, drug_names
 from willowbark.tools.lexicon.matching import compile_cues, cue_regex, read_table, split_names
 from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import MAX_DRUGS, DrugArgs

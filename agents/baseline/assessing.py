@@ -16,7 +16,7 @@ from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select
 from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidate, count_participants
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
-from willowbark.tools.lexicon.drug_classes import belongs_to_class
+from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign

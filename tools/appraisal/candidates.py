@@ -15,7 +15,7 @@ from willowbark.tools.sources.card import STUDIES
 from ..errors import ReadingStopped
 from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, contraindications_of, withdrawal_of
-from ..lexicon.drug_classes import belongs_to_class
+from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, stem, stems, stems_among
 from ..questions import Question, routes_in
 from ..reading.document import Document, Sentence

@@ -9,38 +9,26 @@ from .conditions import (
     find_people,
     is_generic,
 )
-from .drug_classes import (
+from .drugs import (
     canonical_class,
+    canonical_drug,
     class_members,
     class_synonyms,
+    common_drug_names,
     contraindicated_in,
     contraindications_of,
+    drug_synonyms,
     find_drug_classes,
+    find_drugs,
     is_class_member,
     is_within,
+    same_drug,
+    withdrawal_of,
 )
-from .drugs import canonical_drug, common_drug_names, drug_synonyms, find_drugs, same_drug, withdrawal_of
 
 __all__ = [
-    "asked_condition",
-    "canonical_class",
-    "canonical_condition",
-    "canonical_drug",
-    "class_members",
-    "class_synonyms",
-    "common_drug_names",
-    "condition_synonyms",
-    "contraindicated_in",
-    "contraindications_of",
-    "drug_synonyms",
-    "find_conditions",
-    "find_deeds",
-    "find_drug_classes",
-    "find_drugs",
-    "find_people",
-    "is_class_member",
-    "is_generic",
-    "is_within",
-    "same_drug",
-    "withdrawal_of",
-]
+    "asked_condition", "canonical_class", "canonical_condition", "canonical_drug", "class_members", "class_synonyms",
+    "common_drug_names", "condition_synonyms", "contraindicated_in", "contraindications_of", "drug_synonyms",
+    "find_conditions", "find_deeds", "find_drug_classes", "find_drugs", "find_people", "is_class_member", "is_generic",
+    "is_within", "same_drug", "withdrawal_of",
+]  # fmt: skip

@@ -1,10 +1,15 @@
-"""Finds drugs in text, and maps their names to generic names; `drugs.tsv` holds them, and says where it is from."""
+"""Finds drugs and drug classes in text, and maps their names; `drugs.tsv` says where the names are from.
+
+A class ("beta-blockers") is not a candidate, but its members can be.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal, NamedTuple
 
+from .conditions import canonical_condition, condition_synonyms, is_generic
 from .matching import (
     Mention,
     PhraseIndex,
@@ -15,6 +20,7 @@ from .matching import (
     phrase_key,
     read_table,
     split_names,
+    stems,
 )
 
 _IN_PARENTHESES = re.compile(r"\s*\([^)]*\)|,$")
@@ -122,3 +128,150 @@ def _read_withdrawals() -> Mapping[str, str]:
         row["name"]: f"{row['where']}, {row['year']}: {row['reason']}; {row['source'] or _UNCHECKED}"
         for row in read_table("withdrawn.tsv")
     }
+
+
+@cache
+def _class_rows() -> Mapping[str, Mapping[str, str]]:
+    return {row["name"]: row for row in read_table("drug_classes.tsv")}
+
+
+@cache
+def _class_index() -> PhraseIndex:
+    return PhraseIndex({phrase_key(each): name for name in _class_rows() for each in class_synonyms(name)})
+
+
+@cache
+def _listed_in(name: str, column: Literal["members", "stems"]) -> tuple[str, ...]:
+    """Return what a class and its subclasses list in a column; subclasses are listed as members with an @."""
+    row, found = _class_rows()[name], dict[str, None]()
+    found |= dict.fromkeys(each for each in split_names(row[column]) if not each.startswith("@"))
+    for member in split_names(row["members"]):
+        found |= dict.fromkeys(_listed_in(member[1:], column)) if member.startswith("@") else {}
+    return tuple(found)
+
+
+def find_drug_classes(text: str) -> list[Mention]:
+    return list(_class_index().find(text))
+
+
+def class_members(name: str) -> tuple[str, ...]:
+    """Return the listed members of a class under any of its names; never complete, and empty if unknown."""
+    known = canonical_class(name)
+    return _listed_in(known, "members") if known else ()
+
+
+def is_class_member(drug: str, name: str) -> bool:
+    """Whether a drug (generic name in lower case) is a listed member of a class, or has the class's suffix.
+
+    >>> is_class_member("carteolol", "beta-blockers"), is_class_member("varenicline", "antidepressants")
+    (True, False)
+    """
+    known = canonical_class(name)
+    return known is not None and (drug in _listed_in(known, "members") or drug.endswith(_listed_in(known, "stems")))
+
+
+def is_within(name: str, whole: str) -> bool:
+    """Whether a drug or class equals another or is entirely part of it."""
+    members = class_members(name) or (name,)
+    return name == whole or all(is_class_member(each, whole) for each in members)
+
+
+def belongs_to_class(drug: str, marketed_for: Iterable[str], classes: Sequence[str]) -> bool:
+    """Whether a drug belongs to any of the classes, as a listed member, by suffix or by indication.
+
+    A drug marketed for hypertension is a blood pressure drug. Any "… drugs" missing from the table ("gout drugs") is a
+    class defined by indication alone.
+
+    >>> belongs_to_class("clonazepam", ["Epilepsy"], ["antiepileptic drugs"])
+    True
+    """
+    indications = list(marketed_for)
+    for name in classes:
+        known = canonical_class(name)
+        uses = split_names(_class_rows()[known]["used_for"]) if known else (name.removesuffix(" drugs"),)
+        if is_class_member(drug, name) or any(_is_use(each, use) for use in uses for each in indications):
+            return True
+    return False
+
+
+def _is_use(indication: str, condition: str) -> bool:
+    """Whether an indication is a condition or a form of it; a condition with its own name does not count as a form."""
+    held = frozenset(stems(indication))
+    if not any(frozenset(stems(name)) <= held for name in condition_synonyms(condition)):
+        return False
+    named = canonical_condition(" ".join(reversed(indication.split(", ")))) or canonical_condition(indication)
+    return named in (None, canonical_condition(condition)) or is_generic(condition)
+
+
+def canonical_class(name: str) -> str | None:
+    """Return the common name of a drug class given any of its names; None if unknown."""
+    return _class_index().get(name)
+
+
+def class_synonyms(name: str) -> tuple[str, ...]:
+    """Return all known names of a class, the common one first; only the given name if unknown."""
+    known = name if name in _class_rows() else canonical_class(name)
+    return (known, *split_names(_class_rows()[known]["synonyms"])) if known else (name,)
+
+
+class Contraindication(NamedTuple):
+    """A reason not to give a drug to people with a condition, from a curated table."""
+
+    kind: str
+    """`contraindicated`, `boxed warning` or `avoid`."""
+    told: str
+    """The condition as narrowed by the source, or the harm."""
+    source: str
+    """The guideline, or the section of the label. No entry has been compared with the source's text."""
+    borne_out: str
+    """A curated list that also contains the entry; may be empty."""
+
+    def __str__(self) -> str:
+        also = f"also in the list of {self.borne_out}, " if self.borne_out else ""
+        return f"{self.told}; {self.source}, {also}not yet compared with its text"
+
+
+@cache
+def _contraindications() -> Sequence[tuple[Mapping[str, str], Contraindication, tuple[str, ...]]]:
+    """Return the rows of the curated table, each as a contraindication and with its conditions."""
+    return [
+        (
+            row,
+            Contraindication(row["kind"], row["told"], row["source"], row["borne_out"]),
+            split_names(row["conditions"]),
+        )
+        for row in read_table("contraindications.tsv")
+    ]
+
+
+@cache
+def _list_against(drug: str) -> list[tuple[Contraindication, tuple[str, ...]]]:
+    return [
+        (told, conditions)
+        for row, told, conditions in _contraindications()
+        if drug not in split_names(row["except"])
+        and any(name == drug or is_class_member(drug, name) for name in split_names(row["names"]))
+    ]
+
+
+def contraindications_of(drug: str, conditions: Iterable[str] | None) -> list[Contraindication]:
+    """Return the curated table's entries for a drug in the given conditions, the first match for each.
+
+    Conditions come under any of their names, or as groups of people (pregnancy, children); None returns all entries.
+
+    >>> contraindications_of("propranolol", ["asthma"])[0][:2]
+    ('contraindicated', 'bronchial asthma')
+    """
+    rows = _list_against(drug)
+    if conditions is None:
+        return [told for told, _ in rows]
+    named = [canonical_condition(each) or each for each in conditions]
+    met = [next((told for told, held in rows if condition in held), None) for condition in named]
+    return list(dict.fromkeys(each for each in met if each))
+
+
+def contraindicated_in(conditions: Iterable[str]) -> list[tuple[str, Contraindication]]:
+    """Return the drugs and classes that the curated table warns of in the given conditions, in table order."""
+    named = {canonical_condition(each) or each for each in conditions}
+    met = [(row, told) for row, told, held in _contraindications() if not named.isdisjoint(held)]
+    return [(name, told) for row, told in met for name in split_names(row["names"])]
