@@ -45,7 +45,7 @@ async def test_a_model_without_schemas_is_told_the_schema_and_one_with_schemas_i
     told, handed = scripted(GOOD, structured=False), scripted(GOOD)
     await answered(told)
     await answered(handed)
-    assert '"score"' in str(told.create_calls[0]["messages"][-1].content)
+    assert '"score"' in str(told.create_calls[0]["messages"][0].content)
     assert len(handed.create_calls[0]["messages"]) == 1
 
 

@@ -246,9 +246,9 @@ async def understand(
     raise QuestionError("; ".join([objection, *answer.failures]))
 
 
-def ask_to_mend(things: str, refused: Iterable[tuple[str, BaseModel]]) -> str:
+def ask_to_mend(things: str, refused: Iterable[tuple[BaseModel, str]]) -> str:
     """Word the request that returns refused parts of an answer, each with the reason."""
-    lines = [f"- {reason}: {each.model_dump_json()}" for reason, each in refused]
+    lines = [f"- {reason}: {each.model_dump_json()}" for each, reason in refused]
     asked = f"These {things} don't stand. Mend them from their records or leave them out; give only these:"
     return "\n".join([asked, *lines])
 
@@ -274,10 +274,9 @@ def _with_schema(messages: Sequence[LLMMessage], answer_type: type[BaseModel]) -
     schema = json.dumps(answer_type.model_json_schema(), separators=(",", ":"))
     words = f"Answer with one JSON object of this schema, and nothing else:\n{schema}"
     first, *rest = messages
-    if not isinstance(first, SystemMessage):
-        return [*messages, UserMessage(content=words, source="user")]
-    system = SystemMessage(content=f"{first.content}\n\n{words}")
-    return [system, *rest, UserMessage(content="Answer with the JSON object alone.", source="user")]
+    head, rest = (f"{first.content}\n\n", rest) if isinstance(first, SystemMessage) else ("", list(messages))
+    reminder = UserMessage(content="Answer with the JSON object alone.", source="user")
+    return [SystemMessage(content=head + words), *rest, reminder]
 
 
 def _read(said: str, answer_type: type[T]) -> tuple[T | None, str | None]:

@@ -119,20 +119,18 @@ class Read:
         by_key = {each.record.key: each for each in batch}
         refused = list[tuple[ReadingDraft, str]]()
         for draft in drafts:
-            given = by_key.get(draft.evidence_key)
+            given, held = by_key.get(draft.evidence_key), self.held(draft)
             reading = "names a record that was not shown" if given is None else checked(draft, given, version)
             if given is None or isinstance(reading, str):
                 refused.append((draft, str(reading)))
-                continue
-            held, (values, unfounded) = self.held(draft), values_of(draft, given)
-            if held is None or is_mended:
+            elif held is not None and not is_mended:
+                self.note(REPLACED, "a record is read twice for one drug", draft)
+            else:
+                values, unfounded = values_of(draft, given)
                 both = dict.fromkeys((*(held.values if held else ()), *values))
                 reading = (held or reading).model_copy(update={"values": tuple(both)})
                 self.readings = [*(each for each in self.readings if each is not held), reading]
-            else:
-                self.note(REPLACED, "a record is read twice for one drug", draft)
-            if unfounded and (held is None or is_mended):
-                refused.append((draft, "; ".join(unfounded)))
+                refused += [(draft, "; ".join(unfounded))] if unfounded else []
         self.done |= {each.fingerprint for each in batch}
         return refused
 
@@ -188,7 +186,7 @@ class _Stage:
 
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
         """Read a batch; what is refused is asked for once more, and a batch too long for an answer in halves."""
-        found = self.found
+        found, version = self.found, f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
         if self.gathered is not None and is_first:
             with self.gathered.place() as place:
                 answer = await self._ask(batch)
@@ -196,32 +194,25 @@ class _Stage:
         else:
             async with self.free:
                 answer = await self._ask(batch)
-        if answer.given is not None:
-            await self._mend(batch, found.take(answer.given.readings, batch, self._version))
-        elif answer.was_too_long and len(batch) > 1:
+        if answer.given is None and answer.was_too_long and len(batch) > 1:
             halves = batch[: len(batch) // 2], batch[len(batch) // 2 :]
             await asyncio.gather(*(self.read(half, is_first=False) for half in halves))
-        else:
+        elif answer.given is None:
             found.failures[answer.failures[-1]] += len(batch)
-
-    async def _mend(self, batch: Sequence[ToRead], refused: Sequence[tuple[ReadingDraft, str]]) -> None:
-        """Return refused readings and values with the reasons and their records; note what does not stand then."""
-        if not refused:
-            return
-        named = {draft.evidence_key for draft, _ in refused}
-        shown = [each for each in batch if each.record.key in named]
-        if len(shown) < len(named):  # a key that no record has may stand for any of them
-            shown = list(batch)
-        further = ask_to_mend("readings or values", ((reason, draft) for draft, reason in refused))
-        async with self.free:
-            answer = await self._ask(shown, further)
-        if answer.given is not None:
-            self.found.take(answer.given.readings[: len(refused)], batch, self._version, is_mended=True)
-        for draft, reason in refused:
-            if (held := self.found.held(draft)) is None:
-                self.found.note(REPLACED, reason, draft)
-            elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
-                self.found.note(LEFT_OUT, reason, draft)
+        elif refused := found.take(answer.given.readings, batch, version):
+            named = {draft.evidence_key for draft, _ in refused}
+            shown = [each for each in batch if each.record.key in named]
+            if len(shown) < len(named):  # a key that no record has may stand for any of them
+                shown = list(batch)
+            async with self.free:
+                answer = await self._ask(shown, ask_to_mend("readings or values", refused))
+            if answer.given is not None:
+                found.take(answer.given.readings[: len(refused)], batch, version, is_mended=True)
+            for draft, reason in refused:
+                if (held := found.held(draft)) is None:
+                    found.note(REPLACED, reason, draft)
+                elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
+                    found.note(LEFT_OUT, reason, draft)
 
     async def _ask(self, batch: Sequence[ToRead], further: str = "") -> Answer[ReadingsDraft]:
         head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
@@ -233,10 +224,6 @@ class _Stage:
         answer = await ask([self.client], messages, ReadingsDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         return answer
-
-    @property
-    def _version(self) -> str:
-        return f"{analyst_name(self.client)}, prompts {PROMPTS_VERSION}"
 
 
 async def read(
@@ -267,14 +254,15 @@ async def read(
     tasks = [asyncio.ensure_future(stage.read(records[at::number])) for at in range(number)]  # of even sizes
     for task in tasks:
         cancellation_token.link_future(task)
+    found, late = stage.found, set[asyncio.Task[None]]()
     try:
-        ended, late = await asyncio.wait(tasks, timeout=None if in_batch else timeout_s) if tasks else (set(), set())
+        if tasks:
+            ended, late = await asyncio.wait(tasks, timeout=None if in_batch else timeout_s)
+            for task in ended:
+                task.result()
     finally:
         for task in tasks:
             task.cancel()
-    for task in ended:
-        task.result()
-    found = stage.found
     found.batch_notes = gathered.notes if gathered else []
     if late:
         unread = sum(each.fingerprint not in found.done for each in records) - found.failures.total()
@@ -323,56 +311,48 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
 
 def values_of(draft: ReadingDraft, given: ToRead) -> tuple[tuple[Value, ...], list[str]]:
     """Check the values of a model's reading; return those that stand, and why the others do not, a line each."""
-    kept, refused = dict[Value, None](), list[str]()
-    for each in draft.values:
-        found = _value(each, draft, given)
-        if isinstance(found, Value):
-            kept[found] = None
-        else:
-            refused.append(f"{each.what} {found}")
-    return tuple(kept), refused
+    found = [(each.what, _value(each, draft, given)) for each in draft.values]
+    kept = dict.fromkeys(each for _, each in found if isinstance(each, Value))
+    return tuple(kept), [f"{what} {each}" for what, each in found if isinstance(each, str)]
 
 
 def _value(draft: ValueDraft, reading: ReadingDraft, given: ToRead) -> Value | str:
     """Find a value in the sentences quoted for it; return it, or why it does not stand."""
     parts = _parts(draft.quote.strip() or reading.quote, given)
     passages = [found.passage for part in parts if (found := locate(part, given.record, is_whole=False))]
-    written, drug = re.escape(plain(draft.value)), _drug_of(reading)
-    cut = re.compile(rf"{_UNCUT}{written}(?!\w|[.,]\d)")
+    written, drug, what = plain(draft.value), _drug_of(reading), draft.what
+    cut = re.compile(rf"{_UNCUT}{re.escape(written)}(?!\w|[.,]\d)")
     hits = ((each, [hit.span() for hit in cut.finditer(plain(each.text))]) for each in passages)
     passage, places_of = next(((each, found) for each, found in hits if found), (None, []))
     if passage is None:
         return "does not stand so in the sentence or row quoted for it" if passages else "quotes what no record says"
-    has_figure = any(map(str.isdigit, draft.value)) or any(map(spelled_number, plain(draft.value).split()))
-    if draft.what != "comparator" and not has_figure:
+    if what == "comparator":
+        if canonical_drug(draft.value) == drug or not re.search(r"[^\W\d_]{2}", draft.value):
+            return "names the drug itself or nothing"
+    elif not any(map(str.isdigit, draft.value)) and not any(map(spelled_number, written.split())):
         return "has no figure"
-    if draft.what == "comparator" and (
-        canonical_drug(draft.value) == drug or not re.search(r"[^\W\d_]{2}", draft.value)
-    ):
-        return "names the drug itself or nothing"
-    if is_of_other_kind(draft.what, plain(draft.value)):
+    if is_of_other_kind(what, written):
         return "is a figure of something else"
     if addressed_to_machines(passage.text) or tells_what_to_do(passage.text):
         return "quotes an order"
     named = drugs_named(passage.text, reading.drug, given.record)
-    if draft.what not in ("comparator", "participants") and named and drug not in named:
+    if what not in ("comparator", "participants") and named and drug not in named:
         return "is another drug's"
     text = plain(passage.text)
     mentions = find_drugs(text)
-    if draft.what == "dose" and mentions:
+    if what == "dose" and mentions:
         if drug not in set[str]().union(*(drugs_dosed(text, start, end, mentions) for start, end in places_of)):
             return "is another drug's"
-    elif is_bare(plain(draft.value)):
+    elif is_bare(written):
         others = [each for each in mentions if each.name != drug]
         if all(is_of_other_arm(text, start, end, others) for start, end in places_of):
             return "is of another group"
     around = next((each.text for each in places(given.record) if each.title == passage.section), passage.text)
-    outcome = plain(draft.outcome)
-    if outcome not in plain(around):
+    at = plain(around).find(outcome := plain(draft.outcome))
+    if at < 0:
         return "has an outcome that its quote does not name"
-    at = plain(around).index(outcome)
     return Value(
-        what=draft.what,
+        what=what,
         written=_as_written(passage.text, *places_of[0]),
         outcome=_as_written(around, at, at + len(outcome)),
         quote=passage.text,

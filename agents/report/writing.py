@@ -206,7 +206,7 @@ class Writing:
             found = self._verify(answer.given.claims)
             kept, dropped = found.kept, found.dropped
             if dropped:
-                further = ask_to_mend("claims", ((each.reason, each.claim) for each in dropped))
+                further = ask_to_mend("claims", ((each.claim, each.reason) for each in dropped))
                 asked = [*messages, UserMessage(content=further, source=self.name)]
                 mended = await ask([answer.by], asked, ReportDraft, token, request=request)
                 add_usage(self.usage, mended.usage)
