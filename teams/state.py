@@ -9,7 +9,7 @@ from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
 from willowbark.tools.evidence import Evidence, merge
 
-from .ledger import Ledger, Turn
+from .ledger import Ledger, Turn, restore
 
 
 class ResearchState(BaseModel, frozen=True, extra="forbid"):
@@ -36,7 +36,7 @@ class ResearchState(BaseModel, frozen=True, extra="forbid"):
 
 def findings_of(turns: Iterable[Turn]) -> list[Findings]:
     """Return what the specialists handed over in these turns."""
-    return [Findings.model_validate(turn.message["content"]) for turn in turns if turn.type == "FindingsMessage"]
+    return [restore(Findings, turn.message["content"], turn.type) for turn in turns if turn.type == "FindingsMessage"]
 
 
 def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> ResearchState:
@@ -53,7 +53,7 @@ def state_of(ledger: Ledger, run_id: str, iteration: int | None = None) -> Resea
         question=run.question,
         iteration=max((one.iteration for one in found), default=0),
         evidence=merge(record for one in found for record in one.records),
-        assessments=[JudgeAssessment.model_validate(turn.message["content"]) for turn in verdicts],
+        assessments=[restore(JudgeAssessment, turn.message["content"], turn.type) for turn in verdicts],
         tokens_used=sum(turn.prompt_tokens + turn.completion_tokens for turn in turns),
         search_history=[
             {

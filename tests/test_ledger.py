@@ -183,6 +183,11 @@ def test_a_run_id_that_is_none_is_refused(run_id: str, path: Path) -> None:
             ledger.run(run_id)
 
 
+def test_a_commit_is_on_the_disk_when_the_run_goes_on(path: Path) -> None:
+    with Ledger(path) as ledger:
+        assert ledger._database.query("PRAGMA synchronous") == [(2,)]  # FULL
+
+
 def test_a_run_id_is_given_once(path: Path) -> None:
     with Ledger(path) as ledger:
         with started(ledger):

@@ -38,8 +38,8 @@ def test_what_is_chosen_stands_over_the_settings() -> None:
 
 def test_the_contact_address_of_the_settings_goes_to_the_sources() -> None:
     chosen = Settings().overridden({"tools.pubmed.email": "someone@example.org"})
-    with RunOptions().sources_at(chosen) as named, RunOptions().sources_at(Settings()) as unnamed:
-        assert (named.email, unnamed.email) == ("someone@example.org", None)
+    named, unnamed = RunOptions().sources_at(chosen), RunOptions().sources_at(Settings())
+    assert (named.email, unnamed.email) == ("someone@example.org", None)
 
 
 @pytest.mark.parametrize(("approve", "asks"), [(None, False), (False, False), (True, True), (scripted, True)])

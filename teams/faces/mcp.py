@@ -449,7 +449,8 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     """
     settings = options.chosen()
     named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None
-    with options.sources_at(settings) as endpoints, ExitStack() as stack:
+    endpoints = options.sources_at(settings)
+    with ExitStack() as stack:
         listening = None if port is None else stack.enter_context(listening_at(HOST, port))
         async with Transport(endpoints) as transport:
             server = Server(settings, transport, ledger)

@@ -20,10 +20,10 @@ from pydantic import AwareDatetime, BaseModel, Field
 from willowbark import __version__
 from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
-from .database import BUSY_TIMEOUT_S, Database, LedgerError, pack, unpack, unpack_bytes
+from .database import BUSY_TIMEOUT_S, Database, LedgerError, pack, restore, unpack, unpack_bytes
 from .journal import Journal, Turn, turns_of
 
-__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "Status", "Turn"]
+__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "Status", "Turn", "restore"]
 DEFAULT_PATH = Path(".willowbark") / "ledger.db"
 """Relative to the current folder, which is the workspace."""
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]

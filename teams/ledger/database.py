@@ -10,13 +10,14 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from willowbark.tools.errors import UsageError
 
+M = TypeVar("M", bound=BaseModel)
 SCHEMA_VERSION = 7
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
 BUSY_TIMEOUT_S = 60.0  # writes take milliseconds, but SQLite has no queue: one of 40 processes may wait for 10 s
@@ -70,7 +71,7 @@ class LedgerError(UsageError):
 class Database:
     """A ledger's only connection, shared by threads through a lock and by processes through SQLite's write-ahead log.
 
-    A commit survives the process's death at any moment; a power cut may lose the last seconds, which are repeated.
+    A commit survives the process's death at any moment, and a power cut.
 
     Args:
         path: the file, created with its folder if missing; None keeps everything in memory.
@@ -109,7 +110,7 @@ class Database:
                 for statement in _SCHEMA.split(";") if self._is_new() else ():
                     self.connection.execute(statement)
                 self.connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        self.connection.execute("PRAGMA synchronous=NORMAL")
+        self.connection.execute("PRAGMA synchronous=FULL")
         self.connection.execute("PRAGMA foreign_keys=ON")
 
     def _is_new(self) -> bool:
@@ -200,6 +201,15 @@ def unpack_bytes(packed: Any, expected: str | None = None) -> bytes:
     except (zlib.error, TypeError):
         pass
     raise LedgerError(f"the ledger {DAMAGED}")
+
+
+def restore(model: type[M], content: Any, what: str) -> M:
+    """Validate JSON content as a model; LedgerError if it is not of this version."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise LedgerError(f"its {what} is not of this version of Willowbark ({place})") from None
 
 
 def digest(data: bytes) -> str:

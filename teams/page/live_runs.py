@@ -175,7 +175,7 @@ class LiveRuns:
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
         self._open = ExitStack()
-        self._endpoints = self._open.enter_context(options.sources_at(self.settings))
+        self._endpoints = options.sources_at(self.settings)
 
     @property
     def root(self) -> Path:

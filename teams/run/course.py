@@ -8,8 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
-from pydantic import ValidationError
-
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import undecided
 from willowbark.agents.asking import ModelUnavailable
@@ -44,7 +42,7 @@ from willowbark.tools.toolbox import replies_in
 
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
-from ..ledger import Journal, LedgerError, Model, Run, Turn
+from ..ledger import Journal, Model, Run, Turn, restore
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
@@ -340,18 +338,10 @@ async def partial_report(
     account: Callable[[Sequence[TurnUsage]], Sequence[TurnUsage]] | None,
     readings: Readings,
 ) -> ResearchReport:
-    """Let the baseline analyst report what a run found before it stopped.
+    """Let the baseline analyst report what a run found before it stopped; WillowbarkError if none could be made.
 
-    Args:
-        messages: the run's chat messages so far, the question first.
-        stop_reason: as the report states it.
-        settings: of the run; if a person was still to be asked, their default applies.
-        model: the run's.
-        account: of the run's tokens and cost; None for no account.
-        readings: of the run, so that nothing is read twice.
-
-    Raises:
-        WillowbarkError: no report could be made.
+    The question comes first among the messages. If a person was still to be asked, the settings' default applies.
+    Publications that `readings` holds are not read again; None in place of an account of tokens gives none.
     """
     asked = settings.research
     if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
@@ -371,11 +361,7 @@ async def partial_report(
 
 def messages_of(turns: Sequence[Turn]) -> list[BaseChatMessage]:
     """Convert turns to messages; LedgerError if a turn is not from this version."""
-    try:
-        return [_TYPES[turn.type].load(turn.message) for turn in turns if turn.type in _TYPES]
-    except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise LedgerError(f"its turns are not of this version of Willowbark ({place})") from None
+    return [restore(_TYPES[turn.type], turn.message, turn.type) for turn in turns if turn.type in _TYPES]
 
 
 class AbsentModel(BaselineChatCompletionClient):

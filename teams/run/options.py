@@ -1,8 +1,7 @@
 """All options of one run, in one model, for Python, command line, notebook and Studio."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -212,18 +211,16 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
         check = understood_question if settings.llm.model == BASELINE else validate_question
         return check(self.question or "")
 
-    @contextmanager
-    def sources_at(self, settings: Settings) -> Iterator[Endpoints]:
-        """Yield the sources' endpoints; UsageError if a source lacks its key, or the library is not as expected."""
+    def sources_at(self, settings: Settings) -> Endpoints:
+        """Return the sources' endpoints; UsageError if a source lacks its key, or the library is not as expected."""
         if self.endpoints is not None:
-            yield self.endpoints
-        elif settings.library.path is not None:
-            yield Endpoints(library=library_of(settings.library))
-        else:
-            endpoints = Endpoints.public()
-            endpoints.require(settings.tools.sources)
-            email = settings.tools.pubmed.email
-            yield endpoints.model_copy(update={"email": email}) if email else endpoints
+            return self.endpoints
+        if settings.library.path is not None:
+            return Endpoints(library=library_of(settings.library))
+        endpoints = Endpoints.public()
+        endpoints.require(settings.tools.sources)
+        email = settings.tools.pubmed.email
+        return endpoints.model_copy(update={"email": email}) if email else endpoints
 
 
 def library_of(asked: LibrarySettings) -> "Library":

@@ -11,15 +11,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.questions import validate_question
 
 from ..config import Settings
 from ..events import AgentEvent
-from ..ledger import Ledger, LedgerError
+from ..ledger import Ledger, LedgerError, restore
 from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
@@ -106,7 +104,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     settings, began = options.chosen(), time.monotonic()
     async with AsyncExitStack() as stack:
         client, others = await stack.enter_async_context(_clients(options, settings, settings.llm.model))
-        where = stack.enter_context(options.sources_at(settings))
+        where = options.sources_at(settings)
         if where.library is not None:  # stored with the run, so that a resume searches the same records
             held = {"library.path": where.library.path, "library.digest": where.library.digest}
             settings = settings.overridden(held)
@@ -168,7 +166,7 @@ async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGen
     run = ledger.run(run_id)
     settings = Settings.restored(run.settings)
     async with AsyncExitStack() as stack:
-        where = stack.enter_context(options.sources_at(settings))
+        where = options.sources_at(settings)
         if where.is_public is run.sandboxed:
             kind = "another server or library" if run.sandboxed else "the public sources"
             raise LedgerError(f"run {run_id} was asked of {kind}; resume it there")
@@ -204,11 +202,7 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
         content = ledger.report(run_id)
         if content is None:
             raise LedgerError(f"run {run_id} has no report yet; `willowbark resume {run_id}` finishes it")
-        try:
-            report = ResearchReport.model_validate(content)
-        except ValidationError as error:
-            place = ".".join(map(str, error.errors()[0]["loc"]))
-            raise LedgerError(f"its report is not of this version of Willowbark ({place})") from None
+        report = restore(ResearchReport, content, "report")
         yield AgentEvent(type="complete", message="The report of what was found until the stop", data=report)
         return
     if settings.library.path is not None:

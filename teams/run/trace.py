@@ -25,10 +25,6 @@ from willowbark.tools.http.transport import Exchange
 
 from ..events import AgentEvent
 
-_SHOWN = ("gen_ai.", "http.", "server.", "url.path", "error.type", "willowbark.")
-_NEVER = ("message", "prompt", "completion", "instructions", "arguments", "result", "content", "description")
-_TOKENS = {"gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"}
-_LONGEST_VALUE = 200  # characters of an attribute in the file
 _RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
 _tracer = trace.get_tracer("willowbark")
 
@@ -105,7 +101,7 @@ def trace_file(path: Path) -> Iterator[None]:
 
 
 class _SpanLines(SpanProcessor):
-    """Writes spans as lines of JSON, without the messages, arguments, results or exceptions that libraries add."""
+    """Writes spans as lines of JSON, without the exceptions that libraries add: their words may hold a query."""
 
     def __init__(self, file: RawIOBase) -> None:
         self._file = file
@@ -116,10 +112,5 @@ class _SpanLines(SpanProcessor):
         line = json.loads(span.to_json())
         del line["events"], line["links"], line["resource"]
         line["status"] = span.status.status_code.name
-        line["attributes"] = {
-            name: value[:_LONGEST_VALUE] if isinstance(value, str) else value
-            for name, value in (span.attributes or {}).items()
-            if name.startswith(_SHOWN) and (name in _TOKENS or not any(word in name for word in _NEVER))
-        }
         with suppress(OSError):  # a full disk costs the trace, not the run
             self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
