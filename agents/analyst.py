@@ -133,7 +133,7 @@ class Analyst(Participant[M], BaseChatAgent):
             return None
         collected = CollectedEvidence()
         await asyncio.to_thread(collected.ingest, pool)
-        return Aids([AskRecords(collected, marker=self._run.marker)], self.name)
+        return Aids([AskRecords(collected, self._run.marker)], self.name)
 
     def _to_config(self) -> Any:
         return AnalystConfig(

@@ -144,13 +144,13 @@ async def main() -> None:
     asked, articles = questions(entries), pool(entries)
     right = sum(len(question.right) for question in asked) / len(asked)
     print(f"{len(articles):,} articles by their snippets; {len(asked):,} questions, {right:.1f} right ones each")
-    with CollectedEvidence() as collected:
-        collected.ingest(articles)
+    collected = CollectedEvidence()
+    collected.ingest(articles)
 
-        async def find(question: str) -> list[str]:
-            return [record.key.removeprefix("pmid:") for record in await collected.search(question, AT)]
+    async def find(question: str) -> list[str]:
+        return [record.key.removeprefix("pmid:") for record in await collected.search(question, AT)]
 
-        await show("collected", find, asked)
+    await show("collected", find, asked)
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         (root / "files").mkdir()

@@ -32,6 +32,7 @@ from willowbark.teams.research_team import default_participants
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.collected import CollectedEvidence
+from willowbark.tools.enclosure import new_marker
 from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
 
 pytestmark = pytest.mark.whole
@@ -42,7 +43,7 @@ MANY = [record(str(n), f"Timolol {n}", "Timolol lowered attacks in adults. " * 3
 def tool(*records: Any) -> AskRecords:
     collected = CollectedEvidence()
     collected.ingest(records)
-    return AskRecords(collected)
+    return AskRecords(collected, new_marker())
 
 
 def calling(*queries: str, name: str = "ask_records") -> CreateResult:
@@ -70,11 +71,9 @@ async def test_passages_come_as_a_bounded_block_with_their_keys_and_where_they_s
     assert all(len(line["passage"]) <= SHOWN_CHARACTERS for line in lines[1:])
 
 
-def test_its_schema_is_one_that_strict_providers_take_and_it_can_be_dumped_and_loaded(tmp_path: Path) -> None:
-    kept = AskRecords(CollectedEvidence(tmp_path / "collected.db"))
-    kept.collected.ingest([TRIAL])
+def test_its_schema_is_one_that_strict_providers_take() -> None:
+    kept = tool()
 
-    assert len(AskRecords.load_component(kept.dump_component()).collected) == 1
     assert len(json.dumps(kept.schema)) < 420
     assert kept.schema["strict"] is True
     assert kept.schema["parameters"]["additionalProperties"] is False

@@ -143,8 +143,8 @@ def test_a_file_is_shared_by_processes_and_one_that_is_no_database_is_one_line(t
     found = collected(TOPIRAMATE, path=file)
     script = (
         "import asyncio, sys; from pathlib import Path; from willowbark.tools.collected import CollectedEvidence\n"
-        "with CollectedEvidence(Path(sys.argv[1])) as found:\n"
-        "    print(asyncio.run(found.passages('topiramate')).passages[0].key, len(found))"
+        "found = CollectedEvidence(Path(sys.argv[1]))\n"
+        "print(asyncio.run(found.passages('topiramate')).passages[0].key, len(found))"
     )
     done = subprocess.run([sys.executable, "-c", script, file], capture_output=True, text=True, check=True)
     notes.write_text("my notes, which are longer than a header of SQLite's would be " * 20)

@@ -13,7 +13,6 @@ from willowbark.tools.errors import RateLimitError, SourceUnavailable
 from willowbark.tools.evidence import (
     Citation,
     Evidence,
-    EvidenceStore,
     SearchResult,
     checked_identifier,
     merge,
@@ -255,14 +254,3 @@ def test_a_record_survives_json_that_holds_its_fields_as_metadata(found: Evidenc
 
     assert dumped["metadata"] == {**found.metadata, "kind": found.record.kind}
     assert Evidence.model_validate(dumped) == found
-
-
-def test_records_that_come_one_by_one_are_united_as_all_at_once() -> None:
-    some = [record(pmid="11", doi="10.1/a"), record(pmid="12"), record(source="europepmc", doi="10.1/a", pmcid="PMC7")]
-    store = EvidenceStore()
-
-    for each in some:
-        store.add([each])
-        store.merged()
-
-    assert store.merged() == merge(some)

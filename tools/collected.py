@@ -8,13 +8,14 @@ https://www.sqlite.org/fts5.html
 
 import asyncio
 import json
+import math
 import sqlite3
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
 
 from pydantic import BaseModel, Field
 
@@ -53,6 +54,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS passage
 _PASSAGES = "SELECT rowid, text, section FROM passage WHERE passage MATCH ? ORDER BY bm25(passage), rowid LIMIT ?"
 _RECORDS = "SELECT rowid, -bm25(whole) FROM whole WHERE whole MATCH ? ORDER BY bm25(whole), rowid LIMIT ?"
 
+_HOLDING = "SELECT DISTINCT record FROM identifier WHERE name IN (SELECT value FROM json_each(?))"
+
 
 class Passage(BaseModel, frozen=True, extra="forbid"):
     """Sentences of a record, verbatim, with their source."""
@@ -68,7 +71,7 @@ class Passage(BaseModel, frozen=True, extra="forbid"):
     """`Title`, `Abstract`, `Registry entry`, `Database entry` and the like, or a heading of the full text."""
     text: str
     """The matching sentence with its neighbours; at most `MAX_PASSAGE` characters."""
-    retracted: bool
+    retracted: bool = False
     is_preprint: bool
 
 
@@ -104,16 +107,6 @@ class CollectedEvidence:
             )
             self._database.executescript(_SCHEMA)
         weakref.finalize(self, self._database.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        with self._lock:
-            self._database.close()
 
     def __len__(self) -> int:
         with self._lock_database():
@@ -159,14 +152,12 @@ class CollectedEvidence:
             ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
             matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (terms,)).fetchone()[0]
             scored = []
-            for at, (window, text, section) in enumerate(windows, 1):
-                of_record = ranks.get(window // _SPACE)
-                score = 1 / (_K + at) + (1 / (_K + 1 + of_record) if of_record is not None else 0.0)
+            for at, (window, text, section) in enumerate(windows):
+                score = 1 / (_K + 1 + at) + 1 / (_K + 1 + ranks.get(window // _SPACE, math.inf))
                 scored.append((-score, window, text, section))
-            taken: dict[int, list[int]] = {}
-            passages: list[Passage] = []
+            taken, passages = defaultdict[int, list[int]](list), list[Passage]()
             for _, window, text, section in sorted(scored):
-                others = taken.setdefault(window // _SPACE, [])
+                others = taken[window // _SPACE]
                 if len(others) == PER_RECORD or any(abs(window - other) <= 2 * _NEIGHBOURS for other in others):
                     continue
                 if len(passages) == limit:
@@ -190,10 +181,8 @@ class CollectedEvidence:
 
     def _take(self, record: Evidence) -> bool:
         """Store a record; return False if it has nothing new."""
-        names = sorted({record.key, *record.identifiers, *record.record.same_as})
-        marks = ", ".join("?" * len(names))
-        known = self._database.execute(f"SELECT DISTINCT record FROM identifier WHERE name IN ({marks})", names)  # noqa: S608
-        numbers = [number for (number,) in known.fetchall()]
+        named = json.dumps(_names_of(record))
+        numbers = [number for (number,) in self._database.execute(_HOLDING, (named,)).fetchall()]
         former = [self._record(number) for number in numbers]
         united = merge([*former, record])[0]
         if len(former) == 1 and any(each.says_as(former[0]) for each in (record, united)):
@@ -207,8 +196,7 @@ class CollectedEvidence:
         execute, many = self._database.execute, self._database.executemany
         written = json.dumps(record.model_dump())
         number = execute("INSERT INTO collected (evidence) VALUES (?) RETURNING id", (written,)).fetchone()[0]
-        names = {record.key, *record.identifiers, *record.record.same_as}
-        many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in names])
+        many("INSERT OR REPLACE INTO identifier VALUES (?, ?)", [(name, number) for name in _names_of(record)])
         shown = readable(record)
         body = visible(" ".join(" ".join(text.split()) for _, text in _sections(shown)))
         execute("INSERT INTO whole (rowid, title, text) VALUES (?, ?, ?)", (number, shown.citation.title, body))
@@ -231,6 +219,10 @@ class CollectedEvidence:
         except sqlite3.Error as error:
             where = self.path or "in memory"
             raise UsageError(f"the collected evidence ({where}) cannot be used: {error}") from error
+
+
+def _names_of(record: Evidence) -> list[str]:
+    return sorted({record.key, *record.identifiers, *record.record.same_as})
 
 
 def _match_expression(query: str) -> str:

@@ -5,7 +5,8 @@ through a third record.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -18,17 +19,7 @@ from .sources.card import authority, given_kind
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 """Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source."""
 
-__all__ = [
-    "UNKNOWN_DATE",
-    "Citation",
-    "Evidence",
-    "SearchResult",
-    "SourceName",
-    "checked_identifier",
-    "date_parts",
-    "merge",
-    "surname",
-]
+__all__ = ["Citation", "Evidence", "SearchResult", "checked_identifier", "date_parts", "merge", "surname"]
 UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, fixed by the interface
@@ -64,7 +55,7 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
     title: str = Field(min_length=1, max_length=_TITLE_LIMIT)
     """1 to 500 characters; longer titles are cut with `…`."""
     url: str
-    date: str = UNKNOWN_DATE
+    date: str = Field(default=UNKNOWN_DATE, pattern=rf"^({_DATE.pattern}|{UNKNOWN_DATE})$")
     """`YYYY-MM-DD`, or the precision the source gives (`2019-12`, `2019`), or `Unknown`."""
     authors: list[str] = []
     """`Surname Initials`; empty if the source names none."""
@@ -76,13 +67,6 @@ class Citation(BaseModel, frozen=True, extra="forbid"):
             title = " ".join(title.split())
             return title if len(title) <= _TITLE_LIMIT else title[: _TITLE_LIMIT - 1] + "…"
         return title
-
-    @field_validator("date")
-    @classmethod
-    def _check_date(cls, date: str) -> str:
-        if date != UNKNOWN_DATE and not _DATE.fullmatch(date):
-            raise ValueError(f"date {date!r} is none of YYYY-MM-DD, YYYY-MM, YYYY, {UNKNOWN_DATE}")
-        return date
 
     @property
     def formatted(self) -> str:
@@ -233,61 +217,40 @@ def merge(records: Iterable[Evidence]) -> list[Evidence]:
     gives content and citation (a registry entry or a PubMed record before Europe PMC, a published version before its
     preprint); the data of all are combined, with the highest relevance. Sorted by relevance, then key.
     """
-    store = EvidenceStore()
-    store.add(records)
-    return store.merged()
+    parent, groups, names = dict[str, str](), defaultdict[str, list[Evidence]](list), defaultdict[str, set[str]](set)
+
+    def root_of(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    listed = [(record, record.key) for record in records]
+    for record, key in listed:
+        for name in (*record.identifiers, *record.record.same_as):
+            parent[root_of(name)] = root_of(key)
+    for record, key in listed:
+        groups[root_of(key)].append(record)
+    for name in parent:
+        names[root_of(name)].add(name)
+    united = [_unite(group, names[root]) for root, group in groups.items()]
+    return sorted(united, key=lambda record: (-record.relevance, record.key))
 
 
-class EvidenceStore:
-    """Merges records as they come if they share an identifier, directly or through others."""
-
-    def __init__(self) -> None:
-        self._named: dict[str, _Group] = {}
-
-    def add(self, records: Iterable[Evidence]) -> None:
-        for record in records:
-            names = {*(record.identifiers or (record.key,)), *record.record.same_as}
-            met = {self._named[name] for name in names if name in self._named}
-            group = max(met, key=lambda each: len(each.names), default=None) or _Group()
-            for other in met - {group}:
-                group.records += other.records
-                names |= other.names
-            group.records.append(record)
-            group.names |= names
-            group.united = None
-            self._named.update(dict.fromkeys(names, group))
-
-    def merged(self) -> list[Evidence]:
-        """Return the merged records; see `merge`."""
-        united = [group.unite() for group in dict.fromkeys(self._named.values())]
-        return sorted(united, key=lambda e: (-e.relevance, e.key))
-
-
-class _Group:
-    """Duplicate records with all their identifiers, including those of earlier merges."""
-
-    def __init__(self) -> None:
-        self.records: list[Evidence] = []
-        self.names: set[str] = set()
-        self.united: Evidence | None = None
-
-    def unite(self) -> Evidence:
-        if self.united is not None:
-            return self.united
-        if len(self.records) == 1:
-            self.united = self.records[0]
-            return self.united
-        ordered = _by_authority(self.records)
-        first, record = ordered[0], unite([each.record for each in ordered])
-        said = {
-            "has_abstract": first.has_abstract,
-            "is_preprint": first.is_preprint,
-            "found_in": sorted({name for each in ordered for name in (each.citation.source, *each.record.found_in)}),
-            "same_as": sorted(self.names.difference(_names(record, first.citation.url))),
-        }
-        relevance = max(each.relevance for each in self.records)
-        self.united = first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
-        return self.united
+def _unite(group: Sequence[Evidence], names: set[str]) -> Evidence:
+    """Unite duplicate records; `names` are all their identifiers, including those of earlier merges."""
+    if len(group) == 1:
+        return group[0]
+    ordered = _by_authority(group)
+    first, record = ordered[0], unite([each.record for each in ordered])
+    said = {
+        "has_abstract": first.has_abstract,
+        "is_preprint": first.is_preprint,
+        "found_in": sorted({name for each in ordered for name in (each.citation.source, *each.record.found_in)}),
+        "same_as": sorted(names.difference(_names(record, first.citation.url))),
+    }
+    relevance = max(each.relevance for each in group)
+    return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
 
 
 def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:

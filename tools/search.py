@@ -134,39 +134,22 @@ class SearchTool(Protocol):
 
 
 class Library(Protocol):
-    """A local library that answers instead of the sources."""
+    """What sources ask of the local library that answers in their place, as `library.Library` describes it."""
 
     path: str
-    """`bundled`, or its folder."""
 
     @property
     def digest(self) -> str: ...
-
     @property
-    def summary(self) -> str:
-        """One line for reports."""
-
-    def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply:
-        """Answer a search; raises `SourceRefused` for unknown filters or an empty query."""
-
-    def look_up(self, source: "Source", names: Sequence[str]) -> SourceReply:
-        """Look up things by name, mostly drugs."""
-
+    def summary(self) -> str: ...
+    def find(self, source: "Source", query: str, max_results: int, filters: Filters | None) -> SourceReply: ...
+    def look_up(self, source: "Source", names: Sequence[str]) -> SourceReply: ...
     def papers(self, source: "Source", pmids: Sequence[str]) -> SourceReply: ...
-
-    def by_numbers(self, names: Iterable[str]) -> list[Evidence]:
-        """Return publications by identifier (`pmid:…`, `pmcid:…`, `doi:…`)."""
-
-    def citations(self, source: "Source", pmid: str) -> SourceReply:
-        """Return the publications that cite a publication and those it cites."""
-
+    def by_numbers(self, names: Iterable[str]) -> list[Evidence]: ...
+    def citations(self, source: "Source", pmid: str) -> SourceReply: ...
     def trial(self, source: "Source", nct_id: str) -> SourceReply: ...
-
-    def full_text(self, pmcid: str) -> str:
-        """Return the JATS XML of an article; raises `SourceRefused` if the library has none."""
-
-    def work(self, source: str, doi: str) -> dict[str, Any] | None:
-        """Return a source's record of a publication in the source's own format; None if the library lacks it."""
+    def full_text(self, pmcid: str) -> str: ...
+    def work(self, source: str, doi: str) -> dict[str, Any] | None: ...
 
 
 def local_library(transport: Transport) -> Library | None:
@@ -423,8 +406,7 @@ class SearchHandler:
     async def execute(self, query: str, max_results_per_tool: int = 10) -> SearchResult:
         """Search all tools in parallel; failures are named in `errors`, never raised and never silent."""
         asked: list[SearchTool | CollectedEvidence] = [*self.tools]
-        if self.collected is not None:
-            asked.append(self.collected)
+        asked += [] if self.collected is None else [self.collected]
         every = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in asked))
         replies = every[: len(self.tools)]
         answered = [r for r in replies if r.status not in (Status.UNAVAILABLE, Status.BAD_QUERY)]
@@ -448,11 +430,9 @@ class SearchHandler:
         async def found() -> SourceReply:
             if isinstance(tool, Source):
                 return await tool.find(query, max_results)
-            records = await tool.search(query, max_results)
+            records, name = await tool.search(query, max_results), _source_name(tool.name)
             status = Status.OK if records else Status.EMPTY
-            return SourceReply(
-                source=_source_name(tool.name), query=query, status=status, records=records, total=len(records)
-            )
+            return SourceReply(source=name, query=query, status=status, records=records, total=len(records))
 
         return await reply_of(tool.name, query, found, self.timeout)
 

@@ -9,8 +9,7 @@ import contextlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import cache, lru_cache, partial
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
@@ -18,7 +17,7 @@ from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
 
 from .collected import Answer, CollectedEvidence
-from .enclosure import blocks, enclose, enclose_lines, new_marker
+from .enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .errors import UnreadableReply
 from .evidence import Evidence
 from .http.transport import Transport
@@ -35,7 +34,7 @@ from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
 
-SEARCH_TIMEOUT_S = 90.0  # one tool call, all its requests and retries included
+SEARCH_TIMEOUT_S = 90.0
 MAX_SINGLE_DRUGS = 8  # per call to a source that takes one drug per request
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
 SHOWN = 5  # passages per answer of `ask_records`
@@ -50,10 +49,9 @@ Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
 
 
 class SearchArgs(BaseModel, extra="forbid"):
-    query: Annotated[
-        str,
-        Field(min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"),
-    ]
+    query: str = Field(
+        min_length=1, max_length=2000, description="Words, with AND, OR, NOT, quotes and parentheses if needed"
+    )
 
 
 @cache
@@ -99,9 +97,7 @@ def citations_query(pmid: str) -> str:
 
 
 class TrialArgs(BaseModel, extra="forbid"):
-    nct_id: Annotated[
-        str, Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
-    ]
+    nct_id: str = Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
 
 
 def _drug_name(name: str) -> str:
@@ -115,22 +111,17 @@ def _drug_name(name: str) -> str:
 
 
 DrugName = Annotated[str, AfterValidator(_drug_name)]
+_NAMES = "Generic names, such as propranolol"
 
 
 class DrugArgs(BaseModel, extra="forbid"):
-    drugs: Annotated[
-        list[DrugName],
-        Field(min_length=1, max_length=MAX_DRUGS, description="Generic names, such as propranolol; all in one call"),
-    ]
+    drugs: list[DrugName] = Field(min_length=1, max_length=MAX_DRUGS, description=f"{_NAMES}; all in one call")
 
 
 class FewDrugArgs(DrugArgs):
     """Drugs of which each takes a request of its own."""
 
-    drugs: Annotated[
-        list[DrugName],
-        Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description="Generic names, such as propranolol"),
-    ]
+    drugs: list[DrugName] = Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description=_NAMES)
 
 
 class ToolReply(BaseModel):
@@ -155,6 +146,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _transport: Transport | None = None
     _schema: ToolSchema | None = None
     _timeout_s: float = SEARCH_TIMEOUT_S
+    """For one call, all its requests and retries included."""
     _after: Callable[[Sequence[Evidence]], None] | None = None
 
     def bind(
@@ -257,7 +249,6 @@ def replies_in(text: str) -> tuple[SourceReply, ...]:
 class SourceToolConfig(BaseModel):
     source: str
     max_results: int = Field(default=50, ge=1, le=200)
-    timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
 
 
 class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig]):
@@ -266,20 +257,17 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
     Args:
         source: a name in `registry.searchable()`; a UsageError names those there are.
         max_results: records per page, 1 to 200.
-        timeout_s: seconds per call, including retries.
     """
 
     component_config_schema = SourceToolConfig
 
-    def __init__(self, source: str, max_results: int = 50, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+    def __init__(self, source: str, max_results: int = 50) -> None:
         self._source = source_class(source)
         self._max_results = max_results
-        self._timeout_s = timeout_s
         self._marker = new_marker()
         card = cards()[source]
-        args: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
-        if card.use != "on_demand":
-            args = search_args(source)
+        on_demand: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
+        args = on_demand if card.use == "on_demand" else search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
@@ -290,15 +278,14 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         return {source.name: lambda: source.find(args.query, self._max_results, filters)}
 
     def _to_config(self) -> SourceToolConfig:
-        return SourceToolConfig(source=self._source.name, max_results=self._max_results, timeout_s=self._timeout_s)
+        return SourceToolConfig(source=self._source.name, max_results=self._max_results)
 
     @classmethod
     def _from_config(cls, config: SourceToolConfig) -> Self:
-        return cls(config.source, config.max_results, config.timeout_s)
+        return cls(config.source, config.max_results)
 
 
 class LookupConfig(BaseModel):
-    timeout_s: float = Field(default=SEARCH_TIMEOUT_S, gt=0)
     sources: tuple[str, ...] | None = None
 
 
@@ -310,18 +297,17 @@ class LookupTool(EvidenceTool[Args], Component[LookupConfig]):
     DESCRIPTION: ClassVar[str]
     ARGS: ClassVar[type[BaseModel]]
 
-    def __init__(self, sources: Sequence[str] | None = None, timeout_s: float = SEARCH_TIMEOUT_S) -> None:
+    def __init__(self, sources: Sequence[str] | None = None) -> None:
         self._sources = None if sources is None else tuple(sources)
-        self._timeout_s = timeout_s
         self._marker = new_marker()
         super().__init__(cast(type[Args], self.ARGS), ToolReply, self.NAME, self.DESCRIPTION)
 
     def _to_config(self) -> LookupConfig:
-        return LookupConfig(timeout_s=self._timeout_s, sources=self._sources)
+        return LookupConfig(sources=self._sources)
 
     @classmethod
     def _from_config(cls, config: LookupConfig) -> Self:
-        return cls(config.sources, config.timeout_s)
+        return cls(config.sources)
 
 
 class GetPaper(LookupTool[PaperArgs]):
@@ -344,11 +330,9 @@ class GetCitations(LookupTool[CitationsArgs]):
     SOURCES = ("pubmed", "europepmc")
 
     def _questions(self, args: CitationsArgs, transport: Transport) -> Questions:
-        asks: Questions = {
-            "pubmed": lambda: PubMed(transport).citations(args.citations_of),
-            "europepmc": lambda: EuropePMC(transport).citations(args.citations_of),
-        }
-        return {name: ask for name, ask in asks.items() if self._sources is None or name in self._sources}
+        named = self.SOURCES if self._sources is None else self._sources
+        sources = (source(transport) for source in (PubMed, EuropePMC) if source.name in named)
+        return {source.name: partial(source.citations, args.citations_of) for source in sources}
 
     def _describe(self, args: CitationsArgs) -> str:
         return citations_query(args.citations_of)
@@ -375,24 +359,18 @@ class GetMechanisms(LookupTool[DrugArgs]):
     ARGS = DrugArgs
 
     def _questions(self, args: DrugArgs, transport: Transport) -> Questions:
-        return {
-            "chembl": lambda: ChEMBL(transport).look_up(*args.drugs),
-            "opentargets": lambda: OpenTargets(transport).look_up(*args.drugs),
-            "uniprot": lambda: UniProt(transport).look_up(*args.drugs),
-            "reactome": lambda: Reactome(transport).look_up(*args.drugs),
-        }
+        sources = (source(transport) for source in (ChEMBL, OpenTargets, UniProt, Reactome))
+        return {source.name: partial(source.look_up, *args.drugs) for source in sources}
 
     async def _ask(self, args: DrugArgs, transport: Transport) -> ToolReply:
         """Query the sources; if ChEMBL is unavailable, query MyChem.info instead."""
         found = await super()._ask(args, transport)
-        missed = next(
-            (each for each in found.replies if each.source == "chembl" and each.status is Status.UNAVAILABLE), None
-        )
-        if missed is None:
-            return found
-        instead = await self._answer("mychem", missed.asked, lambda: MyChem(transport).look_up(*args.drugs))
-        known = {name: getattr(missed, name) for name in ("library", "asked", "asked_at")}
-        return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])
+        for missed in found.replies:
+            if missed.source == "chembl" and missed.status is Status.UNAVAILABLE:
+                instead = await self._answer("mychem", missed.asked, partial(MyChem(transport).look_up, *args.drugs))
+                known = missed.model_dump(include={"library", "asked", "asked_at"})
+                return ToolReply(replies=[*found.replies, instead.model_copy(update=known)])
+        return found
 
 
 class AskRecordsArgs(BaseModel):
@@ -405,55 +383,22 @@ class AskRecordsArgs(BaseModel):
     query: Annotated[str, Field(description="Words, such as drug, condition, outcome")]
 
 
-class AskRecordsConfig(BaseModel):
-    """File with the records; None starts empty."""
+class AskRecords(BaseTool[AskRecordsArgs, Answer]):
+    """Ask the collected records; `marker` marks the block of passages."""
 
-    path: Path | None = None
-
-
-class AskRecords(BaseTool[AskRecordsArgs, Answer], Component[AskRecordsConfig]):
-    """Ask the collected records.
-
-    Args:
-        collected: the records; None starts empty.
-        marker: marker for the block of passages; None creates one.
-        before: awaited before each call, with the tool's name and its checked arguments.
-    """
-
-    component_config_schema = AskRecordsConfig
-
-    def __init__(
-        self,
-        collected: CollectedEvidence | None = None,
-        *,
-        marker: str | None = None,
-        before: Callable[[str, BaseModel], Awaitable[None]] | None = None,
-    ) -> None:
-        self.collected = CollectedEvidence() if collected is None else collected
-        self._marker, self._before = marker or new_marker(), before
+    def __init__(self, collected: CollectedEvidence, marker: str) -> None:
+        self._collected, self._marker = collected, marker
         description = "What the collected records say: their best passages on a question."
         super().__init__(AskRecordsArgs, Answer, "ask_records", description, strict=True)
 
     async def run(self, args: AskRecordsArgs, cancellation_token: CancellationToken) -> Answer:
         """Return the best passages; raises as `CollectedEvidence.passages`."""
-        if self._before is not None:
-            await self._before(self.name, args)
-        return await self.collected.passages(args.query, SHOWN)
+        return await self._collected.passages(args.query, SHOWN)
 
     def return_value_as_string(self, value: Any) -> str:
         """Format the passages as a marked block for the model, with the number of matches at the top."""
         answer, lines = Answer.model_validate(value), list[dict[str, Any]]()
         for passage in answer.passages:
-            line = passage.model_dump(include={"key", "year", "section"})
-            if passage.retracted:
-                line["retracted"] = True
-            cut = len(passage.text) > SHOWN_CHARACTERS
-            lines.append(line | {"passage": f"{passage.text[: SHOWN_CHARACTERS - 1]}…" if cut else passage.text})
+            line = passage.model_dump(include={"key", "year", "section", "retracted"}, exclude_defaults=True)
+            lines.append(line | {"passage": one_line(passage.text, SHOWN_CHARACTERS)})
         return enclose_lines(lines, self._marker, head=answer.model_dump(include={"matching", "truncated"}))
-
-    def _to_config(self) -> AskRecordsConfig:
-        return AskRecordsConfig(path=self.collected.path)
-
-    @classmethod
-    def _from_config(cls, config: AskRecordsConfig) -> Self:
-        return cls(CollectedEvidence(config.path))

@@ -131,9 +131,9 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
         raise UsageError(f"run {run_id} holds no records: it was stopped before any came, or no source had one")
     retracted = {row["key"] for row in (ledger.report(run_id) or {}).get("evidence_table", []) if row.get("retracted")}
     pool = [record.noting(retracted=True) if record.key in retracted else record for record in pool]
-    with CollectedEvidence() as collected:
-        await asyncio.to_thread(collected.ingest, pool)
-        best = await collected.passages(asked, most)
+    collected = CollectedEvidence()
+    await asyncio.to_thread(collected.ingest, pool)
+    best = await collected.passages(asked, most)
 
     # Default to the run's condition; a model's readings were made for that one.
     meant = parse_question(stand_alone(asked, run.question))

@@ -26,7 +26,7 @@ from tantivy import Index, Query
 
 from ..errors import UnreadableReply, UsageError
 from ..sources.studies.pubmed import article_facts, read_articles
-from ..whole_file import write_whole
+from ..whole_file import write_file
 from .index import (
     BUILT_INDEX,
     FORMAT,
@@ -75,7 +75,7 @@ class Manifest:
         return cls(**read_manifest(folder))
 
     def write(self, folder: Path) -> None:
-        write_whole(folder / MANIFEST, json.dumps(asdict(self)).encode())
+        write_file(folder / MANIFEST, json.dumps(asdict(self)).encode())
 
 
 @dataclass(frozen=True, slots=True)
