@@ -13,6 +13,7 @@ from willowbark.agents.autogen import (
     ChatCompletionClient,
     ComponentModel,
     Response,
+    TextMessage,
 )
 from willowbark.tools.collected import CollectedEvidence
 from willowbark.tools.evidence import Evidence
@@ -46,8 +47,15 @@ M = TypeVar("M", bound=Memory)
 class Participant(Generic[M]):
     """Takes part in runs and remembers the current question with its findings."""
 
+    ANSWER: ClassVar[type[BaseChatMessage]]
+    """Type of the message that it answers with."""
     _memory: M
     _run: RunContext
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """The typed message; AutoGen teams need the type to accept it."""
+        return (self.ANSWER, TextMessage)
 
     def join(self, run: RunContext) -> None:
         """Join a run: its budgets apply besides the agent's own limits, and look-ups use its transport."""
@@ -87,7 +95,7 @@ class Analyst(Participant[M], BaseChatAgent):
         name: shown by the team and in its messages.
         model_client: makes the proposal.
         memory: an empty one.
-        fallback: used when the model fails; None for no fallback.
+        fallback: used when the model fails; without one the judge goes by rule, and no claim is made.
         description: one sentence for the selector of speakers; None for the agent's own.
         system_message: replaces the agent's own prompt.
         include_rag: whether a language model may search the collected records before it answers.

@@ -13,6 +13,8 @@ from willowbark.tools.errors import WillowbarkError
 MAX_REASON_CHARACTERS = 300  # of a person's reason, which the report quotes
 Default = Literal["all", "none"]
 """Candidates accepted if nobody decides."""
+DecidedBy = Literal["person", "program", "default", "nobody"]
+"""A person answered; a function answered; nobody answered, so the default applies; the run was told not to ask."""
 
 
 class NobodyToAsk(WillowbarkError):
@@ -120,21 +122,10 @@ Approve = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
 """Asks for approval; raises `NobodyToAsk` if nobody can be asked."""
 
 
-def nobody_to_ask(because: str) -> Approve:
-    """Return an `Approve` function that always raises `NobodyToAsk` with this reason."""
-
-    async def refuse(_: ApprovalRequest) -> ApprovalAnswer:
-        raise NobodyToAsk(because)
-
-    return refuse
-
-
 class Approval(BaseModel, frozen=True, extra="forbid"):
     """The decision on the candidates, and who made it."""
 
-    decided_by: Literal["person", "program", "default", "nobody"]
-    """person: a person answered; program: a function answered; default: nobody answered, so the default applies;
-    nobody: the run was configured not to ask."""
+    decided_by: DecidedBy
     via: str = ""
     """How the person was asked: terminal, notebook, …; empty if nobody was."""
     because: str = ""
@@ -150,32 +141,23 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
 
     @classmethod
     def by(
-        cls,
-        who: Literal["person", "program", "default"],
-        via: str,
-        proposals: Sequence[Proposal],
-        answer: ApprovalAnswer,
-        because: str = "",
+        cls, who: DecidedBy, via: str, proposals: Sequence[Proposal], answer: ApprovalAnswer, because: str = ""
     ) -> Self:
         """Build the decision from an answer, or from the default for the reason in `because`."""
         wanted = {name.casefold() for name in answer.accepted}
         accepted = [one.name for one in proposals if one.name.casefold() in wanted]
-        aside = [
-            SetAside(**one.model_dump(), reason=answer.reason) for one in proposals if one.name.casefold() not in wanted
-        ]
+        aside = [SetAside(**dict(one), reason=answer.reason) for one in proposals if one.name.casefold() not in wanted]
         return cls(decided_by=who, via=via, because=because, accepted=accepted, set_aside=aside)
 
     @property
     def who(self) -> str:
         """Describe who decided in a few words."""
-        match self.decided_by:
-            case "person":
-                return f"a person ({self.via})"
-            case "program":
-                return f"a function of the calling program ({self.via})"
-            case "default":
-                return f"the configured default ({self.because})"
-        return "nobody"
+        return {
+            "person": f"a person ({self.via})",
+            "program": f"a function of the calling program ({self.via})",
+            "default": f"the configured default ({self.because})",
+            "nobody": "nobody",
+        }[self.decided_by]
 
     @property
     def sentence(self) -> str:

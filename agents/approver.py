@@ -11,20 +11,23 @@ import threading
 import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import Field
 
 from willowbark.agents.autogen import (
     EVENT_LOGGER_NAME,
-    BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
     Component,
+    InputFuncType,
     Response,
+    Streamed,
     TextMessage,
     UserInputRequestedEvent,
     UserProxyAgent,
+    UserProxyAgentConfig,
+    typed_by,
 )
 
 from .analyst import Memory, Participant
@@ -34,12 +37,11 @@ from .approval import (
     ApprovalMessage,
     ApprovalRequest,
     Approve,
+    DecidedBy,
     Default,
     NobodyToAsk,
-    nobody_to_ask,
     proposals_of,
 )
-from .autogen import InputFuncType, UserProxyAgentConfig, typed_by
 from .context import RunContext
 
 TIMEOUT_S = 300.0  # five minutes to read a dozen lines; a run must end even if nobody is there
@@ -63,12 +65,14 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         input_func: as `UserProxyAgent` takes it; None asks in the terminal.
         approve: gets the typed request and decides; None asks through `input_func`.
         via: name of the interface at which a person is asked; None for a terminal, a user proxy, or a program.
+        nobody: why nobody can be asked, so that the default applies; empty if somebody can.
         default: applies if nobody answers.
         timeout_s: seconds for an answer.
     """
 
     component_config_schema = ApproverAgentConfig
     component_provider_override = "willowbark.agents.approver.ApproverAgent"
+    ANSWER = ApprovalMessage
 
     def __init__(
         self,
@@ -78,13 +82,14 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         input_func: InputFuncType | None = None,
         approve: Approve | None = None,
         via: str | None = None,
+        nobody: str = "",
         default: Default = "all",
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         super().__init__(name, description=description, input_func=input_func or terminal_input)
         self._approve = approve
-        self._decided_by: Literal["person", "program"] = "program" if approve and via is None else "person"
-        self._via = via
+        self._decided_by: DecidedBy = "program" if approve and via is None else "person"
+        self._via, self._nobody = "" if nobody else via, nobody
         self.default: Default = default
         self.timeout_s = timeout_s
         self._memory = Memory()
@@ -99,40 +104,39 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
             return "Python"
         return "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
 
-    @property
-    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """`ApprovalMessage`; AutoGen teams need the type to accept the decisions."""
-        return (ApprovalMessage, TextMessage)
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+    ) -> AsyncGenerator[Streamed, None]:
         """Ask: yields the candidates as text for people, then the decision."""
         self._hear(messages, cancellation_token)
         run, approval, dossier = self._run, self._run.decided, self._memory.dossier
         if approval is None:
             run.readings.take(dossier.readings)
             _, candidates = await run.checked(dossier.asked, dossier.pool())
+            proposals = proposals_of(candidates)
             request = ApprovalRequest(
-                question=dossier.question,
-                candidates=proposals_of(candidates),
-                timeout_s=self.timeout_s,
-                default=self.default,
+                question=dossier.question, candidates=proposals, timeout_s=self.timeout_s, default=self.default
             )
-            if not request.candidates:
-                yield TextMessage(content="**Approval**: no candidate to ask about.", source=self.name)
-                approval = Approval.by("default", "", (), request.all(), "there was no candidate to ask about")
-            else:
+            answer, who = None, self._decided_by
+            because = self._nobody if proposals else "there was no candidate to ask about"
+            if not because:
                 shown = ["**Approval: which of these should the report deal with?**", "", *request.lines]
                 yield TextMessage(content="\n".join(shown), source=self.name)
                 asked = UserInputRequestedEvent(request_id=str(uuid.uuid4()), source=self.name)
                 yield asked
-                approval = await self._decide(request, asked.request_id, cancellation_token)
+                answer, because = await self._ask(request, asked.request_id, cancellation_token)
+            if answer is None:
+                answer, who = request.all() if self.default == "all" else request.none("nobody approved it"), "default"
+            approval = Approval.by(who, self.via, proposals, answer, because)
         message = ApprovalMessage(content=approval, source=self.name)
         yield TextMessage(content=message.to_text(), source=self.name)
         yield Response(chat_message=message)
 
-    async def _decide(self, request: ApprovalRequest, request_id: str, token: CancellationToken) -> Approval:
+    async def _ask(
+        self, request: ApprovalRequest, request_id: str, token: CancellationToken
+    ) -> tuple[ApprovalAnswer | None, str]:
+        """Return the answer, or why there is none."""
+
         async def ask_person(request: ApprovalRequest) -> ApprovalAnswer:
             prompt = "\n".join([*request.lines, request.prompt])
             for _ in range(MAX_ATTEMPTS):
@@ -147,20 +151,16 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
             with self._run.waiting(), UserProxyAgent.InputRequestContext.populate_context(request_id):
                 asking = asyncio.ensure_future((self._approve or ask_person)(request))
                 token.link_future(asking)
-                answer = await asyncio.wait_for(asking, self.timeout_s)
+                return await asyncio.wait_for(asking, self.timeout_s), ""
         except TimeoutError:
-            because = f"nobody answered within {self.timeout_s:g} s"
+            return None, f"nobody answered within {self.timeout_s:g} s"
         except NobodyToAsk as error:
-            because = str(error)
+            return None, str(error)
         except EOFError:
-            because = "the input was closed"
+            return None, "the input was closed"
         except Exception as error:  # noqa: BLE001  an input function is anyone's code, and must not break the team
             _log.warning("%s: asking failed: %s", self.name, type(error).__name__)
-            because = f"asking failed ({type(error).__name__})"
-        else:
-            return Approval.by(self._decided_by, self.via, request.candidates, answer)
-        answer = request.all() if self.default == "all" else request.none("nobody approved it")
-        return Approval.by("default", self.via, request.candidates, answer, because)
+            return None, f"asking failed ({type(error).__name__})"
 
     def _to_config(self) -> ApproverAgentConfig:
         return ApproverAgentConfig(
@@ -171,14 +171,6 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
     def _from_config(cls, config: UserProxyAgentConfig) -> Self:
         assert isinstance(config, ApproverAgentConfig)
         return cls(config.name, description=config.description, default=config.default, timeout_s=config.timeout_s)
-
-
-async def undecided(messages: Sequence[BaseChatMessage], default: Default, because: str) -> ApprovalMessage:
-    """Return the decision of a run that ended before anybody could be asked, for the reason in `because`."""
-    agent = ApproverAgent(approve=nobody_to_ask(because), default=default, via="")
-    response = await agent.on_messages(messages, CancellationToken())
-    assert isinstance(response.chat_message, ApprovalMessage)
-    return response.chat_message
 
 
 async def terminal_input(prompt: str, cancellation_token: CancellationToken | None = None) -> str:

@@ -7,11 +7,11 @@ what a newer version changed. `docs/explanation/autogen.md` lists what a move to
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Generic, Literal, TypeVar
 
-from autogen_agentchat import EVENT_LOGGER_NAME, TRACE_LOGGER_NAME
+from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
@@ -68,7 +68,7 @@ Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a result on a console
 REFUSED = "The model refused: "
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
-_trace = logging.getLogger(TRACE_LOGGER_NAME)
+Streamed = BaseAgentEvent | BaseChatMessage | Response
 _events = logging.getLogger(CORE_EVENT_LOGGER_NAME)
 
 
@@ -128,7 +128,7 @@ class AbandonableRuntime(SingleThreadedAgentRuntime):
 
 
 class PolicyGroupChat(SelectorGroupChat):
-    """A selector group chat in which a policy names the next speakers, or the model if the policy leaves a choice."""
+    """A selector group chat in which a policy names the next speakers, not a model."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -170,29 +170,16 @@ class PolicyGroupChat(SelectorGroupChat):
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:
-        """Return the next speakers, several if concurrent; empty leaves the choice to the model."""
-
-    @property
-    @abstractmethod
-    def choosable(self) -> list[str]:
-        """Return the agents the model may choose from; if it names none, all of them speak."""
+        """Return the next speakers, several if concurrent."""
 
     def _create_group_chat_manager_factory(self, *arguments: Any, **named: Any) -> Callable[[], BaseGroupChatManager]:
         make = super()._create_group_chat_manager_factory(*arguments, **named)
 
         def made() -> BaseGroupChatManager:
             manager = make()
-            by_model = manager.select_speaker
 
             async def select_speaker(thread: Thread) -> list[str]:
-                if speakers := self.next_speakers(thread):
-                    return speakers
-                try:
-                    chosen = await by_model(thread)
-                except Exception as error:  # noqa: BLE001  a model that fails here must not break the team
-                    _trace.warning("no speaker chosen by the model: %s", type(error).__name__)
-                    return self.choosable
-                return [name for name in chosen if name in self.choosable] or self.choosable
+                return self.next_speakers(thread)
 
             manager.select_speaker = select_speaker  # type: ignore[method-assign]
             return manager
@@ -286,23 +273,14 @@ def _patch_openai(create: Call) -> Call:
 
 
 def _patch_anthropic(create: Call) -> Call:
-    def count(message: Any) -> None:
-        read, written = message.usage.cache_read_input_tokens, message.usage.cache_creation_input_tokens
-        message.usage.input_tokens += (read or 0) + (written or 0)
-
-    async def count_stream(pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-        async for piece in pieces:
-            if piece.type == "message_start":
-                count(piece.message)
-            yield piece
-
     async def call(**asked: Any) -> Any:
         if isinstance(system := asked.get("system"), str):
             asked["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
         said = await create(**asked)
         if asked.get("stream"):
-            return count_stream(said)
-        count(said)
+            return said
+        said.usage.input_tokens += said.usage.cache_read_input_tokens or 0
+        said.usage.input_tokens += said.usage.cache_creation_input_tokens or 0
         if said.stop_reason == "refusal":
             from anthropic.types import TextBlock  # noqa: PLC0415  only with the extra
 

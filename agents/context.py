@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -29,8 +29,6 @@ TEXTS_PER_CANDIDATE = 2  # full texts of its strongest open records; every candi
 Exhausted = Literal["token_budget_exceeded", "timeout"]
 """The budget that is used up except for the reserve."""
 Checked = tuple[list[Evidence], list[Candidate]]
-LookedUp = tuple[Sequence[Evidence], Sequence[Evidence], Sequence[Evidence]]
-"""Records with retraction status, with full texts, and preprints with their published versions."""
 
 
 @dataclass(eq=False)
@@ -57,8 +55,6 @@ class RunContext:
     reads_in_short: bool = False
     """Whether a model is shown only the results and conclusions of abstracts."""
     marker: str = field(default_factory=new_marker)
-    looks_up: dict[str, Callable[[Sequence[str]], Awaitable[object]]] = field(default_factory=dict)
-    """By agent: looks up drugs with its tools; must not raise."""
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
@@ -70,19 +66,6 @@ class RunContext:
         self._texts_read = 0
         self._reading, self._over = asyncio.Lock(), threading.Event()
         self._checked: tuple[tuple[object, ...], Checked] | None = None
-        self._looked_up: tuple[list[Evidence], list[Evidence], asyncio.Future[LookedUp]] | None = None
-
-    def look_ahead(self, drugs: Sequence[str]) -> None:
-        """Start looking up drugs while others read, so that a later round finds most of them done.
-
-        Nothing else depends on when that ends, so that a replayed run makes the same requests.
-        """
-        self._ahead += [asyncio.ensure_future(look_up(drugs)) for look_up in self.looks_up.values() if drugs]
-
-    def check_ahead(self, question: Question, pool: Sequence[Evidence]) -> None:
-        """Start checking the records that the report will cite, while the last round goes on."""
-        if self.transport is not None:
-            self._ahead.append(asyncio.ensure_future(self._look_up(question, link(settle(pool)), self.transport)))
 
     def read_ahead(self, records: Sequence[Evidence]) -> None:
         """Start reading records while waiting for other replies; saves the judge time, with the same result."""
@@ -134,7 +117,6 @@ class RunContext:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)
         self._ahead.clear()
-        self._looked_up = None  # it may have been cancelled
         self._over = threading.Event()
 
     async def checked(self, question: Question, pool: Sequence[Evidence]) -> Checked:
@@ -149,14 +131,9 @@ class RunContext:
         """
         key = (question, *(record.key for record in pool))
         if self._checked is None or self._checked[0] != key:
-            known, transport = link(settle(pool)), self.transport
-            if transport is not None:
-                looked_up = await self._look_up(question, known, transport)
-                known = _with_looked_up(known, looked_up)
-                if articles := await published_articles(looked_up[-1], known, transport):
-                    known = [*known, *await check_trust(articles, transport)]
-                    known.sort(key=lambda record: -record.relevance)
-                known = link(settle(known))
+            known = link(settle(pool))
+            if self.transport is not None:
+                known = await self._look_up(question, known, self.transport)
             self._checked = key, (known, await self._appraise(question, known))
         return self._checked[1]
 
@@ -165,11 +142,11 @@ class RunContext:
         self.readings.begin(pool)
         return await asyncio.to_thread(appraise_candidates, question, pool, self.readings, leaves_unread=leaves_unread)
 
-    async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> LookedUp:
-        """Look up the records that candidates rest on, once for the same records.
+    async def _look_up(self, question: Question, pool: Sequence[Evidence], transport: Transport) -> list[Evidence]:
+        """Look up the records that candidates rest on, and add what was found to the pool.
 
         Retraction of those with verdicts and of retracted ones, to name the source; full texts of each candidate's
-        strongest open records, in turn; published versions of preprints.
+        strongest open records, in turn; published versions of preprints, which join the pool.
         """
         candidates = await self._appraise(question, pool)
         keys = {r.key for each in candidates for r in each.records if each.has_verdict or r.item.retracted}
@@ -178,32 +155,22 @@ class RunContext:
         best = [[r.key for r in each.records if r.key in is_open][:TEXTS_PER_CANDIDATE] for each in candidates]
         in_turns = [found[turn] for turn in range(TEXTS_PER_CANDIDATE) for found in best if turn < len(found)]
         open_ones = [is_open[key] for key in dict.fromkeys(in_turns)][: FULL_TEXT_LIMIT - self._texts_read]
+        checked, read, preprints = await asyncio.gather(
+            check_trust(cited, transport),
+            read_full_texts(open_ones, transport),
+            resolve([record for record in cited if record.is_preprint], transport),
+        )
 
-        def say_the_same(some: Sequence[Evidence], others: Sequence[Evidence]) -> bool:
-            return len(some) == len(others) and all(map(Evidence.says_as, some, others))
-
-        before = self._looked_up
-        if before is None or not (say_the_same(before[0], cited) and say_the_same(before[1], open_ones)):
-            preprints = [record for record in cited if record.is_preprint]
-            asking: asyncio.Future[LookedUp] = asyncio.ensure_future(
-                asyncio.gather(
-                    check_trust(cited, transport), read_full_texts(open_ones, transport), resolve(preprints, transport)
-                )
-            )
-            self._ahead.append(asking)
-            before = self._looked_up = cited, open_ones, asking
-        return await asyncio.shield(before[2])
-
-
-def _with_looked_up(pool: Sequence[Evidence], lookups: Sequence[Sequence[Evidence]]) -> list[Evidence]:
-    """Merge what each look-up changed of the pool's records."""
-    before = {record.key: record.metadata for record in pool}
-    changed: dict[str, dict[str, Any]] = {}
-    for record in (record for lookup in lookups for record in lookup):
-        old = before[record.key]
-        new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
-        changed.setdefault(record.key, {}).update(new)
-    return [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
+        before = {record.key: record.metadata for record in pool}
+        changed: dict[str, dict[str, Any]] = {}
+        for record in (*checked, *read, *preprints):
+            old = before[record.key]
+            new = {name: value for name, value in record.metadata.items() if name not in old or old[name] != value}
+            changed.setdefault(record.key, {}).update(new)
+        known = [record.noting(**changed[record.key]) if changed.get(record.key) else record for record in pool]
+        if articles := await published_articles(preprints, known, transport):
+            known = sorted([*known, *await check_trust(articles, transport)], key=lambda record: -record.relevance)
+        return link(settle(known))
 
 
 @runtime_checkable

@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import (
-    BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
     ChatCompletionClient,
     Component,
     LLMMessage,
     Response,
+    Streamed,
     SystemMessage,
     TextMessage,
     UserMessage,
@@ -52,6 +52,7 @@ from .assessment import (
     shown_records,
     sources_breakdown,
 )
+from .baseline.assessing import assessment
 from .report.forms import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
@@ -105,6 +106,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
     component_config_schema = JudgeAgentConfig
     DESCRIPTION = "Judges the evidence after each round: continue searching, or synthesize."
     PROMPT = "judge.md"
+    ANSWER = AssessmentMessage
 
     def __init__(
         self, name: str, model_client: ChatCompletionClient, *, limits: JudgeLimits | None = None, **options: Any
@@ -112,14 +114,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         super().__init__(name, model_client, JudgeMemory(), **options)
         self.limits = limits or JudgeLimits()
 
-    @property
-    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """`AssessmentMessage`; AutoGen teams need the type to accept the assessments."""
-        return (AssessmentMessage, TextMessage)
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+    ) -> AsyncGenerator[Streamed, None]:
         """Judge the findings in the messages: yields text for people, then the assessment."""
         self._hear(messages, cancellation_token)
         memory, run = self._memory, self._run
@@ -129,9 +126,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
-        if iteration >= self.limits.max_iterations:
-            run.check_ahead(dossier.asked, pool)
-
         not_run = [
             f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
             for each in memory.wanted
@@ -149,7 +143,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         ]
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
-        draft, memory.refused = _sort_searches(answer.given or _UNASSESSED, request)
+        draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
         memory.wanted, memory.gaps = draft.next_searches, _worded(draft.gaps, request)
         memory.assessed = iteration
 
@@ -166,10 +160,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             for what, count in excluded.items()
             if count
         ]
-        if verdict.recommendation == "continue":
-            if request.progress.has_ended:
-                run.check_ahead(dossier.asked, pool)
-            run.look_ahead([candidate.drug for candidate in candidates if candidate.has_verdict][:MAX_DRUGS])
         dossier.tokens_used += answer.usage.prompt_tokens + answer.usage.completion_tokens
         verdict.tokens_used = dossier.tokens_used
 
@@ -287,22 +277,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
-
-
-_UNASSESSED = JudgeDraft(
-    mechanism_reasons=[],
-    mechanism_score=0,
-    clinical_reasons=[],
-    clinical_evidence_score=0,
-    drug_candidates=[],
-    candidates_score=0,
-    key_findings=[],
-    gaps=[Gap(missing="a drug with evidence", drugs=[])],
-    next_searches=[],
-    reasoning="No model gave an assessment; the rules decide on budgets alone.",
-    confidence=0.0,
-)
-"""Assessment used if both model and fallback failed."""
 
 
 def _answers(reply: SourceReply, search: NextSearch) -> bool:

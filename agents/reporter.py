@@ -15,6 +15,7 @@ from willowbark.agents.autogen import (
     RequestUsage,
     Response,
     StopMessage,
+    Streamed,
     TerminatedException,
     TerminationCondition,
     TextMessage,
@@ -100,18 +101,14 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
     component_config_schema = AnalystConfig
     DESCRIPTION = "Writes the cited report once the judge says synthesize."
     PROMPT = "report.md"
+    ANSWER = ReportMessage
 
     def __init__(self, name: str, model_client: ChatCompletionClient, **options: Any) -> None:
         super().__init__(name, model_client, ReportMemory(), **options)
 
-    @property
-    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """`ReportMessage`; AutoGen teams need the type to accept the reports."""
-        return (ReportMessage, TextMessage)
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+    ) -> AsyncGenerator[Streamed, None]:
         """Write the report: yields it as text for people, then as a message; first requests a missing verdict once."""
         self._hear(messages, cancellation_token)
         memory = self._memory

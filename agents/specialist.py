@@ -34,6 +34,7 @@ from willowbark.agents.autogen import (
     RequestUsage,
     Response,
     ShortResults,
+    Streamed,
     TextMessage,
     ToolCallExecutionEvent,
     ToolCallSummaryMessage,
@@ -61,7 +62,6 @@ TURN_TIMEOUT_S = 180.0  # for all of a specialist's searches and reading
 
 _SET_HERE = {"reflect_on_tool_use": False, "tool_call_summary_format": "{tool_name}", "max_tool_iterations": 1}
 _TOOL_NAME = re.compile("[a-z_]{1,40}")
-Streamed = BaseAgentEvent | BaseChatMessage | Response
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
@@ -173,14 +173,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
-        own = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
-        by_name = [tool for tool in own if asked_by(tool.schema) == "drugs"]
-        if by_name and (transport := run.transport) is not None:
-
-            async def look_up(drugs: Sequence[str]) -> None:
-                await asyncio.gather(*(tool.look_ahead(drugs, transport) for tool in by_name), return_exceptions=True)
-
-            run.looks_up[self.name] = look_up
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken

@@ -38,14 +38,6 @@ from willowbark.tools.registry import searchable
 from .config import DEPTHS, Settings
 
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
-SELECTOR_PROMPT = """The judge of a research team wants another round but named nobody for it. The roles are:
-{roles}
-
-The conversation so far:
-{history}
-
-Name the one role from {participants} that should search next. Answer with the name only.
-"""
 
 
 class ResearchTeam(PolicyGroupChat):
@@ -54,7 +46,7 @@ class ResearchTeam(PolicyGroupChat):
     Args:
         participants: specialists, one judge, one report agent, at most one approver; None uses Willowbark's five on
             `model_client`.
-        model_client: names the next speaker where the policy leaves a choice; None is the baseline analyst.
+        model_client: of Willowbark's five; None is the baseline analyst.
         termination_condition: None ends the run with the report.
         transport: connection to the sources, left open; None opens one per run and closes it again.
         run: context shared by the agents, with its transport; None makes one from `transport` for each run.
@@ -77,7 +69,6 @@ class ResearchTeam(PolicyGroupChat):
         termination_condition: TerminationCondition | None = None,
         transport: Transport | None = None,
         run: RunContext | None = None,
-        selector_prompt: str = SELECTOR_PROMPT,
         allow_repeated_speaker: bool = True,
         **options: Any,
     ) -> None:
@@ -94,9 +85,8 @@ class ResearchTeam(PolicyGroupChat):
             members,
             client,
             termination_condition=termination_condition or SourceMatchTermination([self._reporter]),
-            selector_prompt=selector_prompt,
             allow_repeated_speaker=allow_repeated_speaker,
-            **{"candidate_func": lambda _: self._specialists, **options},
+            **options,
         )
         self._members = members
         self._transport = transport
@@ -105,11 +95,6 @@ class ResearchTeam(PolicyGroupChat):
     def next_speakers(self, thread: Thread) -> list[str]:
         """Name who speaks next, by the policy of the rounds."""
         return next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
-
-    @property
-    def choosable(self) -> list[str]:
-        """Names of the specialists, among whom the model chooses if the judge names none."""
-        return self._specialists
 
     async def run_stream(
         self,
@@ -199,8 +184,7 @@ def next_speakers(
 ) -> list[str]:
     """Name who speaks next, given the names of the agents; several speak in parallel.
 
-    Returns:
-        Names; empty where the policy leaves a choice among the specialists.
+    Where the judge wants another round and names nobody, all specialists search.
     """
     questions = [at for at, said in enumerate(thread) if isinstance(said, TextMessage) and said.source == "user"]
     messages = thread[questions[-1] + 1 :] if questions else thread  # a team may be asked several questions in turn
@@ -212,9 +196,6 @@ def next_speakers(
         if latest.content.recommendation == "synthesize":
             asked = approver is None or any(isinstance(message, ApprovalMessage) for message in since)
             return [reporter if asked or approver is None else approver]
-        called = [name for name in specialists if name in latest.content.next_specialists]
+        called = [name for name in specialists if name in latest.content.next_specialists] or called
     answered = {m.source for m in since if isinstance(m, BaseChatMessage) and m.source in specialists}
-    missing = [name for name in called if name not in answered]
-    if missing:
-        return missing
-    return [judge] if answered else []
+    return [name for name in called if name not in answered] or [judge]

@@ -11,7 +11,7 @@ from autogen_core import CancellationToken
 from builders import asked, findings, reading, record, reply, verdict
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
-from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent, undecided
+from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.report.model import ReportMessage, ResearchReport
@@ -155,8 +155,8 @@ async def test_a_decision_from_an_earlier_life_asks_nobody() -> None:
     before = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))
     agent.join(RunContext(decided=before))
     assert await decided(agent) == before
-    message = (await undecided([asked(), findings("literature")], "all", "nobody was there")).content
-    assert message.because == "there was no candidate to ask about"
+    answer = await ApproverAgent().on_messages([asked(), findings("literature")], CancellationToken())
+    assert answer.chat_message.content.because == "there was no candidate to ask about"  # type: ignore[attr-defined]
 
 
 async def test_an_approver_comes_back_from_its_configuration_and_its_state() -> None:

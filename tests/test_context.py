@@ -2,13 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
 
-import httpx
 from autogen_agentchat.messages import TextMessage
 from builders import QUESTION, record, reply
 from recorded import recorded
-from test_specialist import transport
 
 from willowbark.agents.context import TEXTS_READ, RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
@@ -16,7 +13,6 @@ from willowbark.teams.config import Settings
 from willowbark.teams.run.course import partial_report
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates, read_ahead
-from willowbark.tools.http.transport import ExchangeLog
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.learned import LearnedReader
@@ -74,38 +70,6 @@ async def test_a_run_that_ends_reads_no_further_record() -> None:
     assert reader.read == ["propranolol"]
 
 
-async def test_nobody_waits_for_what_is_looked_up_ahead_and_a_run_that_ends_leaves_nothing_under_way() -> None:
-    run, ended = RunContext(), asyncio.Event()
-
-    async def look_up(_: Sequence[str]) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    run.looks_up["mechanism"] = look_up
-    run.look_ahead(["propranolol"])
-    await asyncio.sleep(0)
-    await asyncio.wait_for(run.leave(), 5)
-    assert ended.is_set()
-
-
-async def test_what_was_checked_ahead_is_not_asked_again_and_says_the_same() -> None:
-    log = ExchangeLog()
-    async with recorded(recorder=log) as transport:
-        run, alone = RunContext(transport), RunContext(transport)
-        run.check_ahead(parse_question(QUESTION), POOL)
-        found = await run.checked(parse_question(QUESTION), POOL)
-        asked_once = [exchange.request for exchange in log.exchanges]
-        await run.leave()
-        assert found == await alone.checked(parse_question(QUESTION), POOL)
-        await alone.leave()
-
-    assert asked_once
-    asked_again = [exchange.request for exchange in log.exchanges[len(asked_once) :]]
-    assert sorted(asked_again) == sorted(asked_once)  # several go out at once: their order is the scheduler's
-
-
 async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_abstracts_a_few_in_a_run() -> None:
     told = "Propranolol prevented migraine attacks."
     papers = [record(f"9999995{at}", "Propranolol in migraine", told, pmcid=f"PMC9999995{at}") for at in range(9)]
@@ -119,26 +83,6 @@ async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_ab
     assert any(each.metadata.get("full_text") for each in read)
     assert (first.records[-1], again.records) == (other, [*papers, other])
     assert await RunContext().with_full_texts(parse_question(QUESTION), [first]) == [first]
-
-
-async def test_a_check_that_was_cut_short_is_made_anew() -> None:
-    begun, may_go_on = asyncio.Event(), asyncio.Event()
-
-    async def answer(_: httpx.Request) -> httpx.Response:
-        begun.set()
-        await may_go_on.wait()
-        return httpx.Response(404)
-
-    async with transport(answer) as slow:
-        run = RunContext(slow)
-        run.check_ahead(parse_question(QUESTION), POOL)
-        await begun.wait()
-        await run.leave()
-        may_go_on.set()
-        pool, _ = await run.checked(parse_question(QUESTION), POOL)
-        await run.leave()
-
-    assert all("trust_state" in each.metadata for each in pool)
 
 
 async def test_the_report_of_a_stopped_run_reads_nothing_that_the_run_had_read() -> None:

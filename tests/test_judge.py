@@ -153,7 +153,7 @@ async def test_a_model_that_fails_is_replaced_and_named() -> None:
     assert "propranolol" in verdict.details.drug_candidates
     assert verdict.notes[0].startswith("judge: the model did not answer (ValueError); baseline analyst")
     alone = await judged(*ROUND, judge=JudgeAgent("judge", scripted(), limits=JudgeLimits(max_iterations=1)))
-    assert (alone.stop_reason, alone.confidence) == ("max_iterations_reached", 0)
+    assert (alone.stop_reason, alone.details.drug_candidates) == ("max_iterations_reached", ["propranolol"])
 
 
 def test_a_judge_survives_dump_and_load() -> None:

@@ -27,9 +27,9 @@ CASES = {
         ["judge"],
     ),
     "synthesize goes to the reporter": (OVER, ["report"]),
-    "a judge who names nobody leaves the choice": ([*ROUND, verdict()], []),
-    "until one has searched": ([*ROUND, verdict(), findings("trials", iteration=2)], ["judge"]),
-    "names that the team lacks are passed over": ([*ROUND, verdict(next_specialists=["chef"])], []),
+    "where the judge names nobody, all search": ([*ROUND, verdict()], ALL),
+    "until all have": ([*ROUND, verdict(), findings("trials", iteration=2)], ["literature", "mechanism"]),
+    "names that the team lacks are passed over": ([*ROUND, verdict(next_specialists=["chef"])], ALL),
     "a second question starts anew": ([*ROUND, verdict("synthesize"), asked("And for asthma?")], ALL),
 }
 

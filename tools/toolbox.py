@@ -5,7 +5,6 @@ returns a reply that names the failure. Tools of a team share one transport; a t
 """
 
 import asyncio
-import contextlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -181,12 +180,6 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         if self._schema is None:
             self._schema = super().schema
         return self._schema
-
-    async def look_ahead(self, drugs: Sequence[str], transport: Transport) -> None:
-        """Look up drugs ahead of a later call, which finds them cached; failures are left to that call."""
-        most = MAX_SINGLE_DRUGS if self.args_type() is FewDrugArgs else MAX_DRUGS
-        with contextlib.suppress(ValidationError):
-            await self._ask(cast(Args, self.args_type()(drugs=list(drugs)[:most])), transport)
 
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:
         asked_at = datetime.now(UTC)

@@ -34,7 +34,7 @@ EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
 OTHER_CALLS = "other"
-"""In the account of tokens: calls outside turns, such as the choice of speakers and lost answers."""
+"""In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""

@@ -80,7 +80,7 @@ _PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 _COMPARED: tuple[ValueKind, ...] = ("dose", "comparator", "participants", "tolerability")
 """Columns of the comparative table after the study and its effect."""
 _MAX_AUTHORS = 3  # of a reference; further ones are `et al.`
-_NAMES = {OTHER_CALLS: "choice of speakers, lost answers"}
+_NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 
 def first_screen(report: ReportContent) -> Section:

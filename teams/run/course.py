@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
 from willowbark.agents.approval import Approval, ApprovalMessage
-from willowbark.agents.approver import undecided
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.asking import ModelUnavailable
 from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
 from willowbark.agents.autogen import (
@@ -346,7 +346,8 @@ async def partial_report(
     asked = settings.research
     if asked.approve and not any(isinstance(one, ApprovalMessage) for one in messages):
         because = f"the run ended before anybody decided: {stop_reason.replace('_', ' ')}"
-        messages = [*messages, await undecided(messages, asked.approval_default, because)]
+        approver = ApproverAgent(nobody=because, default=asked.approval_default)
+        messages = [*messages, (await approver.on_messages(messages, CancellationToken())).chat_message]
     analyst = BaselineChatCompletionClient(estimates_tokens=model == BASELINE)
     if model != BASELINE:
         analyst.display_name += f", since the run ended before {model} wrote"

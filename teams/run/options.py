@@ -250,13 +250,11 @@ def approver_for(
     asked = settings.research
     if not asked.approve:
         return None
-    from willowbark.agents.approval import nobody_to_ask  # noqa: PLC0415
     from willowbark.agents.approver import ApproverAgent  # noqa: PLC0415
 
     if isinstance(approve, ApproverAgent):
         return approve
     agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
     if approve is None or isinstance(approve, bool):
-        nobody = nobody_to_ask("nobody was there to ask")
-        return agent(approve=nobody, via="") if input_func is None else agent(input_func=input_func, via=via)
+        return agent(nobody="nobody was there to ask") if input_func is None else agent(input_func=input_func, via=via)
     return agent(approve=approve, via=via)
