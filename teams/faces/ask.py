@@ -80,10 +80,9 @@ class Outcome:
 
 
 def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = None) -> ExitCode:
-    """Answer a question on stdout and in a run folder; `stream` starts the run in the research team's place.
+    """Answer a question on stdout and in a run folder; UsageError for bad input, before anything is written.
 
-    Raises:
-        UsageError: invalid question, configuration, model or folder; nothing was written.
+    `stream` starts the run in the research team's place.
     """
     settings, shown = options.chosen(), options.shown
     is_stray = options.settings is None and shown.out is None and Path(FILE_NAME).exists()
@@ -114,9 +113,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
     """Resume a run of the ledger and finish its report, on stdout and in its run folder.
 
-    Raises:
-        LedgerError: no such run, one that another process works on, or damaged content.
-        UsageError: the folder cannot be written to.
+    LedgerError if there is no such run, another process works on it, or its content is damaged.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
     from ..run.research import resume_stream  # noqa: PLC0415
@@ -138,11 +135,7 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
 def replay_run(run_id: str, shown: Shown) -> ExitCode:
     """Recreate a run's report from the ledger and say on stderr whether it equals the stored one.
 
-    The report is written to a folder only if `shown.out` names one.
-
-    Raises:
-        LedgerError: no such run, one without a report, or damaged content.
-        UsageError: the folder cannot be written to.
+    The report is written to a folder only if `shown.out` names one. LedgerError as for `resume_run`.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
     from ..run.research import replay_stream  # noqa: PLC0415
@@ -157,9 +150,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     if shown.out is not None:
         RunFolder.at(shown.out, run_id).write_report(outcome.report)
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
-    if stored is None:
-        return ExitCode.REPORT
-    same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
+    same = stored is None or without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
     complain("the report is the run's own" if same else "the report differs from the run's own")
     return ExitCode.REPORT if same else ExitCode.FAILED
 
@@ -214,10 +205,7 @@ async def follow(
 ) -> Outcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
-    `end_at_once` is called before the process ends.
-
-    Raises:
-        UsageError: raised by the run.
+    `end_at_once` is called before the process ends. UsageError of the run is raised again.
     """
     outcome, task, loop, began = Outcome(), asyncio.current_task(), asyncio.get_running_loop(), None
     assert task is not None
@@ -272,11 +260,7 @@ async def follow(
 
 
 def keep(outcome: Outcome, folder: RunFolder) -> None:
-    """Write a run's report and its log into its folder.
-
-    Raises:
-        UsageError: the folder cannot be written to.
-    """
+    """Write a run's report and its log into its folder; UsageError if it cannot be written to."""
     if outcome.report is not None:
         folder.write_report(outcome.report)
     folder.write("log.txt", "\n".join(outcome.log))

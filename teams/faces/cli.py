@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -134,18 +135,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 """All options, by name in `RunOptions`, its `shown`, or the command: default, and type with help."""
 _SHOWN = ("as_json", "full", "out", "quiet", "trace", "verbosity", "log_json")
 _SERVED = ("offline", "library", "model", "settings")
-_ASKED = (
-    *_SERVED,
-    "batch",
-    "economy",
-    "fallback",
-    "max_iterations",
-    "depth",
-    "max_results",
-    "approve",
-    "fresh",
-    *_SHOWN,
-)
+_READING = ("batch", "economy", "fallback", "max_iterations", "depth", "max_results", "approve", "fresh")
 
 
 def command(
@@ -234,7 +224,7 @@ def willowbark(
     """Which existing drugs might treat a condition, and how good is the evidence?"""
 
 
-@command(*_ASKED, epilog=EXIT_CODES)
+@command(*_SERVED, *_READING, *_SHOWN, epilog=EXIT_CODES)
 def ask(
     context: typer.Context,
     question: Annotated[str, Argument(help='For example, "Which existing drugs could prevent migraine attacks?"')],
@@ -271,13 +261,10 @@ def mcp(*, http: bool, port: int = 8766, workspace: Path, **given: Any) -> None:
     """Serve tools and runs over the Model Context Protocol. It speaks on stdin and stdout, or HTTP with --http."""
     from ..ledger import DEFAULT_PATH  # noqa: PLC0415
 
-    try:
-        serving = faces.mcp.serve(_run_options(given), workspace / DEFAULT_PATH, port if http else None, _print_err)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "mcp":
-            raise
-        raise MissingExtra("mcp", "mcp") from None
-    asyncio.run(serving)
+    if find_spec("mcp") is None:
+        raise MissingExtra("mcp", "mcp")
+    port_or_none = port if http else None
+    asyncio.run(faces.mcp.serve(_run_options(given), workspace / DEFAULT_PATH, port_or_none, _print_err))
 
 
 @command(*_SERVED)
@@ -291,10 +278,9 @@ def serve(*, host: str, port: int = 8767, **given: Any) -> None:
 @command()
 def doctor(*, settings: Path | None, live: bool) -> int:
     """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
-    if (advice := faces.doctor.examine(settings, live=live)) is None:
-        return 0
-    faces.terminal.complain(advice)
-    return 3
+    if advice := faces.doctor.examine(settings, live=live):
+        faces.terminal.complain(advice)
+    return 3 if advice else 0
 
 
 @command()

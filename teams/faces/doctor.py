@@ -35,10 +35,7 @@ _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\
 def examine(config: Path | None, *, live: bool) -> str | None:
     """Print what is in place and what is missing; return advice if no source can be reached, otherwise None.
 
-    `live` asks every source one small question instead of only connecting.
-
-    Raises:
-        UsageError: invalid settings or keys.
+    `live` asks every source one small question instead of only connecting. UsageError for invalid settings or keys.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415  loads the index's library
 
@@ -111,11 +108,7 @@ def _version(package: str) -> str | None:
 
 
 def addresses_of(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
-    """Return the base URLs of the sources to search.
-
-    Raises:
-        UsageError: a source lacks the key it needs.
-    """
+    """Return the base URLs of the sources to search; UsageError if one lacks the key it needs."""
     endpoints.require(settings.tools.sources)
     return {name: endpoints[name].base_url for name in settings.tools.sources if name in endpoints.by_source}
 

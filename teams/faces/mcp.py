@@ -216,11 +216,7 @@ class Server(FastMCP[Any]):
         return [listed for listed, *_ in self._offers.values()]
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Answer a call with text, and with data if the tool gives any.
-
-        Raises:
-            ToolError: its one-line message is sent to the client as the tool's error.
-        """
+        """Answer a call with text, and with data if the tool gives any; the client is sent the message of an error."""
         if name not in self._offers:
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
         _, args, answer = self._offers[name]
@@ -232,10 +228,8 @@ class Server(FastMCP[Any]):
             raise ToolError(f"{'; '.join(wrong)}. The arguments are {', '.join(known)}.") from None
         try:
             text, data = await answer(given, self.get_context())
-        except ToolError:
+        except (ToolError, WillowbarkError):
             raise
-        except WillowbarkError as error:
-            raise ToolError(" ".join(str(error).split())) from None
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
         said = [TextContent(type="text", text=text)]
@@ -442,10 +436,7 @@ async def serve(options: RunOptions, ledger: Path, port: int | None, say: Callab
     """Serve one client on standard input and output until it closes them, or over HTTP until the process ends.
 
     A port is one of the loopback, 0 any free one; None serves standard input and output. `say` receives the address,
-    and the token if the environment sets none.
-
-    Raises:
-        UsageError: invalid settings, keys or token, or the port is taken.
+    and the token if the environment sets none. UsageError for invalid settings, keys or token, or a port that is taken.
     """
     settings = options.chosen()
     named = token_from(os.environ, TOKEN_VARIABLE) if port is not None else None

@@ -85,17 +85,13 @@ def read_file(
     """Read every record of a file, or of standard input if that is `-`, and write the readings.
 
     Args:
-        file: input file.
+        file: UsageError if it cannot be opened, is not in its format, or holds no readable record.
         reader: reads each record.
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
         to: output format.
-        out: new file for the output; None is standard output.
+        out: new file for the output, UsageError if it exists; None is standard output.
         quiet: show no progress.
-
-    Raises:
-        UsageError: the file cannot be opened, is not in its format or holds no readable record, or the output cannot be
-            written or exists.
     """
     name = "standard input" if str(file) == "-" else str(file)
     if (form := form or _ENDINGS.get(file.suffix.lower())) is None:
@@ -133,8 +129,7 @@ def read_file(
 def records_in(stream: BinaryIO, form: Format) -> Iterator[tuple[str, InputRecord | str]]:
     """Read a stream record by record: the place of each, and the record, or why it cannot be read.
 
-    Raises:
-        UsageError: the stream is not in this format at all.
+    UsageError if the stream is not in this format at all.
     """
     readers: dict[Format, Callable[[BinaryIO], _Rows]] = {
         "jsonl": _json_rows, "xml": _xml_rows, "nbib": _tagged_rows, "ris": _tagged_rows, "csv": _csv_rows,

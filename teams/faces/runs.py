@@ -55,11 +55,7 @@ def runs_in_ledger(path: Path = DEFAULT_PATH) -> list[Run]:
 
 
 def all_runs(root: Path | None) -> dict[str, Run | None]:
-    """Return the runs in this folder's ledger and those with a folder below `root`, by id, newest first.
-
-    Raises:
-        UsageError: the folder cannot be read.
-    """
+    """Return the runs in this folder's ledger and those with a folder below `root`, by id, newest first."""
     kept: dict[str, Run | None] = {run.run_id: run for run in runs_in_ledger()}
     try:
         folders = [path for path in root.iterdir() if path.is_dir() and not path.is_symlink()] if root else []
@@ -74,13 +70,8 @@ def all_runs(root: Path | None) -> dict[str, Run | None]:
 def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) -> str:
     """Find the id of a run by its id, its beginning, or `last`; what fits none stays as typed.
 
-    Args:
-        run: what the user typed.
-        root: folder of run folders, to look there too; `last` is then the newest run with a report.
-        unfinished: whether `last` is the newest run that can be resumed, if there is any.
-
-    Raises:
-        UsageError: several runs begin this way, or there is none.
+    With a folder of run folders it looks there too, and `last` is the newest run with a report; with `unfinished`,
+    the newest that can be resumed. UsageError if several runs begin this way.
     """
     try:
         runs = all_runs(root)
@@ -89,12 +80,12 @@ def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) ->
             raise
         return run  # a damaged row of another run does not matter here
     if run == LATEST:
-        wanted = [each for each, kept in runs.items() if unfinished and kept and kept.status in UNFINISHED]
-        if root is not None:
-            ended = (each for each, kept in runs.items() if kept and kept.stop_reason is not None)
-            wanted = sorted({*ended, *(each for each in runs if (root / each / _REPORT).is_file())}, reverse=True)
-        if latest := [*wanted, *runs][:1]:
-            return latest[0]
+        for each, kept in runs.items():
+            is_ended = root is None or (root / each / _REPORT).is_file() or (kept and kept.stop_reason is not None)
+            if kept and kept.status in UNFINISHED if unfinished else is_ended:
+                return each
+        if runs:
+            return next(iter(runs))
         raise UsageError("there is no run here yet")
     fitting = [run] if run in runs else [each for each in runs if each.startswith(run)]
     if len(fitting) > 1:
@@ -103,11 +94,7 @@ def find_run(run: str, root: Path | None = None, *, unfinished: bool = False) ->
 
 
 def load_report(root: Path, run_id: str) -> "ResearchReport":
-    """Load a run's report from its folder, otherwise from the ledger.
-
-    Raises:
-        UsageError: neither has a readable report.
-    """
+    """Load a run's report from its folder, otherwise from the ledger; UsageError if neither has a readable one."""
     try:
         path = RunFolder.open(root, run_id).path / _REPORT
         return parse_report(_read_report(path), str(path))
@@ -130,23 +117,14 @@ def _read_report(path: Path) -> bytes:
 
 
 def stored_report(run_id: str, path: Path = DEFAULT_PATH) -> "ResearchReport | None":
-    """Return a run's report from a ledger; None if it has none yet.
-
-    Raises:
-        LedgerError: no such run, or damaged content.
-        UsageError: the report is not from this version.
-    """
+    """Return a run's report from a ledger, None if it has none yet; LedgerError if there is no such run."""
     with Ledger.existing(path) as ledger:
         content = ledger.report(run_id)
     return None if content is None else parse_report(json.dumps(content).encode(), f"{path}: run {run_id}")
 
 
 def parse_report(content: bytes, place: str) -> "ResearchReport":
-    """Parse a report from JSON.
-
-    Raises:
-        UsageError: it is not a report of this version; `place` names it.
-    """
+    """Parse a report from JSON; UsageError, which names its `place`, if it is not one of this version."""
     from pydantic import ValidationError  # noqa: PLC0415  bad input is reported before this is loaded
 
     from willowbark.agents.report.model import ResearchReport  # noqa: PLC0415
@@ -236,8 +214,7 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
 def compare_runs(earlier: str, later: str | None) -> list[str]:
     """List the changes from one run to another, one per line; None means the latest other run of the same question.
 
-    Raises:
-        LedgerError: no such run, one without a report, or none to compare with.
+    LedgerError if there is no such run, one without a report, or none to compare with.
     """
     pair = [find_run(each) for each in (earlier, later) if each is not None]
     with Ledger.existing() as ledger:
@@ -274,16 +251,13 @@ def differences(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[st
             lines.append(f"{name}: {moved} ({one['evidence_quality']} evidence, {one['certainty']} certainty)")
     old, new = _evidence(earlier), _evidence(later)
     for key in sorted(old.keys() | new.keys()):
-        (was_title, was_said), (title, said) = old.get(key, ("", {})), new.get(key, ("", {}))
-        if key not in old:
-            lines.append(f"New: {key}: {title}")
+        title, said = new.get(key) or old[key]
+        if key not in old or key not in new:
+            lines.append(f"{'New' if key in new else 'Gone'}: {key}: {title}")
             continue
-        if key not in new:
-            lines.append(f"Gone: {key}: {was_title}")
-            continue
-        changed = []  # in words; figures and short texts with old and new value
-        for drug, field in sorted(was_said.keys() | said.keys()):
-            pair = was_said.get((drug, field)), said.get((drug, field))
+        changed, before_said = [], old[key][1]  # in words; figures and short texts with old and new value
+        for drug, field in sorted(before_said.keys() | said.keys()):
+            pair = before_said.get((drug, field)), said.get((drug, field))
             if pair[0] != pair[1]:
                 name = " ".join(filter(None, (drug, field.replace("_", " "))))
                 is_short = all(isinstance(each, str | int | float | None) and len(str(each)) <= _SHORT for each in pair)
@@ -310,11 +284,7 @@ def without_clock(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
-    """Store a question to repeat, with its choices of `RunOptions`; return its name.
-
-    Raises:
-        UsageError: the question is not understood, an option is invalid, or a folder cannot be read or written.
-    """
+    """Store a question to repeat, with its choices of `RunOptions`; return its name; UsageError if it cannot be."""
     from willowbark.tools.library import open_library  # noqa: PLC0415  the reader of questions and libraries
     from willowbark.tools.questions import understood_question  # noqa: PLC0415
 
@@ -351,10 +321,7 @@ def run_watches(
 
     A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
     report stays, and the next call compares with it. `tell` receives progress, `complain` a line for each question that
-    could not be repeated.
-
-    Raises:
-        UsageError: no question is watched, or a folder cannot be read or written.
+    could not be repeated. UsageError if no question is watched.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
 

@@ -43,11 +43,7 @@ _STAND_INS = {  # required to create clients; keys are removed again, the addres
 
 
 def export(folder: Path, model: str = BASELINE) -> list[Path]:
-    """Write the team and the gallery into a folder, created if missing; the same model gives the same files.
-
-    Raises:
-        UsageError: no such model, or a folder that can't be written to.
-    """
+    """Write the team and the gallery into a folder, created if missing; the same model gives the same files."""
     contents = {TEAM_FILE: team(model), GALLERY_FILE: gallery(model)}
     texts = {folder / name: f"{json.dumps(each, indent=2, ensure_ascii=False)}\n" for name, each in contents.items()}
     return [write_file(path, text.encode()) for path, text in texts.items()]
@@ -100,11 +96,7 @@ def gallery(model: str = BASELINE) -> Json:
 
 
 def model_component(name: str) -> Json:
-    """Dump a model client as a component without a key; works without the provider's library.
-
-    Raises:
-        UsageError: an unknown form of model name.
-    """
+    """Dump a model client as a component without a key, without its library; UsageError for an unknown name."""
     if name == BASELINE:
         return _component(BaselineChatCompletionClient(), BaselineChatCompletionClient.display_name)
     prefix, _, model = name.partition("/")

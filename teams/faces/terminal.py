@@ -185,10 +185,7 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
     """Print a report on stdout as JSON or Markdown; on a terminal it is formatted, and paged if long.
 
     If not `full`, a terminal shows its summary and the table of candidates. A reader that leaves early (`| head`) is no
-    failure.
-
-    Raises:
-        UsageError: stdout cannot be written to (full disk, closed terminal).
+    failure; a full disk is UsageError.
     """
     try:
         if as_json:
