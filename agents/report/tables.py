@@ -20,7 +20,6 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import (
     RATIOS,
     EffectSize,
-    Number,
     doses_of,
     effect_sizes,
     figures,
@@ -108,7 +107,7 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
     ]
 
 
-def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: Number | None) -> EvidenceRow:
+def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: float | None) -> EvidenceRow:
     item, reading = appraised.item, appraised.readings[0] if appraised.readings else None
     effects, effects_section = _effects(appraised, record)
     passage = reading.in_figures if reading and appraised.sentence else None
@@ -123,7 +122,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: Numb
         "title": record.citation.title,
         "sentence": appraised.sentence,
         "section": section_of(record, appraised.sentence, plain),
-        "followup_months": followup.value if followup and item.design not in _FOLLOWS_NOBODY else None,
+        "followup_months": followup if item.design not in _FOLLOWS_NOBODY else None,
         "effects": effects,
         "effects_section": effects_section,
         "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],

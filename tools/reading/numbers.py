@@ -103,13 +103,6 @@ _GIVEN = re.compile(
 _AFTER_DRUG, _BEFORE_DRUG = re.compile(r"[\s(,:]{1,3}|\s(?:at|of)\s"), re.compile(r"\s(?:of\s)?")
 
 
-class Number(BaseModel, frozen=True, extra="forbid"):
-    """A number with the sentence that reports it."""
-
-    value: float
-    sentence: str
-
-
 class EffectSize(BaseModel, frozen=True, extra="forbid"):
     """An effect size, with interval and p value if the same sentence gives them next to it."""
 
@@ -347,14 +340,14 @@ def spelled_number(text: str) -> int | None:
     return total + current or None
 
 
-def followup_months(text: str | Sequence[str]) -> Number | None:
+def followup_months(text: str | Sequence[str]) -> float | None:
     """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
 
-    >>> followup_months("Median follow-up was 2.6 years.").value
+    >>> followup_months("Median follow-up was 2.6 years.")
     31.2
     """
     for pattern in _FOLLOW_UPS:
-        spans: list[Number] = []
+        spans: list[float] = []
         for sentence in _cut(text):
             at = 0
             while match := pattern.search(sentence, at):
@@ -364,8 +357,7 @@ def followup_months(text: str | Sequence[str]) -> Number | None:
                     continue
                 count = match["count"]
                 number = float(count) if count[0].isdecimal() else float(spelled_number(count) or 0)
-                if months := round(number * _MONTHS[match["unit"].lower()], 1):
-                    spans.append(Number(value=months, sentence=sentence))
-        if spans:
-            return spans[0] if pattern in _FOLLOW_UPS[:2] else max(spans, key=lambda span: span.value)
+                spans.append(round(number * _MONTHS[match["unit"].lower()], 1))
+        if any(spans):
+            return next(filter(None, spans)) if pattern in _FOLLOW_UPS[:2] else max(spans)
     return None
