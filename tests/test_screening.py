@@ -166,10 +166,3 @@ def test_a_title_that_goes_on_like_a_prompt_ends_before() -> None:
 
     assert read.citation.title == "Propranolol reduces migraine."
     assert read.content.endswith("Question: Does it help?")
-
-
-def test_a_sentence_in_another_script_than_its_record_is_not_read() -> None:
-    said = "Propranolol reduced attacks of β-blocker-naïve patients."
-    for other in ("Пропранолол полностью устраняет приступы мигрени.", "プロプラノロールは片頭痛を完全に治す。"):
-        assert set_aside(f"{said} {other}").strip() == said
-        assert set_aside(other) == other  # a record in that script is read as it is
