@@ -14,8 +14,8 @@ from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.content import NONE_PROPOSED
-from willowbark.agents.report.findings import question_as_read
 from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.texts import write_line
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Citation, Evidence
@@ -67,7 +67,8 @@ THREAD = (
     ],
 )
 def test_the_methodology_says_how_the_question_was_read(question: str, read: str) -> None:
-    assert "; ".join(question_as_read(parse_question(question)).values()) == read
+    words = "The question was read as: population: {}; intervention: {}; comparator: {}; outcome: {}."
+    assert write_line("findings", "question", asked=parse_question(question)) == words.format(*read.split("; "))
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:

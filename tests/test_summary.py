@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short, title
+from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short
+from willowbark.agents.report.texts import write_line
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -150,4 +151,4 @@ def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimate
     ],
 )
 def test_the_title_names_condition_and_class_as_the_question_does(question: str, named: str) -> None:
-    assert title(asked_of(question, TRIAL)) == named
+    assert write_line("summary", "title", m=asked_of(question, TRIAL)) == named

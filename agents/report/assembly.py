@@ -19,13 +19,13 @@ from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
-from .content import NONE_PROPOSED, NOT_REPORTED, REPURPOSING, DrugCandidate, EvidenceRow, StudyLimit
+from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, StudyLimit
 from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
 from .material import Material
 from .model import ResearchReport
-from .summary import confidence, first_screen, in_short, title
+from .summary import confidence, first_screen, in_short
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
-from .texts import References, Said, write_lines
+from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
@@ -40,12 +40,10 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     Sections are written in the order that numbers the references.
     """
     evidence = evidence_table(material.shown, material.records)
-    trials, records = trial_table(material.candidates, material.records), flow(material)
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
     blocks = rows_of_blocks(candidates, evidence)
-    heading, parts = title(material), first_screen(material, [c for c in candidates if c.name in blocks], answered)
-    confident = confidence(material, answered)
+    parts = first_screen(material, [c for c in candidates if c.name in blocks], answered)
 
     references = References(material.records)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
@@ -62,7 +60,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     judged = material.assessments[-1] if material.assessments else None
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
     return ResearchReport(
-        title=heading,
+        title=write_line("summary", "title", m=material),
         executive_summary=in_short(parts),
         summary_parts=parts,
         research_question=material.dossier.question,
@@ -92,14 +90,14 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         approval=material.approval,
         stop_reason=material.reason,
         unread=material.unread,
-        confidence_score=confident,
+        confidence_score=confidence(material, answered),
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         evidence_table=evidence,
-        trials=trials,
+        trials=trial_table(material.candidates, material.records),
         search_log=search_log(material.dossier),
-        flow=records,
+        flow=flow(material),
     )
 
 
@@ -125,7 +123,8 @@ def _drug_candidate(
     return DrugCandidate(
         name=candidate.drug,
         generic_name=candidate.drug,
-        current_indications=marketed or ([material.topic] if _is_approved_for_it(candidate) else []),
+        current_indications=marketed
+        or ([material.topic] if (candidate.phase_for_condition or 0) >= APPROVED_PHASE else []),
         mechanism=mechanism or NOT_REPORTED,
         proposed_mechanism=_proposal(candidate, material) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         chain=mechanisms.chains[candidate.drug],
@@ -154,42 +153,31 @@ def _drug_candidate(
     )
 
 
-def _is_approved_for_it(candidate: Candidate) -> bool:
-    return (candidate.phase_for_condition or 0) >= APPROVED_PHASE
-
-
 def _status(candidate: Candidate, material: Material) -> str:
     """Describe the drug's status for the condition: phases from ChEMBL and Open Targets, registered trials."""
-    if _is_approved_for_it(candidate):
-        # The databases name a disease, not whether a drug treats or prevents it: triptans are marketed for migraine.
-        if candidate.group == "repurposing":
-            return f"Approved for {material.topic} (label: acute treatment)"
-        either = " (treatment or prevention)" if material.asked.is_preventive else ""
-        return f"Approved for {material.topic}{either}"
-    compared = sum(each.compares_with_it for each in candidate.records)
-    if candidate.group == "established" and compared >= STANDARD:
-        return f"Standard: comparator in {compared} trials"
     trials = [material.records[r.key].trial for r in candidate.records if r.item.trial_status is not None]
     named = [phase for trial in trials if trial for phase in trial.phases]
     phases = [float(phase.removeprefix("PHASE")) for phase in named if phase.startswith("PHASE")]
-    highest = max([candidate.phase_for_condition or 0, *phases])
-    is_approved = any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications)
-    never_approved = candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE
-    if highest:
-        elsewhere = "; approved for others" if is_approved else "; not approved" if never_approved else ""
-        return f"Phase {highest:g} for this condition{elsewhere}"
-    if never_approved:
-        return f"Not approved (phase {candidate.max_phase:g} at most)"
-    return REPURPOSING if is_approved else NOT_REPORTED
+    compared = sum(each.compares_with_it for each in candidate.records)
+    return write_line(
+        "candidates",
+        "status",
+        c=candidate,
+        m=material,
+        approved=APPROVED_PHASE,
+        is_approved=any((i.max_phase or 0) >= APPROVED_PHASE for i in candidate.indications),
+        compared=compared if candidate.group == "established" and compared >= STANDARD else 0,
+        highest=max([candidate.phase_for_condition or 0, *phases]),
+        never_approved=candidate.max_phase is not None and candidate.max_phase < APPROVED_PHASE,
+    )
 
 
 def _proposal(candidate: Candidate, material: Material) -> str:
     """Describe how the drug's targets link it to the condition in databases; empty without a link."""
-    diseases = [each.record for each in material.pool if isinstance(each.record, Disease)]
     associated = (
         f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
-        for disease in diseases
-        if is_condition(disease.disease or "", material.asked)
+        for disease in (each.record for each in material.pool)
+        if isinstance(disease, Disease) and is_condition(disease.disease or "", material.asked)
         for target in disease.targets
         if target.get("symbol") in candidate.targets
     )

@@ -110,16 +110,11 @@ class BestEstimate(BaseModel, extra="forbid"):
         'better than placebo: OR 2.8 (1.9 to 4.3), 707 participants'
         """
         result, _, hedge = (self.result or "result not reported").partition(", ")
-        against = f"{_AGAINST.get(result, f'{result} against')} {self.comparator}" if self.comparator else result
-        parts = (
-            f"{against}: {self.figures}" if self.figures else against,
-            hedge,
-            "" if self.comparator else "comparator not reported",
-            self.preclinical
-            or (
-                "participants not reported" if self.participants is None else counted(self.participants, "participant")
-            ),
-        )
+        people = "participants not reported" if self.participants is None else counted(self.participants, "participant")
+        if self.comparator:
+            result = f"{_AGAINST.get(result, f'{result} against')} {self.comparator}"
+        figures = f"{result}: {self.figures}" if self.figures else result
+        parts = (figures, hedge, "" if self.comparator else "comparator not reported", self.preclinical or people)
         return ", ".join(filter(None, parts))
 
 

@@ -13,21 +13,21 @@ from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, withdrawal_of
 from willowbark.tools.lexicon.matching import stems
-from willowbark.tools.questions import Question, speaks_of
-from willowbark.tools.questions.kinds import ON_HARM, Kind
+from willowbark.tools.questions import speaks_of
+from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label
 from willowbark.tools.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.drug_record import signalled, warned
-from willowbark.tools.wording import as_spelt, counted, listed, short
+from willowbark.tools.wording import counted, listed, short
 
 from ..asking import PROMPTS_VERSION
 from .content import CURATED, NOT_REPORTED, PUBLISHED
 from .forms.blocks import Section
 from .material import Material
-from .texts import MAX_CITED, Said
+from .texts import Said
 
 MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
@@ -44,17 +44,6 @@ _KINDS = {
     "clinical_trials": "registered trial",
     "other": "database entry",
 }
-_OUTCOMES: Mapping[Kind, str] = {
-    "treat": "benefit in those who have it",
-    "prevent": "its prevention",
-    "harm": "harm caused",
-    "avoid": "harm to those who have it",
-    "safety": "safety",
-    "compare": "benefit of one over the other",
-    "mechanism": "how it acts",
-    "status": "approvals and trials",
-    "negative": "lack of benefit",
-}
 
 
 def further_drugs(material: Material) -> list[Said]:
@@ -63,14 +52,12 @@ def further_drugs(material: Material) -> list[Said]:
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
     unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
     data = {
-        "topic": material.topic,
-        "asks_what_helps": material.asked.asks_what_helps,
+        "m": material,
         "complications": [c for c in decided if c.helps_complications_alone][:MAX_OTHERS],
         "decided": [c for c in decided if not c.helps_complications_alone],
         "unclear": unclear[:MAX_OTHERS],
         "silent": listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
         "most": MAX_OTHERS,
-        "cited": MAX_CITED,
     }
     return [Said("findings", "further", data)]
 
@@ -203,30 +190,13 @@ def _harms_of(
 def methodology(material: Material) -> list[Said]:
     """Tell the methods: sources, reading, decisions; the report's log lists the searches."""
     records = [record for candidate in material.candidates for record in candidate.records]
-    readings = material.dossier.readings if material.usage else []
+    numbers = [counted(material.counts[kind], noun) for kind, noun in _KINDS.items() if material.counts[kind]]
     data = {
         "m": material,
-        "question": question_as_read(material.asked),
         "found": sum(len(reply.records) for reply in material.dossier.replies),
-        "kinds": listed(
-            [counted(material.counts[kind], noun) for kind, noun in _KINDS.items() if material.counts[kind]]
-        ),
+        "kinds": listed(numbers),
         "by_source": (CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
-        "readers": listed(sorted({each.version for each in readings})),
         "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
-        "prompts": PROMPTS_VERSION if material.usage else "",
+        "prompts": PROMPTS_VERSION,
     }
     return [Said("findings", "methodology", data)]
-
-
-def question_as_read(asked: Question) -> dict[str, str]:
-    """Return the question as parsed: population, intervention, comparator and outcome."""
-    named, drugs = (as_spelt(name, asked.text) for name in asked.conditions), [*asked.drugs, *asked.drug_classes]
-    is_comparison = asked.kind == "compare" and len(drugs) > 1
-    wanted = listed(drugs[:1] if is_comparison else drugs) or "any existing drug"
-    return {
-        "population": listed([*named, *asked.people]) or "not named",
-        "intervention": f"{wanted}, without {listed(asked.left_out)}" if asked.left_out else wanted,
-        "comparator": listed(drugs[1:]) if is_comparison else "any",
-        "outcome": _OUTCOMES.get(asked.kind, "not named"),
-    }

@@ -110,11 +110,6 @@ class Material:
         return [(r, r.trial) for r in self.pool if r.key in keys and r.trial]
 
     @property
-    def where(self) -> str:
-        """`in migraine`; empty if the question names no condition."""
-        return f"in {short(self.topic)}" if self.asked.conditions else ""
-
-    @property
     def reason(self) -> str:
         """Why the search ended, as in `JudgeAssessment.stop_reason`; `no_verdict` if no judge ended it."""
         given = [verdict.stop_reason for verdict in self.assessments if verdict.stop_reason]

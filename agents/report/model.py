@@ -106,16 +106,10 @@ class ResearchReport(ReportContent):
                 year = int(row.date[:4]) if row.date[:4].isdigit() else None
                 rows.append({**row.model_dump(), **first, "year": year, "effects": len(row.effects)})
         elif of == "candidates":
-            for candidate in self.candidates:
-                rows.append(
-                    {
-                        **candidate.model_dump(),
-                        "drug": candidate.name,
-                        "supporting": len(candidate.supporting_citations),
-                        "contradicting": len(candidate.contradicting_citations),
-                        "inconclusive": len(candidate.undecided_citations),
-                    }
-                )
+            for each in self.candidates:
+                sides = each.supporting_citations, each.contradicting_citations, each.undecided_citations
+                counts = zip(("supporting", "contradicting", "inconclusive"), map(len, sides), strict=True)
+                rows.append({**each.model_dump(), "drug": each.name, **dict(counts)})
         else:
             rows = [trial.model_dump() for trial in self.trials]
         frame = pd.DataFrame(rows, columns=_COLUMNS[of])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import capital, listed, short
+from willowbark.tools.wording import capital, counted, listed, short
 
 from .answers import Answer
 from .content import DrugCandidate, SummaryPart
@@ -26,16 +26,6 @@ ADVICE = "This is not medical advice."
 _FAILED = "Failed or harmful"
 _KEPT = (_FAILED, "Cautions", "Read", "Missing")
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
-
-
-def title(material: Material) -> str:
-    """Return the report's title; the question itself if it names no known condition."""
-    if not material.asked.conditions:
-        return f"What the evidence says: {short(material.dossier.question, 300)}"
-    if material.asked.kind not in ("treat", "prevent", "other"):
-        return short(material.dossier.question, 300)
-    classes = short(capital(listed(material.asked.drug_classes)))
-    return write_line("summary", "title", m=material, drugs=classes, people=list(material.asked.people))
 
 
 def first_screen(
@@ -191,10 +181,14 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
     decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
-    behind, studied = dict.fromkeys(key for each in candidates for key in each.supporting_citations), list[str]()
-    for who in material.asked.people if behind else ():
-        naming = sum(speaks_of(material.records[key].content, who) for key in behind)
-        studied.append(write_line("summary", "studied", naming=naming, total=len(behind), who=who))
+    behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
+    studied = list[str]()
+    for who in material.asked.people if behind and helps else ():
+        naming, of = (
+            sum(speaks_of(material.records[key].content, who) for key in behind),
+            counted(len(behind), "supporting study"),
+        )
+        studied.append(f"{naming or 'none'} of {of} {'mentions' if naming < 2 else 'mention'} {who}")
     return write_line(
         "summary",
         "missing",
@@ -202,7 +196,7 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         silent=listed(list(map(title_of, material.silent_sources))),
         more=decided,
         unread=len(others) - decided,
-        people=studied if helps else [],
+        people=studied,
         has_candidates=bool(candidates),
         helps=helps,
     )

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
@@ -47,15 +48,6 @@ _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
 """Request parameters that limit the results, besides the query itself."""
-RETRACTED = "retracted"
-LABEL = "drug label (no study)"
-BACKGROUND = "drug or disease database entry (used for mechanisms)"
-OFF_TOPIC = "not on the condition asked about"
-NO_DRUG = "names no drug"
-NO_ASKED_DRUG = "names no drug asked about"
-NOTICE = "notice of a retraction, concern or correction"
-VERSION = "preprint or earlier version of an included record"
-SET_ASIDE = "on drugs that were set aside before the report"
 _ROLES: Mapping[Role, str] = {
     "comparator": "the active control",
     "combined": "with other drugs",
@@ -73,6 +65,8 @@ _MATCHES: Mapping[Match, str] = {
     "broader": "a wider population than {}",
     "other": "not {}",
 }
+_NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
+_OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
 _OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
 _FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "in_vivo", "in_vitro"))
 _COMPARATORS: Mapping[Comparator, str] = {
@@ -96,20 +90,14 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
 
 def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[EvidenceRow]:
     """Return one row for each record appraised for a candidate of the report."""
-    followups = {
-        key: followup_months(Document.of(records[key]).body)
-        for key in {each.key for candidate in shown for each in candidate.records}
-    }
-    return [
-        _row(candidate.drug, each, records[each.key], followups[each.key])
-        for candidate in shown
-        for each in candidate.records
-    ]
+    return [_row(candidate.drug, each, records[each.key]) for candidate in shown for each in candidate.records]
 
 
-def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: float | None) -> EvidenceRow:
+def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
     item, reading = appraised.item, appraised.readings[0] if appraised.readings else None
     effects, effects_section = _effects(appraised, record)
+    document = Document.of(record)
+    followed = [] if item.design in _FOLLOWS_NOBODY else document.once(_months_followed, document)
     passage = reading.in_figures if reading and appraised.sentence else None
     in_figures = passage.text if passage else ""
     told = " ".join((appraised.sentence, in_figures))
@@ -122,7 +110,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: floa
         "title": record.citation.title,
         "sentence": appraised.sentence,
         "section": section_of(record, appraised.sentence, plain),
-        "followup_months": followup if item.design not in _FOLLOWS_NOBODY else None,
+        "followup_months": followed[0] if followed else None,
         "effects": effects,
         "effects_section": effects_section,
         "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
@@ -134,6 +122,11 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence, followup: floa
     }
     of_item = {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
     return EvidenceRow.model_validate(own | of_item)
+
+
+def _months_followed(document: Document) -> list[float]:
+    months = followup_months(document.body)
+    return [] if months is None else [months]
 
 
 def values_of(drug: str, appraised: AppraisedRecord, record: Evidence) -> list[Value]:
@@ -202,12 +195,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             participants=row.sample_size,
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
-        doubts = (
-            bool(best.preclinical),
-            row.design not in _TRIALS,
-            not row.alone,
-            row.is_preprint or bool(row.concern),
-        )
+        doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
         weak, people = asked.comparator not in _NOTHING, row.sample_size or UNREPORTED_SIZE
         found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
@@ -310,19 +298,16 @@ def search_log(dossier: Dossier) -> list[SearchLogEntry]:
     for found, reply in ((each, reply) for each in dossier.in_order for reply in each.replies):
         sent = parse_qsl(urlsplit(reply.url).query)
         filters = {name: value for name, value in sent if name in _FILTERS}
+        known: dict[str, Any] = {name: getattr(reply, name) for name in _OF_REPLY}
         entries.append(
             SearchLogEntry(
-                source=reply.source,
-                query=reply.query,
+                **known,
                 specialist=found.specialist,
                 iteration=found.iteration,
                 status=reply.status.value,
                 taken=len(reply.records),
                 found=reply.total,
                 filters=filters if sent or takes_names(reply.source) else None,
-                asked_at=reply.asked_at,
-                warnings=reply.warnings,
-                understood=reply.understood,
             )
         )
     return entries
@@ -336,26 +321,28 @@ def flow(material: Material) -> Flow:
     appraised = {record.key for candidate in material.candidates for record in candidate.records}
     aside = {record.key for candidate in material.aside for record in candidate.records} - appraised
     read_off = {reading.key for reading in material.dossier.readings if reading.match == "other"}
-    names_none = NO_ASKED_DRUG if asked.names_all or asked.left_out else NO_DRUG
+    versions = 0
     for record in material.pool:
         identified[record.citation.source] += record.record.fetched_as is not None
         kind, paper = kind_of(record), record.paper
-        if paper:
-            excluded[VERSION] += len(paper.preprint_versions) + len(paper.earlier_versions)
+        versions += len(paper.preprint_versions) + len(paper.earlier_versions) if paper else 0
         if record.key in aside:
-            excluded[SET_ASIDE] += 1
+            reason = "on drugs that were set aside before the report"
         elif record.key in appraised:
-            excluded[RETRACTED] += bool(paper and paper.retracted)
+            reason = "retracted" if paper and paper.retracted else ""
         elif kind in ENTRIES or kind == "notice":
-            excluded[{"label": LABEL, "notice": NOTICE}.get(kind, BACKGROUND)] += 1
+            reason = _NO_STUDIES.get(kind, "drug or disease database entry (used for mechanisms)")
+        elif record.key in read_off or not on_condition(record, asked):
+            reason = "not on the condition asked about"
         else:
-            is_off = record.key in read_off or not on_condition(record, asked)
-            excluded[OFF_TOPIC if is_off else names_none] += 1
-    screened = len(material.pool) + excluded[VERSION]
+            reason = "names no drug asked about" if asked.names_all or asked.left_out else "names no drug"
+        excluded[reason] += 1
+    included, screened = excluded.pop("", 0), len(material.pool) + versions
+    excluded["preprint or earlier version of an included record"] = versions
     return Flow(
         identified={source: number for source, number in sorted(identified.items()) if number},
         duplicates=identified.total() - screened,
         screened=screened,
         excluded={reason: number for reason, number in sorted(excluded.items()) if number},
-        included=screened - excluded.total(),
+        included=included,
     )

@@ -2,8 +2,8 @@
 
 A template uses a little Markdown: paragraphs between blank lines (`~ ` before a small one), `- ` before points,
 `Name :: content` for pairs, `| a | b |` for a table (its caption and its look in the first line, ` #` after the names
-of columns of numbers), `**strong**`; the names of styles are filters. Inserted values are never parsed as markup: the
-result has them as plain text, or as the node that they are, such as a citation.
+of columns of numbers, `> ` before what stands below a row), `**strong**`; the names of styles are filters. Inserted
+values are never parsed as markup: the result has them as plain text, or as the node that they are, such as a citation.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
@@ -21,13 +21,29 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.registry import title_of
-from willowbark.tools.wording import capital, counted, listed, short
+from willowbark.tools.wording import as_spelt, capital, counted, listed, short
 from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection
 from .forms import record_name, url_of
-from .forms.blocks import Block, Cite, Flow, Items, Link, Node, Pairs, Paragraph, Section, Style, Text, flow, table
+from .forms.blocks import (
+    Block,
+    Cite,
+    Flow,
+    Group,
+    Items,
+    Link,
+    Node,
+    Pairs,
+    Paragraph,
+    Row,
+    Section,
+    Style,
+    Table,
+    Text,
+    flow,
+)
 
 MAX_CITED = 4  # records cited for one drug or step
 TEMPLATES = Path(__file__).parent / "templates"
@@ -165,21 +181,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
-        "capital": capital,
-        "listed": listed,
-        "short": short,
-        "sources": describe_sources,
-        "thousands": lambda number: f"{number:,}",
-    }
+    filters: tuple[Callable[..., Any], ...] = (as_spelt, capital, listed, short)
+    made.filters |= {each.__name__: each for each in filters}
     made.filters |= {style: partial(_styled, style) for style in _STYLES}
-    made.globals |= {
-        "counted": counted,
-        "link": _link,
-        "anchor": _anchor,
-        "record_name": record_name,
-        "title_of": title_of,
-    }
+    made.filters |= {"sources": describe_sources, "thousands": lambda number: f"{number:,}"}
+    made.globals |= {"anchor": _anchor, "link": _link}
+    made.globals |= {each.__name__: each for each in (counted, record_name, title_of)}
     return made
 
 
@@ -217,15 +224,20 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
             pairs = [part.partition(" :: ") for part in re.split(r"\n(?=.* :: )", "\n".join(lines))]
             yield Pairs(tuple((_plain(name, inserted), _flow(text, inserted)) for name, _, text in pairs))
         elif lines[0].startswith("| "):
-            caption, head, *rows = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)
+            caption, head, *body = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)
             names = [_plain(name, inserted) for name in head]
-            look: Any = caption[1] if caption[1:] else "plain"
-            yield table(
+            rows = list[Row]()
+            for cells in body:
+                if cells[0].startswith("> "):
+                    rows[-1] = replace(rows[-1], below=_flow(cells[0][2:], inserted))
+                else:
+                    rows.append(Row(tuple(_flow(cell, inserted) for cell in cells)))
+            yield Table(
                 _plain(caption[0], inserted),
-                [name.removesuffix(" #") for name in names],
-                [[_flow(cell, inserted) for cell in row] for row in rows],
-                [name.removesuffix(" #") for name in names if name.endswith(" #")],
-                look,
+                tuple(name.removesuffix(" #") for name in names),
+                (Group(tuple(rows)),),
+                cast("Any", caption[1] if caption[1:] else "plain"),
+                tuple(name.removesuffix(" #") for name in names if name.endswith(" #")),
             )
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")

@@ -21,10 +21,8 @@ from ..pictures import StudyEffect, TrialSpan, date_in_years, forest_plots, time
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
-    NONE_PROPOSED,
     NOT_REPORTED,
     OTHER_CALLS,
-    RUNNING,
     DrugCandidate,
     EvidenceRow,
     PostedResult,
@@ -65,7 +63,6 @@ MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdr
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
-_MAX_INDICATIONS = 8  # of a drug; further ones are counted
 _STANCES: dict[Stance, str] = {
     "contradicts": "contradicting",
     "supports": "supporting",
@@ -80,6 +77,7 @@ _PRIMARY = {"met": "primary outcome met", "not_met": "primary outcome not met"}
 _COMPARED: tuple[ValueKind, ...] = ("dose", "comparator", "participants", "tolerability")
 """Columns of the comparative table after the study and its effect."""
 _MAX_AUTHORS = 3  # of a reference; further ones are `et al.`
+Builder = Callable[[ReportContent], Section | None]
 _NAMES = {OTHER_CALLS: "question read, lost answers"}
 
 
@@ -206,7 +204,7 @@ def more_evidence(report: ReportContent) -> Section | None:
     blocks = list[Block]()
     for place, candidate in _in_order(report):
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
-        own: list[Block] = [Pairs(tuple(_standing(candidate)))]
+        own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
         own += _studies(report, candidate, rows, rows, is_whole=True)
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
@@ -216,21 +214,6 @@ def more_evidence(report: ReportContent) -> Section | None:
             own.append(Section(candidate.argument.title, f"mechanism-{place}", tuple(candidate.argument.blocks)))
         blocks.append(Section(f"More on {candidate.name}", f"more-{place}", tuple(own), "", "folded"))
     return Section("All evidence by drug", "more-evidence", tuple(blocks)) if blocks else None
-
-
-def _standing(candidate: DrugCandidate) -> Iterator[tuple[str, Flow]]:
-    marketed = candidate.current_indications
-    more = f" and {len(marketed) - _MAX_INDICATIONS} more" if len(marketed) > _MAX_INDICATIONS else ""
-    facts = {
-        "Status": candidate.clinical_status,
-        "Approved for": "; ".join(marketed[:_MAX_INDICATIONS]) + more or NOT_REPORTED,
-        "Mechanism": candidate.mechanism,
-    }
-    yield from ((name, flow(fact)) for name, fact in facts.items() if fact != NOT_REPORTED)
-    if missing := [name for name, fact in facts.items() if fact == NOT_REPORTED]:
-        yield ", ".join([missing[0], *map(str.lower, missing[1:])]), flow(NOT_REPORTED)
-    if candidate.proposed_mechanism not in (NOT_REPORTED, NONE_PROPOSED):
-        yield "Proposed mechanism", flow(candidate.proposed_mechanism)
 
 
 def _studies(
@@ -337,9 +320,7 @@ def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]
     return map(Figure, forest_plots(rows[0].drug, place, effects) if rows else ())
 
 
-def stored_section(
-    section_id: str, field: Callable[[ReportContent], ReportSection | None]
-) -> Callable[..., Section | None]:
+def stored_section(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:
     """Return the builder of a section stored in the report as blocks."""
 
     def build(report: ReportContent) -> Section | None:
@@ -349,35 +330,25 @@ def stored_section(
     return build
 
 
+def written_section(section_id: str, title: str) -> Builder:
+    """Return the builder of a section that the macro of its name in `course.md.j2` writes; none if that writes none."""
+
+    def build(report: ReportContent) -> Section | None:
+        blocks = write_blocks("course", section_id, report.cite, r=report)
+        return Section(title, section_id, blocks) if blocks else None
+
+    return build
+
+
 def trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
-    title = "Registered trials"
-    if not report.trials:
-        return Section(title, "trials", (paragraph("No registered trial on the condition names a drug."),))
-    columns = ("trial", "drugs", "phase", "status", "enrolment", "start", "completion", "results")
-    caption = "All registered trials on the condition that name a drug"
-    every = Table(caption, columns, (Group(tuple(map(_trial, report.trials))),), "trials")
-    each = Section("Each trial", "trials-each", (every,), str(len(report.trials)), "folded")
-    return Section(title, "trials", (each,))
-
-
-def _trial(trial: TrialRow) -> Row:
-    status = flow(trial.status_words)
-    if trial.outcome == "stopped":
-        why = f" {trial.why_stopped_kind or 'reason'}: {trial.why_stopped or NOT_REPORTED}"
-        status = flow(Text(trial.status_words, "flag"), Text(why, "small"))
-    cells = (
-        flow(Link(trial.nct_id, url_of(trial.key)), Text(f" {trial.title}", "small")),
-        flow(", ".join(trial.drugs)),
-        flow(trial.phase_words),
-        status,
-        flow(NOT_REPORTED if trial.enrollment is None else str(trial.enrollment)),
-        flow(trial.start_date or NOT_REPORTED),
-        flow(trial.completion_date or NOT_REPORTED),
-        flow("posted" if trial.has_results else "none posted"),
-    )
-    below = flow(Details("Posted results and serious adverse events", tuple(posted_results(trial.posted))))
-    return Row(cells, below if trial.posted else ())
+    title, rows = "Registered trials", list[tuple[TrialRow, Flow]]()
+    for trial in report.trials:
+        posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
+        rows.append((trial, flow(posted) if trial.posted else ()))
+    blocks = write_blocks("candidates", "trials", rows=rows)
+    each = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
+    return Section(title, "trials", (each,) if rows else blocks)
 
 
 def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
@@ -389,26 +360,6 @@ def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
     if results and (events := results[0].serious_events):
         yield paragraph(f"Participants with serious adverse events ({EVENTS_NOTE}):")
         yield points(f"{e.group}: {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events)
-
-
-def change(report: ReportContent) -> Section | None:
-    """Build the section on what could change the answer: running trials and the judge's gaps."""
-    names = set(report.drug_candidates)
-    waiting = [t for t in report.trials if t.status in RUNNING and not t.has_results and names & set(t.drugs)]
-    blocks = write_blocks("change", "change", waiting=waiting, names=names, gaps=report.gaps)
-    return Section("What would change the answer", "change", blocks) if blocks else None
-
-
-def judged(report: ReportContent) -> Section | None:
-    """Build the section on the judge's assessment."""
-    if not report.key_findings and not report.judged:
-        return None
-    return Section("What the judge made of it", "judged", write_blocks("course", "judged", r=report))
-
-
-def limitations(report: ReportContent) -> Section:
-    """Build the limitations."""
-    return Section("Limitations", "limitations", (points(report.limitations),))
 
 
 def methods(report: ReportContent) -> Section:
@@ -457,14 +408,6 @@ def _search_log(report: ReportContent) -> Section:
     return Section("Search log", "log", blocks, counted(len(report.search_log), "search"))
 
 
-def decision(report: ReportContent) -> Section | None:
-    """Build the section on who decided on the candidates and what was set aside; None if nobody was asked."""
-    approval = report.approval
-    if approval is None or approval.decided_by == "nobody":
-        return None
-    return Section("Who decided on the candidates", "decision", write_blocks("course", "decision", approval=approval))
-
-
 def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
     parts = list[tuple[str | Flow, str, list[TurnUsage]]]()
@@ -495,25 +438,25 @@ def _reference_date(date: str) -> str:
     return " ".join(filter(None, (str(year), month_abbr[month], str(day or "")))) if year else "[date unknown]"
 
 
-SECTIONS: tuple[Callable[[ReportContent], Section | None], ...] = (
+SECTIONS: tuple[Builder, ...] = (
     first_screen,
     stored_section("answer", lambda report: report.answer),
     candidates,
     comparison,
     evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
-    decision,
-    change,
-    limitations,
+    written_section("decision", "Who decided on the candidates"),
+    written_section("change", "What would change the answer"),
+    written_section("limitations", "Limitations"),
 )
 """Builders of the report's sections, in order; the references follow."""
-APPENDIX: tuple[Callable[[ReportContent], Section | None], ...] = (
+APPENDIX: tuple[Builder, ...] = (
     more_evidence,
     stored_section("safety", lambda report: report.safety),
     stored_section("disease-mechanism", lambda report: report.disease_mechanism),
     stored_section("mechanistic", lambda r: r.mechanistic_findings if r.candidates or not r.answer else None),
     trials,
-    judged,
+    written_section("judged", "What the judge made of it"),
     methods,
 )
 """Builders of the appendix, in order; references cited only there follow."""

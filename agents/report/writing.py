@@ -204,19 +204,18 @@ class Writing:
             if answer.given is None or answer.by is None:
                 break
             found = self._verify(answer.given.claims)
-            kept, dropped = found.kept, found.dropped
-            if dropped:
-                further = ask_to_mend("claims", ((each.claim, each.reason) for each in dropped))
+            if found.dropped:
+                further = ask_to_mend("claims", ((each.claim, each.reason) for each in found.dropped))
                 asked = [*messages, UserMessage(content=further, source=self.name)]
                 mended = await ask([answer.by], asked, ReportDraft, token, request=request)
                 add_usage(self.usage, mended.usage)
                 self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
-                again = self._verify(mended.given.claims[: len(dropped)]).kept if mended.given else []
-                new = [claim for claim in again if claim not in kept]
+                again = self._verify(mended.given.claims[: len(found.dropped)]).kept if mended.given else []
+                new = [claim for claim in again if claim not in found.kept]
                 part.repaired += len(new)
-                kept, dropped = [*kept, *new], dropped[: max(0, len(dropped) - len(new))]
-            part.verdicts = Verdicts(kept=kept, dropped=[*part.verdicts.dropped, *dropped])
-            if kept or not dropped:
+                found = Verdicts(kept=[*found.kept, *new], dropped=found.dropped[len(new) :])
+            part.verdicts = Verdicts(kept=found.kept, dropped=[*part.verdicts.dropped, *found.dropped])
+            if found.kept or not found.dropped:
                 part.by = answer.by
                 break
             part.failures.append("none of the model's claims passed verification")
