@@ -39,12 +39,16 @@ Create = Callable[..., Awaitable[Any]]
 class _Batches:
     """A provider's batch API, called through its library's client, which bounds all replies but results."""
 
+    answers: tuple[str, str]  # module and name of the library's type
+    answer_at: tuple[str, ...]  # in a line of results
+    reasons_at: tuple[tuple[str, ...], ...]  # where a line may say why it has none
+
     def __init__(self, library: Any) -> None:
         self._library = library
 
-    async def _results(self, path: str, prompts: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Read results by key, one per line, within limits on bytes and time; invalid lines are skipped."""
-        most, said = RESULTS_BYTES + prompts * ANSWER_BYTES, bytearray()
+    async def _results(self, path: str, prompts: int) -> dict[str, Any]:
+        """Read by key an answer or why there is none, one per line, within limits on bytes and time."""
+        most, said, found = RESULTS_BYTES + prompts * ANSWER_BYTES, bytearray(), dict[str, Any]()
         try:
             async with asyncio.timeout(RESULTS_S):
                 reply = await self._library.get(path, cast_to=object, options={"headers": _RAW})
@@ -57,12 +61,25 @@ class _Batches:
                     await reply.close()
         except TimeoutError:
             raise ModelUnavailable(f"a batch's results did not end in {RESULTS_S:g} s") from None
-        lines = map(_parse_line, bytes(said).splitlines())
-        return ((str(line["custom_id"]), line) for line in lines if "custom_id" in line)
+        answer_type = getattr(importlib.import_module(self.answers[0]), self.answers[1])
+        for content in bytes(said).splitlines():
+            try:
+                line = json.loads(content)
+            except (ValueError, RecursionError):
+                continue
+            try:
+                answer = answer_type.model_validate(_within(line, *self.answer_at))
+            except ValueError:
+                answer = _why(line, *self.reasons_at)
+            found.setdefault(str(_within(line, "custom_id")), answer)
+        return found
 
 
 class OpenAIBatches(_Batches):
     """Batches of chat completions, as files of JSON lines."""
+
+    answers, answer_at = ("openai.types.chat", "ChatCompletion"), ("response", "body")
+    reasons_at = (("error", "message"), ("response", "body", "error", "message"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
         """Send prompts by key and return the batch's ID."""
@@ -81,18 +98,18 @@ class OpenAIBatches(_Batches):
         if state.status not in ("completed", "failed", "expired", "cancelled"):
             return None
         if state.status == "failed":
-            raise ModelUnavailable(f"the batch failed: {_why(_within(state.to_dict(), 'errors', 'data', 'message'))}")
+            raise ModelUnavailable(f"the batch failed: {_why(state.to_dict(), ('errors', 'data', 'message'))}")
         for name in ("output_file_id", "error_file_id"):
             if getattr(state, name) is not None:
-                for key, line in await self._results(f"/files/{_id_in(state, name)}/content", prompts):
-                    said = _within(line, "response", "body")
-                    why = _why(_within(line, "error", "message"), _within(said, "error", "message"))
-                    found.setdefault(key, _answer("openai.types.chat", "ChatCompletion", said) or why)
+                found |= await self._results(f"/files/{_id_in(state, name)}/content", prompts)
         return found
 
 
 class AnthropicBatches(_Batches):
     """Batches of Anthropic messages."""
+
+    answers, answer_at = ("anthropic.types", "Message"), ("result", "message")
+    reasons_at = (("result", "error", "error", "message"), ("result", "type"))
 
     async def send(self, prompts: Mapping[str, Mapping[str, Any]]) -> str:
         """As `OpenAIBatches`."""
@@ -101,14 +118,10 @@ class AnthropicBatches(_Batches):
 
     async def look(self, batch: str, prompts: int) -> Mapping[str, Any] | None:
         """As `OpenAIBatches`."""
-        state, found = await self._library.messages.batches.retrieve(batch), dict[str, Any]()
+        state = await self._library.messages.batches.retrieve(batch)
         if state.processing_status != "ended":
             return None
-        for key, line in await self._results(f"/v1/messages/batches/{batch}/results", prompts):
-            answer = _answer("anthropic.types", "Message", _within(line, "result", "message"))
-            why = _why(_within(line, "result", "error", "error", "message"), _within(line, "result", "type"))
-            found.setdefault(key, answer or why)
-        return found
+        return await self._results(f"/v1/messages/batches/{batch}/results", prompts)
 
 
 Interface = OpenAIBatches | AnthropicBatches
@@ -253,22 +266,6 @@ def _id_in(said: Any, place: str = "id") -> str:
     return name
 
 
-def _parse_line(content: bytes) -> dict[str, Any]:
-    try:
-        said = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
-
-
-def _answer(module: str, name: str, said: Any) -> Any:
-    """Parse an answer into the provider library's type; None if invalid."""
-    try:
-        return getattr(importlib.import_module(module), name).model_validate(said)
-    except ValueError:
-        return None
-
-
 def _within(said: Any, *steps: str) -> Any:
     """Return the value at a JSON path, taking the first item of each list; None if absent."""
     for step in steps:
@@ -277,6 +274,7 @@ def _within(said: Any, *steps: str) -> Any:
     return said
 
 
-def _why(*told: Any) -> str:
+def _why(said: Any, *paths: tuple[str, ...]) -> str:
     """Return the first of a provider's possible messages on a missing answer."""
+    told = (_within(said, *path) for path in paths)
     return in_a_line(next((each for each in told if isinstance(each, str) and each), "no usable answer"))

@@ -99,7 +99,7 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
                 _add_runs(word.add_paragraph(), group.title)
             for row in group.rows:
                 card = word.add_paragraph(style="List Bullet")
-                for content in filter(None, (row.cells[0], block.details(row), row.below)):
+                for content in block.card(row):
                     if card.runs:
                         card.add_run().add_break()
                     _add_runs(card, content, _SMALL)

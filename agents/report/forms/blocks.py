@@ -115,10 +115,11 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
-    def details(self, row: Row) -> "Flow":
-        """Return a row's cells after the first, each with its column's name, for lists."""
+    def card(self, row: Row) -> "list[Flow]":
+        """Return a row's lines for lists: its first cell, the others with their columns' names, what is below."""
         cells = zip(self.columns[1:], row.cells[1:], strict=True)
-        return join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
+        details = join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
+        return [each for each in (row.cells[0], details, row.below) if each]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,31 +4,15 @@ from collections.abc import Iterable, Iterator
 
 from willowbark.tools.enclosure import escape, visible
 
+from . import blocks as nodes
 from . import safe_url
-from .blocks import (
-    Block,
-    Cite,
-    Details,
-    Document,
-    Figure,
-    Items,
-    Node,
-    Pairs,
-    Paragraph,
-    Quote,
-    Section,
-    Span,
-    Table,
-    Text,
-    lists_in,
-    spans,
-)
+from .blocks import Block, Node
 
 APPENDIX_FILE = "report-appendix.md"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
-def as_markdown(document: Document) -> str:
+def as_markdown(document: nodes.Document) -> str:
     """Render the report, with a line on the contents of its appendix."""
     appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
@@ -42,14 +26,14 @@ def as_markdown(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def appendix_in_markdown(document: Document) -> str:
+def appendix_in_markdown(document: nodes.Document) -> str:
     """Render the appendix; its references are numbered on from the report's."""
     parts = [f"# Appendix: {escape(document.title)}", *_blocks(_list_appendix(document), 2)]
     return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
 
 
-def _list_appendix(document: Document) -> list[Section]:
-    return [each for each in document.appendix.blocks if isinstance(each, Section)] if document.appendix else []
+def _list_appendix(document: nodes.Document) -> list[nodes.Section]:
+    return [each for each in document.appendix.blocks if isinstance(each, nodes.Section)] if document.appendix else []
 
 
 def blocks_in_markdown(blocks: Iterable[Block]) -> str:
@@ -60,37 +44,37 @@ def blocks_in_markdown(blocks: Iterable[Block]) -> str:
 def _blocks(blocks: Iterable[Block], level: int) -> Iterator[str]:
     for block in blocks:
         match block:
-            case Section():
+            case nodes.Section():
                 note = f" ({escape(block.note)})" if block.note else ""
                 yield f"{'#' * level} {escape(block.title)}{note}"
                 yield from _blocks(block.blocks, min(level + 1, 6))
-            case Details():
+            case nodes.Details():
                 yield f"**{escape(block.summary)}**"
                 yield from _blocks(block.blocks, level)
-            case Paragraph():
+            case nodes.Paragraph():
                 yield inline(block.content)
-            case Items():
+            case nodes.Items():
                 yield "\n".join(_list_lines(block, ""))
-            case Pairs():
+            case nodes.Pairs():
                 yield "\n".join(f"- **{escape(name)}:** {inline(content)}" for name, content in block.pairs)
-            case Table():
+            case nodes.Table():
                 yield table(block)
-            case Quote():
+            case nodes.Quote():
                 yield f"> {inline((block,))}"
-            case Figure():
+            case nodes.Figure():
                 pass  # the tables have its data
 
 
-def _list_lines(block: Items, indent: str) -> Iterator[str]:
+def _list_lines(block: nodes.Items, indent: str) -> Iterator[str]:
     for number, item in enumerate(block.items, block.start):
         mark = "- " if block.look in ("points", "lines") else f"{number}. "
-        inner = lists_in(item)
+        inner = nodes.lists_in(item)
         yield f"{indent}{mark}{inline(node for node in item if node not in inner)}"
         for each in inner:
             yield from _list_lines(each, indent + " " * len(mark))
 
 
-def table(block: Table) -> str:
+def table(block: nodes.Table) -> str:
     """Render a table with its caption above it; a wide one as a list, one point per row.
 
     Studies of a drug need no caption: their heading is the drug.
@@ -103,24 +87,21 @@ def table(block: Table) -> str:
     for group in block.groups:
         if group.title:
             parts.append(inline(group.title))
-        points = []
-        for row in group.rows:
-            lines = [inline(row.cells[0]), inline(block.details(row)), inline(row.below)]
-            points.append("- " + "\\\n  ".join(filter(None, lines)))
-        parts.append("\n".join(points))
+        points = ("\\\n  ".join(filter(None, map(inline, block.card(row)))) for row in group.rows)
+        parts.append("\n".join(f"- {point}" for point in points))
     return "\n\n".join(parts)
 
 
 def inline(content: Iterable[Node]) -> str:
     """Render content in one line."""
-    return " ".join(filter(None, "".join(map(_span, spans(content))).split(" "))).strip()
+    return " ".join(filter(None, "".join(map(_span, nodes.spans(content))).split(" "))).strip()
 
 
-def _span(node: Span) -> str:
-    if isinstance(node, Cite):
+def _span(node: nodes.Span) -> str:
+    if isinstance(node, nodes.Cite):
         return f" {node.text}"
     core = escape(node.text)
-    if not isinstance(node, Text):
+    if not isinstance(node, nodes.Text):
         address = safe_url(node.url or "")
         return f"[{core}]({address})" if address else core
     if node.style == "code":
