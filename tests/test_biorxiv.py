@@ -8,7 +8,7 @@ from recorded import recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.studies.biorxiv import is_theirs, parse_publication, published_version
+from willowbark.tools.sources.studies.biorxiv import parse_publication, published_version, their_number
 
 
 @pytest.mark.parametrize("version", ["", "v2"])
@@ -33,7 +33,7 @@ async def test_what_is_not_theirs_is_not_asked_about(doi: str) -> None:
     async with recorded(seen=seen) as way:
         assert await published_version(doi, way) is None
 
-    assert (seen, is_theirs(doi)) == ([], False)
+    assert (seen, their_number(doi)) == ([], None)
 
 
 def test_the_older_name_of_the_preprints_doi_is_read_too() -> None:

@@ -17,7 +17,7 @@ from ..records import FLAGS, Reference
 from ..registry import kind_of
 from ..sources.card import PAPERS
 from ..sources.publications import trial_numbers
-from ..sources.studies.biorxiv import is_theirs, published_version
+from ..sources.studies.biorxiv import published_version, their_number
 from ..sources.studies.europepmc import by_numbers
 
 RESOLVE_LIMIT = 6  # preprints per call, one or two requests each, one per second
@@ -35,7 +35,7 @@ async def resolve(
         The pool in its order; published preprints have `published_version`. One whose look-up failed, or took longer
         than `deadline_s` for all of them, has `published_version_unknown`: why.
     """
-    unsettled = [record for record in pool if record.is_preprint and is_theirs(record.record.doi)]
+    unsettled = [record for record in pool if record.is_preprint and their_number(record.record.doi)]
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
     asked, turns = unsettled[: max(0, limit)], asyncio.Semaphore(_AT_ONCE)
     found: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in asked}

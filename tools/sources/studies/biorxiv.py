@@ -1,5 +1,6 @@
 """bioRxiv and medRxiv: published versions of preprints, which are found through Europe PMC (no search here)."""
 
+import re
 from typing import Any
 
 from ...errors import SourceUnavailable, UnreadableReply
@@ -24,24 +25,17 @@ CARD = SourceCard(
 
 SERVERS = ("medrxiv", "biorxiv")
 """Clinical preprints are on the first; the DOI prefix does not distinguish the two."""
-_OURS = ("10.1101/", "10.64898/")  # old and new prefix of both servers, followed only by digits
+_THEIRS = re.compile(r"(10\.(?:1101|64898)/[\d.]+)(?:v\d+)?")  # old and new prefix of both, followed only by digits
 
 
-def is_theirs(doi: object) -> bool:
-    """Whether a DOI has the form used by bioRxiv and medRxiv.
+def their_number(doi: object) -> str | None:
+    """Return a DOI without its version if it has the form used by bioRxiv and medRxiv, else None.
 
-    >>> is_theirs("10.1101/2021.03.23.21254186"), is_theirs("10.1101/gad.1234"), is_theirs(None)
-    (True, False, False)
+    >>> their_number("10.1101/2021.03.23.21254186v2"), their_number("10.1101/gad.1234")
+    ('10.1101/2021.03.23.21254186', None)
     """
-    checked = checked_identifier("doi", doi)
-    number = _without_version(checked or "")
-    return number.startswith(_OURS) and number.partition("/")[2].replace(".", "").isdecimal()
-
-
-def _without_version(doi: str) -> str:
-    """Return a DOI without its `v2` suffix."""
-    before, _, version = doi.rpartition("v")
-    return before if version.isdecimal() else doi
+    found = _THEIRS.fullmatch(checked_identifier("doi", doi) or "")
+    return found[1] if found else None
 
 
 async def small_question(transport: Transport) -> str:
@@ -55,10 +49,8 @@ async def published_version(doi: str, transport: Transport) -> str | None:
     Raises:
         SearchError: no reply, or an unreadable one.
     """
-    checked = checked_identifier("doi", doi)
-    if checked is None or not is_theirs(checked):
+    if (number := their_number(doi)) is None:
         return None
-    number = _without_version(checked)
     if (library := local_library(transport)) is not None:
         if (held := library.work("biorxiv", number)) is None:
             raise SourceUnavailable("biorxiv", "not checked offline")

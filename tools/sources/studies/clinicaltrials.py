@@ -309,24 +309,17 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
         for category in dicts(row, "categories")
         for value in dicts(category, "measurements")
     ]
-    return {
-        **told,
-        **reported(
-            {
-                "description": _words(measure.get("description")),
-                "groups": [
-                    reported(
-                        {"name": titles[key], "n": sizes.get(key), "description": _words(group.get("description"))}
-                    )
-                    for key, group in groups.items()
-                ],
-                "values": values[:_MAX_VALUES],
-                "analyses": [_analysis(analysis, titles, told.get("title")) for analysis in dicts(measure, "analyses")][
-                    :_MAX_ANALYSES
-                ],
-            }
-        ),
+    analyses = [_analysis(analysis, titles, told.get("title")) for analysis in dicts(measure, "analyses")]
+    further = {
+        "description": _words(measure.get("description")),
+        "groups": [
+            reported({"name": titles[key], "n": sizes.get(key), "description": _words(group.get("description"))})
+            for key, group in groups.items()
+        ],
+        "values": values[:_MAX_VALUES],
+        "analyses": analyses[:_MAX_ANALYSES],
     }
+    return {**told, **reported(further)}
 
 
 def _analysis(analysis: Mapping[str, Any], groups: Mapping[str, str | None], outcome: str | None) -> dict[str, Any]:
