@@ -155,11 +155,6 @@ def test_the_number_in_chebi_is_kept_where_chembl_names_one(said: object, due: s
     assert record.chebi_id == due
 
 
-def test_a_molecule_without_a_name_goes_by_its_id() -> None:
-    record = parse_drug({"molecule_chembl_id": "CHEMBL27", "pref_name": None})
-    assert record.metadata == {"drug": "chembl27", "chembl_id": "CHEMBL27"}
-
-
 def test_a_salt_bears_the_name_of_its_drug_and_what_resembles_it_does_not() -> None:
     assert names_it(SALT, "Propranolol")
     assert not names_it(SALT, "pranolol")

@@ -6,7 +6,6 @@ import httpx
 import pytest
 from recorded import Answer, answering, recorded
 
-from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import without_markup
@@ -102,23 +101,6 @@ async def test_publications_of_several_kinds_of_number_are_had_in_one_request() 
 
     assert [record.key for record in found] == ["pmid:1"]
     assert seen[0].url.params["query"] == '((EXT_ID:1 OR EXT_ID:3) AND SRC:MED) OR PMCID:PMC2 OR DOI:"10.1/a"'
-
-
-FAILURES: dict[str, tuple[httpx.Response, type[SearchError], int]] = {
-    "refused with 200": (httpx.Response(200, json={"errCode": 404, "errMsg": "Empty query"}), SourceRefused, 1),
-    "its own fault with 200": (httpx.Response(200, json={"errCode": 500, "errMsg": "down"}), SourceUnavailable, 3),
-    "count without hits": (page(total=3), UnreadableReply, 3),
-}
-
-
-@pytest.mark.parametrize(("answer", "error", "attempts"), FAILURES.values(), ids=FAILURES)
-async def test_a_failed_search_is_never_an_empty_one(
-    answer: httpx.Response, error: type[SearchError], attempts: int
-) -> None:
-    seen = list[httpx.Request]()
-    with pytest.raises(error):
-        await europe_pmc(answer, seen).find("statins")
-    assert len(seen) == attempts
 
 
 def test_a_preprint_says_so() -> None:

@@ -11,7 +11,7 @@ from autogen_core import CancellationToken
 from faults.replies import Reply
 from recorded import Answer, recorded, reply_to
 
-from willowbark.tools.errors import SearchError
+from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.registry import cards, searchable
 from willowbark.tools.search import SearchHandler, Status, source_class
 from willowbark.tools.sources.card import source_modules
@@ -118,3 +118,60 @@ async def test_a_broken_look_up_is_named(name: str, how: str) -> None:
         return
     assert failure is not None
     assert failure.source == name
+
+
+KEY, ADDRESS = "BSAs3cr3tk3y0fmine", "http://192.0.2.77/x"
+LIMITED = {"error": "API rate limit exceeded", "api-key": ADDRESS}
+OF_KEY = {"error": {"code": "SUBSCRIPTION_TOKEN_INVALID", "detail": f"{KEY} is wrong"}}
+MOVED = "<!DOCTYPE html><html><body>We have moved.</body></html>"
+FAULTS: list[tuple[str, int, object, type[SearchError]]] = [
+    ("pubmed/esearch.fcgi", 200, LIMITED, RateLimitError),
+    ("pubmed/esearch.fcgi", 200, {"esearchresult": {"ERROR": f"Search Backend failed, {ADDRESS}"}}, SourceUnavailable),
+    ("pubmed/esearch.fcgi", 200, {"esearchresult": {"idlist": []}}, UnreadableReply),
+    ("pubmed/esearch.fcgi", 200, {"esearchresult": {"count": "3", "idlist": []}}, UnreadableReply),
+    ("pubmed/esearch.fcgi", 200, {"error": "API key invalid", "api-key": KEY}, SourceRefused),
+    ("pubmed/efetch.fcgi", 200, LIMITED, RateLimitError),
+    ("pubmed/efetch.fcgi", 200, "<eFetchResult><ERROR>No history data</ERROR></eFetchResult>", SourceUnavailable),
+    ("pubmed/efetch.fcgi", 200, "<eSearchResult><Count>1</Count></eSearchResult>", UnreadableReply),
+    ("pubmed/efetch.fcgi", 200, "<PubmedArticleSet/>", UnreadableReply),
+    ("europepmc/search", 200, {"errCode": 404, "errMsg": f"Empty query, {ADDRESS}"}, SourceRefused),
+    ("europepmc/search", 200, {"errCode": 500, "errMsg": "down"}, SourceUnavailable),
+    ("europepmc/search", 200, {"hitCount": 3, "resultList": {"result": []}}, UnreadableReply),
+    ("clinicaltrials/studies", 400, f"Error parsing query: no viable alternative, see {ADDRESS}", SourceRefused),
+    ("clinicaltrials/studies", 200, {"studies": {}}, UnreadableReply),
+    ("brave/*", 200, {"web": {"results": []}}, UnreadableReply),
+    ("brave/*", 200, {"type": "search", "web": {"results": "none"}}, UnreadableReply),
+    ("brave/*", 422, OF_KEY, SourceRefused),
+    ("brave/*", 200, {"error": {"code": f"no {KEY}", "detail": KEY}}, SourceRefused),
+    ("brave/*", 403, {"message": KEY}, SourceRefused),
+    ("duckduckgo/*", 200, MOVED, UnreadableReply),
+    ("duckduckgo/*", 202, "<html>one moment</html>", SourceRefused),
+    ("duckduckgo/*", 200, '<html><div class="anomaly-modal">', SourceRefused),
+    ("duckduckgo/*", 202, "", SourceRefused),
+    ("reactome/search/query", 404, MOVED, UnreadableReply),
+    ("reactome/search/query", 404, {"error": "no such service"}, UnreadableReply),
+    ("reactome/search/query", 200, {"groups": []}, UnreadableReply),
+    ("openfda/*", 404, {"error": {"code": "NOT_FOUND", "message": "Page not found"}}, UnreadableReply),
+    ("openfda/*", 200, {"results": []}, UnreadableReply),
+    ("openfda/*", 200, {"meta": {"results": {"total": 1}}}, UnreadableReply),
+    ("opentargets/*", 200, {"errors": [{"message": f"Internal error at {ADDRESS}"}]}, SourceUnavailable),
+    ("opentargets/*", 200, {"errors": [{"message": "Query is too expensive."}]}, SourceRefused),
+    ("opentargets/*", 400, {"errors": "No"}, SourceRefused),
+    ("opentargets/*", 200, {"data": None}, UnreadableReply),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "body", "error"), FAULTS)
+async def test_no_failure_looks_like_nothing_found_or_tells_a_key_or_an_address(
+    path: str, status: int, body: object, error: type[SearchError]
+) -> None:
+    name = path.partition("/")[0]
+    query = "nosuch pathway" if name == "reactome" else DRUG
+    answer = httpx.Response(status, text=body) if isinstance(body, str) else httpx.Response(status, json=body)
+    async with recorded({path: answer}) as transport:
+        with pytest.raises(SearchError) as raised:
+            await source_class(name)(transport).find(query)
+
+    assert type(raised.value) is error
+    assert KEY not in str(raised.value)
+    assert ADDRESS not in str(raised.value)

@@ -10,7 +10,6 @@ from recorded import answering, recorded
 from willowbark.agents.assessment import sources_breakdown
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import MAX_SECTION, OpenFDA, day, parse_label
@@ -42,20 +41,6 @@ async def test_a_drug_has_one_label_with_what_it_is_for_and_warned_of(openfda: O
     assert record.citation.title.startswith(title)
     assert "Indications and usage: " in record.content
     assert safe_url(record.citation.url) == record.citation.url
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(404, json={"error": {"code": "NOT_FOUND", "message": "Page not found"}}),
-        httpx.Response(404, html="<html>gone</html>"),
-        httpx.Response(200, json={"results": []}),
-        httpx.Response(200, json={"meta": {"results": {"total": 1}}}),
-    ],
-)
-async def test_no_failure_looks_like_a_drug_without_a_label(answer: httpx.Response) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(OpenFDA, answer).find("propranolol")
 
 
 async def test_the_label_of_the_drug_alone_comes_before_its_combinations_and_the_fullest_before_the_newest() -> None:

@@ -7,7 +7,6 @@ import httpx
 import pytest
 from recorded import Answer, recorded, reply_to
 
-from willowbark.tools.errors import SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.records import Disease
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.opentargets import OpenTargets, parse_disease, parse_drug
@@ -103,21 +102,6 @@ async def test_nothing_else_is_given_for_what_was_asked_about() -> None:
     assert {each.status for each in (drug, disease, unknown)} == {Status.EMPTY}
     assert asked_of(seen)[1:] == [("Disease", {"id": "MONDO_0"})]
     assert "CHEMBL999" in unknown.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
-        (httpx.Response(200, json={"errors": [{"message": "Internal server error"}]}), SourceUnavailable),
-        (httpx.Response(200, json={"errors": [{"message": "Query is too expensive."}]}), SourceRefused),
-        (httpx.Response(400, json={"errors": "No"}), SourceRefused),
-        (httpx.Response(200, json={"data": None}), UnreadableReply),
-        (httpx.Response(200, json=[1]), UnreadableReply),
-    ],
-)
-async def test_a_failure_is_never_an_unknown_drug(reply: httpx.Response, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        await source(Drugs=reply).look_up("CHEMBL27")
 
 
 async def test_data_beside_errors_is_kept_and_what_failed_is_named() -> None:

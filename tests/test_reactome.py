@@ -8,7 +8,6 @@ import pytest
 from recorded import answering, recorded
 
 from willowbark.agents.report.forms import safe_url
-from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.sources.drugs.reactome import MAX_SUMMARY, Reactome, parse_pathway
 
 
@@ -43,19 +42,6 @@ async def test_pathways_are_found_by_words_a_page_at_a_time() -> None:
     shown = [[record.metadata["process_id"] for record in each.records] for each in pages]
     assert shown == [["R-HSA-1", "R-HSA-2"], ["R-HSA-3"]]
     assert [each.total for each in pages] == [3, 3]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(404, html="<html>gone</html>"),
-        httpx.Response(404, json={"error": "no such service"}),
-        httpx.Response(200, json={"groups": []}),
-    ],
-)
-async def test_no_failure_looks_like_nothing_found(answer: httpx.Response) -> None:
-    with pytest.raises(UnreadableReply):
-        await answering(Reactome, answer).find("nosuch pathway")
 
 
 def test_markup_is_taken_off_and_long_summaries_end_with_a_sentence() -> None:

@@ -82,19 +82,6 @@ def text_at(article: Element, *places: str) -> str:
     return next((text for node in nodes if node is not None and (text := squeezed("".join(node.itertext())))), "")
 
 
-def test_versions_notices_and_trials_are_those_that_an_article_names(pairs: Pairs) -> None:
-    for article, record in pairs:
-        notes = article.findall("MedlineCitation/CommentsCorrectionsList/CommentsCorrections[@RefType='UpdateOf']")
-        named = {f"pmid:{note.findtext('PMID')}" for note in notes if note.findtext("PMID")}
-        types = {kind.text for kind in article.iter("PublicationType")}
-        is_notice = bool(types & {"Published Erratum", "Retraction of Publication", "Expression of Concern"})
-        numbers = {node.text or "" for node in article.iter("AccessionNumber")}
-
-        assert named == {name for name in record.metadata.get("update_of", []) if name.startswith("pmid:")}
-        assert (record.record.kind == "notice") is is_notice
-        assert {number for number in numbers if number.startswith("NCT")} <= set(record.metadata.get("nct_ids", []))
-
-
 def test_no_text_of_a_title_or_an_abstract_is_lost(pairs: Pairs) -> None:
     for article, record in pairs:
         head, _, abstract = record.content.partition("\n\n")
@@ -106,36 +93,6 @@ def test_no_text_of_a_title_or_an_abstract_is_lost(pairs: Pairs) -> None:
         title = title or text_at(article, "Article/Journal/Title", "Book/BookTitle")
         assert squeezed(head).endswith(title)
         assert squeezed(record.citation.title).removesuffix("…") in title or not title
-
-
-def test_journal_volume_issue_and_pages_are_kept(pairs: Pairs) -> None:
-    for article, record in pairs:
-        citation, said = citation_of(article), record.metadata
-        issue = "Article/Journal/JournalIssue"
-        for name in ("Volume", "Issue"):
-            assert said.get(name.lower()) == (" ".join(citation.findtext(f"{issue}/{name}", "").split()) or None)
-        assert said.get("journal_abbreviation") == (
-            citation.findtext("MedlineJournalInfo/MedlineTA") or citation.findtext("Article/Journal/ISOAbbreviation")
-        )
-        printed = citation.findtext("Article/Pagination/MedlinePgn") or ""
-        assert said.get("pages", "").startswith(printed.partition("-")[0].strip())
-        assert ("pages" in said) >= bool(printed.strip())
-
-
-def test_identifiers_are_the_direct_children(pairs: Pairs) -> None:
-    for article, record in pairs:
-        own = {}
-        for place in ("PubmedData/ArticleIdList", "BookDocument/ArticleIdList", "PubmedBookData/ArticleIdList"):
-            own |= {node.get("IdType"): node.text for node in article.findall(f"{place}/ArticleId")}
-        assert record.metadata["pmid"] == citation_of(article).findtext("PMID", "").strip()
-        assert record.metadata.get("pmcid") == checked_identifier("pmcid", own.get("pmc"))
-        if doi := checked_identifier("doi", own.get("doi")):
-            assert record.metadata["doi"] == doi
-        elif "doi" in record.metadata:
-            locations = citation_of(article).findall("Article/ELocationID") + citation_of(article).findall(
-                "ELocationID"
-            )
-            assert record.metadata["doi"] in [checked_identifier("doi", node.text) for node in locations]
 
 
 def test_the_year_and_the_authors_are_the_sources(pairs: Pairs) -> None:

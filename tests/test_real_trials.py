@@ -14,10 +14,7 @@ from willowbark.tools.appraisal import posted_finding
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.reply import read_each
 from willowbark.tools.search import Source
-from willowbark.tools.sources.drugs.chembl import parse_drug as parse_chembl_drug
-from willowbark.tools.sources.drugs.chembl import parse_mechanisms
 from willowbark.tools.sources.drugs.mychem import MyChem
-from willowbark.tools.sources.drugs.opentargets import parse_disease, parse_drug
 from willowbark.tools.sources.drugs.reactome import Reactome
 from willowbark.tools.sources.drugs.uniprot import UniProt
 from willowbark.tools.sources.labels.drugsfda import DrugsFDA
@@ -109,41 +106,6 @@ def test_the_kidney_trials_of_finerenone_support_it_by_what_they_posted(pairs: P
     }
     assert {number: finding.direction.value for number, finding in found.items()} == dict.fromkeys(wanted, "supports")
     assert all(part in found[number].sentence + found[number].reason for number, part in wanted.items())
-
-
-def test_every_mechanism_of_chembl_is_read() -> None:
-    for path in files_with(b"mechanisms", "biomcp_chembl"):
-        rows = json.loads(path.read_bytes())["mechanisms"]
-        told = parse_mechanisms(rows, [])
-        assert [each.get("action_type") for each in told] == [row["action_type"] for row in rows if row["action_type"]]
-        record = parse_chembl_drug({"molecule_chembl_id": "CHEMBL25"}, mechanisms=rows)
-        assert record.metadata["mechanisms"] == told
-
-
-def test_every_drug_of_open_targets_is_read() -> None:
-    for path in files_with(b"indications", "biomcp_opentargets"):
-        drug = json.loads(path.read_bytes())["data"]["drug"]
-        record = parse_drug(drug)
-        approved = {
-            row["disease"]["name"] for row in drug["indications"]["rows"] if row["maxClinicalStage"] == "APPROVAL"
-        }
-        assert {each["name"] for each in record.metadata["indications"] if each.get("max_phase") == 4} == approved
-        symbols = [each["approvedSymbol"] for row in drug["mechanismsOfAction"]["rows"] for each in row["targets"]]
-        assert [each for told in record.metadata["mechanisms"] for each in told["gene_symbols"]] == symbols
-
-
-def test_every_disease_of_open_targets_is_read_with_its_drugs_and_targets() -> None:
-    for path in files_with(b"drugAndClinicalCandidates"):
-        target = json.loads(path.read_bytes())["data"]["target"]
-        record = parse_disease({**target, "id": "EFO_0000000", "name": "any"})
-        wanted = {row["drug"]["name"].lower() for row in target["drugAndClinicalCandidates"]["rows"]}
-        told = [each["name"] for each in record.metadata.get("drugs", [])]
-        assert set(told) <= wanted
-        assert len(told) == min(len(wanted), 60)
-    for path in files_with(b"associatedTargets"):
-        disease = json.loads(path.read_bytes())["data"]["disease"]
-        wanted = [(row["target"]["approvedSymbol"], row["score"]) for row in disease["associatedTargets"]["rows"]]
-        assert [(each["symbol"], each["score"]) for each in parse_disease(disease).metadata["targets"]] == wanted
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,12 @@ async def test_a_record_that_no_source_knows_could_not_be_checked() -> None:
 
 @pytest.mark.parametrize("how", [DOWN, PAGE], ids=["down", "web page"])
 async def test_all_sources_down_is_could_not_check_and_never_an_error(how: Answer) -> None:
-    [found] = await checked(bare("99999951", CLEAN_DOI), others={"*": how})
+    [found, flagged] = await checked(bare("1", CLEAN_DOI), bare("2", retracted=True), others={"*": how})
 
-    assert found.metadata["trust_state"] == TrustState.UNCHECKED
+    assert (found.metadata["trust_state"], flagged.metadata["trust_state"]) == (
+        TrustState.UNCHECKED,
+        TrustState.RETRACTED,  # a flag once raised is never lowered
+    )
     assert found.metadata["trust_checked"] == []
     assert "retracted" not in found.metadata
 
@@ -89,12 +92,6 @@ async def test_what_a_source_has_just_given_is_not_asked_for_again() -> None:
     assert {request.url.path.split("/")[1] for request in seen} == {"europepmc"}
     assert found.metadata["trust_state"] == TrustState.CONCERN
     assert found.metadata["trust_checked"] == ["europepmc", "pubmed"]
-
-
-async def test_a_flag_once_raised_is_never_lowered() -> None:
-    [found] = await checked(bare("99999951", CLEAN_DOI, retracted=True))
-
-    assert found.metadata["trust_state"] == TrustState.RETRACTED
 
 
 async def test_trials_and_drugs_come_back_as_they_are_and_the_order_is_kept() -> None:

@@ -10,6 +10,12 @@ from willowbark.tools.records import Protein
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.uniprot import UniProt, parse_protein
 
+
+def crossing(database: str, number: str, **said: str) -> dict[str, Any]:
+    return {"database": database, "id": number, "properties": [{"key": k, "value": v} for k, v in said.items()]}
+
+
+DISEASE = {"diseaseId": "A disease", "diseaseCrossReference": {"database": "MIM", "id": "123456"}}
 ENTRY: dict[str, Any] = {
     "primaryAccession": "P08588",
     "organism": {"scientificName": "Homo sapiens"},
@@ -17,35 +23,13 @@ ENTRY: dict[str, Any] = {
     "genes": [{"geneName": {"value": "ADRB1"}, "synonyms": [{"value": "ADRB1R"}]}],
     "comments": [
         {"commentType": "FUNCTION", "texts": [{"value": "Mediates activation (PubMed:1, PubMed:22). More."}]},
-        {
-            "commentType": "DISEASE",
-            "disease": {"diseaseId": "A disease", "diseaseCrossReference": {"database": "MIM", "id": "123456"}},
-            "note": {"texts": [{"value": "Caused by variants."}]},
-        },
+        {"commentType": "DISEASE", "disease": DISEASE, "note": {"texts": [{"value": "Caused by variants."}]}},
     ],
     "uniProtKBCrossReferences": [
-        {
-            "database": "GO",
-            "id": "GO:1",
-            "properties": [
-                {"key": "GoTerm", "value": "P:heart rate"},
-                {"key": "GoEvidenceType", "value": "IDA:UniProtKB"},
-            ],
-        },
-        {
-            "database": "GO",
-            "id": "GO:2",
-            "properties": [
-                {"key": "GoTerm", "value": "P:guessed"},
-                {"key": "GoEvidenceType", "value": "IEA:InterPro"},
-            ],
-        },
-        {"database": "GO", "id": "GO:3", "properties": [{"key": "GoTerm", "value": "F:binding"}]},
-        {
-            "database": "Reactome",
-            "id": "R-HSA-390696",
-            "properties": [{"key": "PathwayName", "value": "Adrenoceptors"}],
-        },
+        crossing("GO", "GO:1", GoTerm="P:heart rate", GoEvidenceType="IDA:UniProtKB"),
+        crossing("GO", "GO:2", GoTerm="P:guessed", GoEvidenceType="IEA:InterPro"),
+        crossing("GO", "GO:3", GoTerm="F:binding"),
+        crossing("Reactome", "R-HSA-390696", PathwayName="Adrenoceptors"),
     ],
 }
 
