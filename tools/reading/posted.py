@@ -66,11 +66,6 @@ _SCALES = tuple(
     )
 )
 """Wordings that describe a scale, and whether more of it is then good."""
-_BY_SO_MUCH = re.compile(
-    r"(?:(?:≥|>=?|at least|or more|greater)\W*(?:a )?\d+ ?(?:%|percent)?|\b\d+ ?(?:%|percent))\W*"
-    r"(?:or (?:more|greater) )?(?:reduction|decrease|improvement|decline|drop)\b",
-    re.IGNORECASE,
-)
 
 
 class SeriousEvents(BaseModel, frozen=True, extra="forbid"):
@@ -462,10 +457,8 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     """
     title, unit = str(outcome.get("title") or ""), str(outcome.get("unit") or "")
     if time_to := says("time to", title):
-        good = _good_event(title[time_to.end() :])
+        good = higher_is_better(title[time_to.end() :])
         return not good if good is not None and unit.strip(" ()").lower() in _DURATIONS else good
-    if ("%" in unit or says("people or events", unit)) and (good := _good_event(title)) is not None:
-        return good
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
     if said := {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}:
         return said.pop() if len(said) == 1 else None
@@ -474,16 +467,6 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
     if says("unit of a scale", unit):
         return bool(says("scale of health", title)) or (False if says("scale of illness", title) else None)
     return higher_is_better(cue_form("{change}", __package__).sub("", title) or title)
-
-
-def _good_event(text: str) -> bool | None:
-    plainly = cue_form(r"{not}[^,;]{0,40}|\b\w+-free\b", __package__).sub(" free ", text)
-    good = says("good event", plainly) or _BY_SO_MUCH.search(plainly)
-    bad = says("bad event", plainly)
-    if good and bad:
-        survives = good.start() < bad.start() and "surviv" in good.group().lower()
-        return True if " free " in plainly or survives else None
-    return bool(good) if good or bad else None
 
 
 def higher_is_better(outcome: str) -> bool | None:
