@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from willowbark.tools.appraisal import AppraisedItem, CandidateAppraisal, CertaintyLevel, Direction, appraise_candidate
+from willowbark.tools.appraisal import AppraisedItem, Direction, appraise_candidate
 from willowbark.tools.reading.reading import StudyDesign
 
 LEVELS = ["very_low", "low", "moderate", "high"]
@@ -192,10 +192,7 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         ([REVIEW], "moderate", "Publication bias: no trial beside the review (-1)."),
         (several(2, **OPEN), "moderate", "Risk of bias: 0 of 2 blinded or placebo-controlled (-1)."),
         ([item(), item(key="pmid:9", size=700, **OPEN)], "moderate", "Risk of bias: 1 of 2"),
-        ([item(), item(key="pmid:9", size=200, **OPEN)], "high", "Starts at high"),
-        ([*several(3), item(key="pmid:9", **OPEN)], "high", "Starts at high: 4 trials supporting."),
         (several(2, is_preprint=True), "moderate", "Risk of bias"),
-        (several(2, concern=True), "moderate", "Risk of bias"),
         (several(2, **ACTIVE), "moderate", "Indirectness: none against placebo, no treatment"),
         (several(2, **ACTIVE, comparator_works=True), "high", "Starts at high"),
         (
@@ -204,9 +201,6 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
             "Indirectness: 0 of 2 studies are on the outcome, condition and people",
         ),
         (several(2, in_title=False), "moderate", "name it in the title (-1)."),
-        (several(2, in_title=False, indication="complication"), "low", "people asked about (-2)."),
-        (several(2, surrogate=True), "low", "Indirectness"),
-        (several(2, unnamed="children"), "low", "Indirectness"),
         (
             [*several(1), item(key="pmid:9", in_title=False)],
             "moderate",
@@ -221,14 +215,12 @@ REVIEW = item(key="pmid:50", design="systematic_review", size=900)
         (several(2, size=None), "moderate", "200 participants compared (2 of unreported size taken as 100 each)"),
         (several(2, design="cohort"), "low", "Starts at low: 2 observational studies supporting."),
         (several(2, tested=False), "very_low", "Starts at very low: 2 other records (blinded RCT) supporting."),
-        (several(2, design="in_vitro"), "very_low", "Starts at very low"),
         (
             [*several(3), *several(1, "contradicts", size=100)],
             "high",
             "Inconsistency: 1 of 4 studies contradict (10% of participants).",
         ),
         ([*several(3), *several(1, "contradicts")], "moderate", "(25% of participants) (-1)."),
-        ([*several(2), *several(1, "contradicts")], "moderate", "(33% of participants) (-1)."),
         ([*several(2), *several(2, "contradicts")], "low", "(50% of participants) (-2)."),
         (
             [*several(2, design="cohort"), *several(2, "contradicts")],
@@ -273,11 +265,3 @@ def test_a_stopped_trial_and_an_unchecked_record_are_said() -> None:
         "nct:NCT1 was stopped (terminated): reason not reported.",
         "1 of 1 records could not be checked for retraction.",
     ]
-
-
-def test_participants_are_those_of_the_trials_together_or_of_the_largest_review() -> None:
-    small = replace(REVIEW, sample_size=250)
-    for evidence, size in (([*several(1, size=90), small], 250), ([*several(3, size=90), small], 270)):
-        found: CandidateAppraisal = appraise_candidate(evidence)
-        assert any(f"Imprecision: {size} participants" in step for step in found.certainty.steps)
-        assert found.certainty.level is CertaintyLevel.moderate

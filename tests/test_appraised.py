@@ -35,12 +35,8 @@ def appraised(*pool: Evidence, **fields: Any) -> AppraisedRecord:
     [
         ({"effect": "better"}, "supports"),
         ({"effect": "worse"}, "contradicts"),
-        ({"effect": "no_difference"}, "contradicts"),
-        ({"effect": "no_difference", "comparator": "active"}, "inconclusive"),
         ({"effect": "better", "hedged": True}, "inconclusive"),
         ({"effect": "better", "role": "background"}, "not assessed"),
-        ({"effect": "better", "kind": "harm"}, "not assessed"),
-        ({"effect": "better", "match": "other"}, "not assessed"),
     ],
 )
 def test_the_direction_is_the_verdict_of_the_reading(fields: dict[str, Any], direction: str) -> None:

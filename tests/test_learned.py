@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from typing import get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from willowbark.tools.reading import learned
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.encoder import LONGEST, Encoder, Pieces, View, encoder, shown
+from willowbark.tools.reading.encoder import LONGEST, Pieces, View, encoder, shown
 from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.learned import FIELDS, LearnedReader, _find_quoted, consistent, decide
 from willowbark.tools.reading.reading import (
@@ -85,11 +84,6 @@ def test_offsets_lead_back_to_the_words() -> None:
         assert text.whole[token.start : token.end].lower() == token.text
 
 
-def test_a_hyphen_parts_the_drug_from_what_it_induced() -> None:
-    view = View(Document(HARM_TITLE, HARM_TEXT), "cisplatin", "nausea")
-    assert view.sentences[0][:3] == ("DRUG", "induced", "COND")
-
-
 def test_a_page_shows_the_drug_asked_about_and_hides_its_name() -> None:
     page = Document(TITLE, TEXT)
     words = [word for sentence in View(page, "propranolol", "migraine").sentences for word in sentence]
@@ -150,13 +144,6 @@ def test_threads_at_once_read_what_one_reads_alone() -> None:
     alone = reader.read_document(page, "propranolol", "migraine")
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(lambda _: reader.read_document(page, "propranolol", "migraine"), range(8))) == {alone}
-
-
-def test_how_many_threads_read_a_record_does_not_change_what_is_read() -> None:
-    raw = files("willowbark.tools.reading").joinpath("encoder.onnx").read_bytes()
-    view = View(Document(TITLE, TEXT), "propranolol", "migraine")
-    one, two = (Encoder(raw, threads).of_view(view) for threads in (1, 2))
-    np.testing.assert_array_equal(one.whole, two.whole)
 
 
 def test_design_and_participants_of_a_record_are_told_once_for_all_its_drugs(monkeypatch: pytest.MonkeyPatch) -> None:
