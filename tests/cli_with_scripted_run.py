@@ -4,31 +4,19 @@ The question chooses the script: it starts with `answer`, `fail`, `crash`, `wait
 """
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncGenerator
 
+from exports_sample import sample
+
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.faces import cli
 from willowbark.teams.run.options import RunOptions
 
 
-class ScriptedReport:
-    """A report with text that a terminal must not obey."""
-
-    model_failed, search_log, sources_searched = False, (), ()
-
-    def __init__(self, stop_reason: str = "sufficient_evidence", lines: int = 1) -> None:
-        self.stop_reason, self.lines = stop_reason, lines
-
-    def to_appendix(self) -> str:
-        return "# appendix"
-
-    def to_markdown(self) -> str:
-        return "# Migraine prévention\n\n" + "Topiramate reduces attacks.\n" * self.lines
-
-    def to_json(self) -> str:
-        return json.dumps({"title": "Migraine prévention", "stop_reason": self.stop_reason}, ensure_ascii=False)
+def report(stop_reason: str = "sufficient_evidence", lines: int = 1) -> ResearchReport:
+    return sample(title="Migraine prévention", stop_reason=stop_reason, conclusion="Topiramate works.\n" * lines)
 
 
 async def scripted_run(options: RunOptions) -> AsyncGenerator[AgentEvent, None]:
@@ -43,7 +31,7 @@ async def scripted_run(options: RunOptions) -> AsyncGenerator[AgentEvent, None]:
         raise RuntimeError("something\nunforeseen")
     if word == "fail":
         yield AgentEvent(type="error", message="the team failed", iteration=1)
-        yield AgentEvent(type="complete", message="partial", data=ScriptedReport("error"), iteration=1)
+        yield AgentEvent(type="complete", message="partial", data=report("error"), iteration=1)
         return
     if word == "hang":
         await asyncio.sleep(60)
@@ -52,10 +40,10 @@ async def scripted_run(options: RunOptions) -> AsyncGenerator[AgentEvent, None]:
         token.add_callback(stopped.set)
         await stopped.wait()
         yield AgentEvent(type="error", message="The run was stopped", iteration=1)
-        yield AgentEvent(type="complete", message="so far", data=ScriptedReport("cancelled"), iteration=1)
+        yield AgentEvent(type="complete", message="so far", data=report("cancelled"), iteration=1)
         return
     lines = 50_000 if "long" in question else 1
-    yield AgentEvent(type="complete", message="done", data=ScriptedReport(lines=lines), iteration=1)
+    yield AgentEvent(type="complete", message="done", data=report(lines=lines), iteration=1)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import resource
 import signal
 import socket
@@ -214,19 +213,6 @@ def test_a_run_that_is_to_outlive_its_terminal_does() -> None:
     process.communicate(timeout=60)
 
 
-def test_a_ctrl_c_while_records_are_read_tells_what_was_read() -> None:
-    process = start("ask", "--offline", "Which existing drugs could prevent migraine attacks?", script=None)
-    wait_for(process, "search complete: europepmc")  # now it is read
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-
-    assert process.returncode == 130
-    assert "stopped; the report so far is in runs/" in stderr
-    told = re.search(r"the run was stopped with (\d+) of (\d+) records read", stdout)
-    assert told
-    assert int(told[1]) < int(told[2])
-
-
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal that can be closed")
 def test_a_terminal_that_is_closed_costs_no_report() -> None:
     ours, theirs = os.openpty()
@@ -251,7 +237,7 @@ def test_where_no_file_can_be_written_the_report_is_printed() -> None:
     process = start("ask", ANSWERED, "--offline", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9)))
     stdout, stderr = process.communicate(timeout=60)
 
-    assert "Topiramate reduces attacks." in stdout
+    assert "# Migraine prévention" in stdout
     assert "willowbark: the report was not kept: runs/" in stderr
     assert "File too large" in stderr
     assert process.returncode == 2

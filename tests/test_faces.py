@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import QUESTION, without_clock
 from mcp.shared.memory import create_connected_server_and_client_session
-from mcp.types import TextContent, TextResourceContents
+from mcp.types import TextResourceContents
 from pydantic import AnyUrl
 from typer.testing import CliRunner
 
@@ -39,60 +40,65 @@ def fingerprint(report: str) -> dict[str, Any]:
     return without_clock(json.loads(report))
 
 
-@pytest.fixture(scope="module")
-def python() -> ResearchReport:
-    return asyncio.run(research(QUESTION, offline=True))
+async def by_the_command_line() -> str:
+    def run() -> str:
+        printed = CliRunner().invoke(app, ["ask", QUESTION, "--json", "--quiet"]).stdout
+        (written,) = Path("runs").glob("*/report.json")
+        assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(printed)
+        return printed
+
+    return await asyncio.to_thread(run)
 
 
-def test_the_command_line_gives_the_report_of_python(python: ResearchReport) -> None:
-    result = CliRunner().invoke(app, ["ask", QUESTION, "--json", "--quiet"])
-
-    assert fingerprint(result.stdout) == fingerprint(python.to_json())
-    (written,) = Path("runs").glob("*/report.json")
-    assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
-
-
-async def test_the_page_gives_the_report_of_python(python: ResearchReport) -> None:
+async def on_the_page() -> str:
     runs = LiveRuns(RunOptions())
     run = await runs.ask({"question": QUESTION})
     while run.outcome is None:
         await run.changed(60)
     await runs.settle(1)
-
-    written = run.folder.path / "report.json"
-    assert fingerprint(written.read_text(encoding="utf-8")) == fingerprint(python.to_json())
+    return (run.folder.path / "report.json").read_text(encoding="utf-8")
 
 
-async def test_a_notebook_gives_the_report_of_python(python: ResearchReport) -> None:
+async def in_a_notebook() -> str:
     pytest.importorskip("IPython", reason="needs the extra `notebook`")
+    return (await ask(QUESTION)).to_json()
 
-    assert fingerprint((await ask(QUESTION)).to_json()) == fingerprint(python.to_json())
 
-
-async def test_a_team_that_was_loaded_from_json_gives_the_report_of_python(python: ResearchReport) -> None:
+async def by_a_team_loaded_from_json() -> str:
     team = ResearchTeam.load_component(ResearchTeam().dump_component())
     message = (await team.run(task=QUESTION)).messages[-1]
-
     assert isinstance(message, ReportMessage)
-    assert fingerprint(message.content.to_json()) == fingerprint(python.to_json())
+    return message.content.to_json()
 
 
-async def test_an_mcp_client_gets_the_report_of_python(python: ResearchReport, tmp_path: Path) -> None:
+async def over_mcp() -> str:
     async with Transport(Endpoints(library=open_library("bundled"))) as transport:
-        served = Server(Settings.load(), transport, tmp_path / "ledger.db")
+        served = Server(Settings.load(), transport, Path("ledger.db"))
         async with create_connected_server_and_client_session(served) as client:
-            told = (await client.call_tool("research", {"question": QUESTION})).content[0]
-            assert isinstance(told, TextContent)
-            place = told.text.split("The whole report: ")[1].split("/report.md")[0]
-            (read,) = (await client.read_resource(AnyUrl(f"{place}/report.json"))).contents
-
+            told = (await client.call_tool("research", {"question": QUESTION})).structuredContent or {}
+            address = AnyUrl(told["report"].replace(".md", ".json"))
+            (read,) = (await client.read_resource(address)).contents
     assert isinstance(read, TextResourceContents)
-    assert fingerprint(read.text) == fingerprint(python.to_json())
+    return read.text
 
 
-def test_a_script_gets_the_report_of_python_without_a_word_of_asyncio(python: ResearchReport) -> None:
-    report = willowbark.ask(QUESTION, settings=Settings.load())
-    assert fingerprint(report.to_json()) == fingerprint(python.to_json())
+async def by_a_script() -> str:
+    return (await asyncio.to_thread(willowbark.ask, QUESTION)).to_json()
+
+
+@pytest.fixture(scope="module")
+def python() -> ResearchReport:
+    return asyncio.run(research(QUESTION, offline=True))
+
+
+FACES = (by_the_command_line, on_the_page, in_a_notebook, by_a_team_loaded_from_json, over_mcp, by_a_script)
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
+async def test_every_face_gives_the_report_of_python(
+    face: Callable[[], Awaitable[str]], python: ResearchReport
+) -> None:
+    assert fingerprint(await face()) == fingerprint(python.to_json())
 
 
 async def test_where_an_event_loop_runs_the_way_out_is_named() -> None:

@@ -1,12 +1,14 @@
-"""What a person at a terminal sees: one block while a run goes on, the answer at its end, links that can be clicked."""
+"""What a person at a terminal sees and types: one block during a run, a question, the answer at its end, links."""
 
 import io
+import json
 import os
 import pty
 import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyte
 import pytest
@@ -97,33 +99,49 @@ def test_no_word_of_a_candidates_line_is_broken_or_lost(width: int) -> None:
             assert set(" ".join(node.text for node in spans(cell)).split()) <= set(words)
 
 
-def in_terminal(arguments: list[str], folder: Path) -> tuple[bytes, pyte.HistoryScreen]:
-    """A command in a real pseudo-terminal: what it sent, and the screen at its end."""
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("WILLOWBARK_")}
+IN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # or Ctrl-C would reach nobody
+os.execv(sys.executable, [sys.executable, "-m", "willowbark", *sys.argv[1:]])
+"""
+
+
+def in_terminal(folder: Path, *arguments: str, answers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    """Run a command in a real pseudo-terminal; each answer is typed once its prompt shows.
+
+    Returns:
+        The exit code, and all that the terminal was sent.
+    """
     main, other = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
-    command = [sys.executable, "-m", "willowbark", *arguments]
-    with subprocess.Popen(command, cwd=folder, env=environment, stdin=other, stdout=other, stderr=other) as run:
-        os.close(other)
-        sent = b""
-        while select.select([main], [], [], 300)[0]:
-            try:
-                sent += os.read(main, 65536)
-            except OSError:  # the terminal is gone: Linux says EIO
-                break
+    environment = {**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(LINES)}
+    command = [sys.executable, "-c", IN_TERMINAL, *arguments]
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=other, stdout=other, stderr=other, start_new_session=True
+    )
+    os.close(other)
+    sent, waiting = b"", dict(answers or {})
+    while select.select([main], [], [], 300)[0]:
+        try:
+            sent += os.read(main, 65536)
+        except OSError:  # the terminal is gone: Linux says EIO
+            break
+        for prompt in [each for each in waiting if each.encode() in sent]:
+            os.write(main, waiting.pop(prompt).encode())
     os.close(main)
-    assert run.returncode == 0, sent
-    screen = pyte.HistoryScreen(COLUMNS, LINES, history=10_000)
-    pyte.ByteStream(screen).feed(sent)
-    return sent, screen
+    assert not waiting, sent[-2000:]
+    return process.wait(), sent
 
 
 @pytest.mark.whole
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_a_run_ends_with_the_whole_answer_its_files_and_what_comes_next_on_the_last_screen(tmp_path: Path) -> None:
     asked = ["ask", QUESTION, "--offline", "--max-iterations", "1", "--depth", "quick"]
-    sent, screen = in_terminal(asked, tmp_path)
+    code, sent = in_terminal(tmp_path, *asked)
+    screen = pyte.HistoryScreen(COLUMNS, LINES, history=10_000)
+    pyte.ByteStream(screen).feed(sent)
 
     lines = [line.rstrip() for line in screen.display]
+    assert code == 0
     assert "0 s · starting".encode() in sent
     assert not [line for line in lines if "waiting for" in line or " kept  " in line], "the block is gone"
     (folder,) = (tmp_path / "runs").iterdir()
@@ -136,3 +154,61 @@ def test_a_run_ends_with_the_whole_answer_its_files_and_what_comes_next_on_the_l
     assert any(line.startswith("Run folder: runs/") for line in lines)
     assert any(line.startswith("Next: willowbark show last") for line in lines)
     assert "pubmed: ok" in (folder / "log.txt").read_text(encoding="utf-8")
+
+
+ASK = ("ask", "--offline", "--approve", "--json", "--max-iterations", "1", QUESTION)
+PROMPT = "Which of these go into the report?"
+
+
+def report_in(folder: Path) -> dict[str, Any]:
+    (file,) = folder.glob("runs/*/report.json")
+    return json.loads(file.read_text())  # type: ignore[no-any-return]
+
+
+@pytest.mark.whole
+def test_a_person_at_the_terminal_decides(tmp_path: Path) -> None:
+    answers = {PROMPT: "99\n", "there are candidates 1 to": "1; the others are weaker\n"}
+    code, sent = in_terminal(tmp_path, *ASK, answers=answers)
+    report = report_in(tmp_path)
+
+    assert code == 0
+    assert b"1. " in sent
+    assert (report["approval"]["decided_by"], report["approval"]["via"]) == ("person", "terminal")
+    assert report["drug_candidates"] == report["approval"]["accepted"]
+    assert len(report["drug_candidates"]) == 1
+    assert {one["reason"] for one in report["approval"]["set_aside"]} == {"the others are weaker"}
+
+
+@pytest.mark.whole
+def test_ctrl_c_at_the_prompt_cancels_and_resume_asks_again(tmp_path: Path) -> None:
+    code, sent = in_terminal(tmp_path, *ASK, answers={PROMPT: "\x03"})
+    (run,) = (path.name for path in (tmp_path / "runs").iterdir())
+    stopped = report_in(tmp_path)
+
+    assert code == 130
+    assert f"willowbark resume {run}".encode() in sent
+    assert b"Traceback" not in sent
+    assert stopped["approval"]["because"] == "the run ended before anybody decided: cancelled"
+
+    code, _ = in_terminal(tmp_path, "resume", run, answers={PROMPT: "none\n"})
+    assert code == 0
+    assert report_in(tmp_path)["approval"]["decided_by"] == "person"
+
+    code, sent = in_terminal(tmp_path, "replay", run)
+    assert code == 0
+    assert PROMPT.encode() not in sent
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("setting", "kept"), [("all", True), ("none", False)])
+def test_without_a_terminal_the_default_holds_at_once(setting: str, kept: bool, tmp_path: Path) -> None:
+    (tmp_path / "willowbark.toml").write_text(f'[research]\napproval_default = "{setting}"\n')
+    command = [sys.executable, "-m", "willowbark", *ASK]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    report = report_in(tmp_path)
+
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (report["approval"]["decided_by"], report["approval"]["because"]) == ("default", "no terminal to ask in")
+    assert bool(report["drug_candidates"]) is kept
