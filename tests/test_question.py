@@ -10,7 +10,7 @@ import pytest
 from autogen_core import CancellationToken
 from benchmarks import questions
 from benchmarks.questions import rows
-from builders import scripted
+from builders import record, scripted
 from faults.answering import Answer, AnsweringClient, Asked
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research
-from willowbark.tools.appraisal.candidates import is_left_out
+from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
 from willowbark.tools.errors import UsageError
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
@@ -169,6 +169,14 @@ def test_names_what_is_left_out_and_the_kind_are_read_in_a_question(row: dict[st
     assert questions.write_reading(asked) == row["reading"]
     if asked.left_out:  # a route is named in few records
         assert (" NOT " in f" {asked.query}") is bool(asked.excluded_drugs or asked.excluded_classes)
+
+
+def test_what_is_left_out_is_no_candidate() -> None:
+    text = "Topiramate, propranolol and timolol prevented migraine. Propranolol was better than placebo."
+    asked = parse_question("Which drugs other than topiramate prevent migraine, without beta blockers?")
+
+    assert appraise_candidates(asked, [record("1", text[:55], text)]) == []
+    assert known_drugs(asked, [record("1", text[:55], text)]) == []
 
 
 @pytest.mark.parametrize(
@@ -326,6 +334,12 @@ async def test_what_a_question_took_to_understand_stands_in_the_account_of_every
 )
 def test_a_property_of_drugs_or_a_comparator_that_is_not_known_is_asked_back(question: str, said: str) -> None:
     assert said in (parse_question(question).objection or "")
+
+
+@pytest.mark.parametrize("typed", ["flu children", "psoriasis elderly"])
+def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> None:
+    read = parse_question(typed)
+    assert (read.kind, read.objection) == ("treat", None)
 
 
 @pytest.mark.parametrize(
