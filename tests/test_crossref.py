@@ -7,7 +7,7 @@ import pytest
 from recorded import recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, SILENT_DOI
 
-from willowbark.tools.sources.studies.crossref import DOIS_PER_REQUEST, parse_work, updates
+from willowbark.tools.sources.studies.crossref import parse_work, updates
 
 
 def work(*notices: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -37,13 +37,16 @@ async def test_a_work_without_notices_is_there_and_one_that_crossref_does_not_kn
     assert found[CLEAN_DOI].notices == []
 
 
-async def test_many_works_take_few_requests_and_name_the_address_where_there_is_one() -> None:
-    seen, dois = list[httpx.Request](), [CLEAN_DOI, *(f"10.5555/none.{i}" for i in range(2 * DOIS_PER_REQUEST))]
+async def test_works_are_asked_about_together_with_the_address_where_there_is_one() -> None:
+    seen = list[httpx.Request]()
     async with recorded(seen=seen) as way:
         way.endpoints = way.endpoints.model_copy(update={"email": "someone@example.org"})
-        assert set(await updates(dois, way)) == {CLEAN_DOI}
+        assert set(await updates([CLEAN_DOI, "10.5555/a,b", SILENT_DOI], way)) == {CLEAN_DOI}
+        assert await updates(["no doi"], way) == {}
 
-    assert [request.url.params["mailto"] for request in seen] == ["someone@example.org"] * 3
+    [asked] = [request.url.params for request in seen]
+    assert asked["mailto"] == "someone@example.org"
+    assert asked["filter"] == f"doi:{CLEAN_DOI},doi:{SILENT_DOI}"
 
 
 def test_a_work_that_was_reinstated_is_not_retracted() -> None:
@@ -60,14 +63,6 @@ def test_a_title_marked_by_its_publisher_is_a_retraction(title: str) -> None:
 
     assert said is not None
     assert said.retracted is title.startswith("RETRACTED")
-
-
-def test_a_notice_is_known_by_what_it_updates() -> None:
-    said = parse_work(work(**{"update-to": [{"DOI": RETRACTED_DOI, "type": "retraction"}]}))
-
-    assert said is not None
-    assert said.notice_of == (RETRACTED_DOI,)
-    assert not said.retracted
 
 
 @pytest.mark.parametrize("kind", ["new_version", "addendum", "clarification", None, 7])

@@ -323,8 +323,6 @@ class Paper(Fields, frozen=True):
     update_of: list[str] = []
     """Names of earlier versions."""
     notice_on: list[NoticeOn] = []
-    notice_of: list[str] = []
-    """DOIs of the publications that this is a notice on, according to Crossref."""
     notices: list[Reference] = []
     """Notices in the pool on this publication."""
     preprint_versions: list[Reference] = []

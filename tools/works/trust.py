@@ -53,8 +53,6 @@ class Word(NamedTuple):
 
     flags: frozenset[Flag] = frozenset()
     notices: Sequence[SaidNotice] = ()
-    notice_of: tuple[str, ...] = ()
-    """DOIs of the publications that the record is itself a notice on."""
     cited_by_count: int | None = None
 
 
@@ -115,8 +113,6 @@ def _judge(record: Evidence, said: Sequence[Answer]) -> Evidence:
     for name in FLAGS:
         if words or name in raised:
             found[name] = name in raised
-    if notice_of := sorted({doi for word in words.values() for doi in word.notice_of}):
-        found["notice_of"] = notice_of
     counts = [record.paper.cited_by_count if record.paper else None, *(word.cited_by_count for word in words.values())]
     if known := [count for count in counts if count is not None]:
         found["cited_by_count"] = max(known)
@@ -219,43 +215,43 @@ async def _ask_pubmed(names: Sequence[str], transport: Transport, found: dict[st
 
 
 async def _ask_europepmc(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    async def one(start: int) -> None:
-        for record in await by_numbers(names[start : start + _IDS_PER_QUERY], transport):
+    async def one(batch: Sequence[str]) -> None:
+        for record in await by_numbers(batch, transport):
             if (said := record.paper) and said.retracted is not None:
                 word = Word(said.flags, cited_by_count=said.cited_by_count)
                 found.update({f"pmid:{said.pmid}": word, f"doi:{said.doi}": word})
 
-    await _all_of(map(one, range(0, len(names), _IDS_PER_QUERY)))
+    await _all_of(one, names, _IDS_PER_QUERY)
 
 
 async def _ask_crossref(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    dois = [name.removeprefix("doi:") for name in names]
-
-    async def one(start: int) -> None:
-        works = await crossref.updates(dois[start : start + crossref.DOIS_PER_REQUEST], transport)
+    async def one(batch: Sequence[str]) -> None:
+        works = await crossref.updates([name.removeprefix("doi:") for name in batch], transport)
         for doi, said in works.items():
             flags = {_KINDS[notice["kind"]] for notice in said.notices if notice["kind"] in _KINDS}
             if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
                 flags = flags - {"retracted"} | {"corrected"}
-            found[f"doi:{doi}"] = Word(frozenset(flags), said.notices, said.notice_of)
+            found[f"doi:{doi}"] = Word(frozenset(flags), said.notices)
 
-    await _all_of(map(one, range(0, len(dois), crossref.DOIS_PER_REQUEST)))
+    await _all_of(one, names, crossref.DOIS_PER_REQUEST)
 
 
 async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
     turns = asyncio.Semaphore(4)
 
-    async def one(name: str) -> None:
+    async def one(batch: Sequence[str]) -> None:
         async with turns:
-            said = await openalex.work(name.removeprefix("doi:"), transport)
+            said = await openalex.work(batch[0].removeprefix("doi:"), transport)
         if said is not None and said.is_retracted is not None:
             flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
-            found[name] = Word(flags, cited_by_count=said.cited_by_count)
+            found[batch[0]] = Word(flags, cited_by_count=said.cited_by_count)
 
-    await _all_of(map(one, names[:MAX_OPENALEX]))
+    await _all_of(one, names[:MAX_OPENALEX], 1)
 
 
-async def _all_of(asked: Iterable[Awaitable[None]]) -> None:
+async def _all_of(ask: Callable[[Sequence[str]], Awaitable[None]], names: Sequence[str], size: int) -> None:
+    """Ask about all names at once, in batches; raises the first failure when every other has its answer."""
+    asked = (ask(names[start : start + size]) for start in range(0, len(names), size))
     failures = await asyncio.gather(*asked, return_exceptions=True)
     if failure := next((each for each in failures if isinstance(each, BaseException)), None):
         raise failure

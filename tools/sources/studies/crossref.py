@@ -1,7 +1,6 @@
 """Crossref: later notices on a publication (retraction, concern, correction), by its DOI.
 
-`updated-by` lists the notices on a publication, from publishers and Retraction Watch; `update-to` lists the
-publications it is itself a notice on. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
+`updated-by` lists the notices on a publication, from publishers and Retraction Watch. https://www.crossref.org/documentation/retrieve-metadata/rest-api/
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,8 +53,6 @@ class Updates(NamedTuple):
     notices: Sequence[SaidNotice] = ()
     """Oldest first; undated ones come first. Their `kind` is retraction, concern, correction or reinstatement, their
     `source` publisher or retraction-watch."""
-    notice_of: tuple[str, ...] = ()
-    """DOIs of the publications that this one is itself a notice on."""
 
     @property
     def retracted(self) -> bool:
@@ -69,7 +66,7 @@ async def small_question(transport: Transport) -> str:
 
 
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
-    """Look up the notices on publications; those unknown to Crossref, or with an invalid DOI, are missing.
+    """Look up the notices on up to twenty publications; those unknown, or with an invalid DOI, are missing.
 
     Raises:
         SearchError: no reply, or an unreadable one.
@@ -78,17 +75,15 @@ async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Update
         works = (parse_work(held) for doi in dois if (held := library.work("crossref", doi)))
         return {work.doi: work for work in works if work}
     wanted = list(dict.fromkeys(doi for each in dois if (doi := checked_identifier("doi", each))))
-    wanted = [doi for doi in wanted if "," not in doi]  # the filter's own separator
-    found: dict[str, Updates] = {}
-    for start in range(0, len(wanted), DOIS_PER_REQUEST):
-        params = {
-            "filter": ",".join(f"doi:{doi}" for doi in wanted[start : start + DOIS_PER_REQUEST]),
-            "select": "DOI,title,updated-by,update-to",
-            "rows": DOIS_PER_REQUEST,
-            "mailto": transport.endpoints.email,
-        }
-        found |= await transport.get("crossref", "works", params=params, read=lambda reply: parse_works(reply.json()))
-    return found
+    if not (listed := ",".join(f"doi:{doi}" for doi in wanted if "," not in doi)):  # the filter's own separator
+        return {}
+    params = {
+        "filter": listed,
+        "select": "DOI,title,updated-by",
+        "rows": DOIS_PER_REQUEST,
+        "mailto": transport.endpoints.email,
+    }
+    return await transport.get("crossref", "works", params=params, read=lambda reply: parse_works(reply.json()))
 
 
 def parse_works(data: Any) -> dict[str, Updates]:
@@ -114,9 +109,7 @@ def parse_work(work: Mapping[str, Any]) -> Updates | None:
     is_marked = any(colon and head.strip(f"{punctuation} \n\t") in _RETRACTED for head, colon, _ in heads)
     if is_marked and not any(notice["kind"] == "retraction" for notice in notices):
         notices.append({"kind": "retraction", "source": "publisher"})
-    targets = (checked_identifier("doi", each.get("DOI")) for each in dicts(work, "update-to") if _kind(each))
-    notice_of = tuple(dict.fromkeys(target for target in targets if target and target != doi))
-    return Updates(doi, sorted(without_repeats(notices), key=lambda notice: notice.get("date", "")), notice_of)
+    return Updates(doi, sorted(without_repeats(notices), key=lambda notice: notice.get("date", "")))
 
 
 def _kind(update: Mapping[str, Any]) -> str | None:
