@@ -149,21 +149,19 @@ def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
 
 
 def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
-    said: dict[str, list[Reference]] = {}
+    said: dict[str, dict[str, Reference]] = {}
     for record in pool:
         for each in record.paper.notice_on if record.paper else ():
             target = known.get(each["name"])
             if target and target != record.key and each["flag"] in FLAGS:
                 entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
-                said.setdefault(target, []).append(entry)
+                said.setdefault(target, {})[record.key] = entry
     noted = list[Evidence]()
     for record in pool:
-        if entries := said.get(record.key):
-            notices = list(record.paper.notices) if record.paper else []
-            notices += [each for each in {each["key"]: each for each in entries}.values() if each not in notices]
-            flags = {each["flag"]: True for each in entries}
-            record = record.noting(**flags, notices=notices)  # noqa: PLW2901
-        noted.append(record)
+        entries = list(said.get(record.key, {}).values())
+        notices = without_repeats([*(record.paper.notices if record.paper else ()), *entries])
+        flags = {each["flag"]: True for each in entries}
+        noted.append(record.noting(**flags, notices=notices) if entries else record)
     return noted
 
 
@@ -185,12 +183,12 @@ def link(pool: Sequence[Evidence]) -> list[Evidence]:
     }
     linked = []
     for record in pool:
-        is_trial = record.record.nct_id is not None
-        of_paper = [] if is_trial else sorted({trial for paper, trial in pairs if paper == record.key})
-        of_trial = sorted({paper for paper, trial in pairs if trial == record.key}) if is_trial else []
-        if (of_paper, of_trial) != (record.record.linked_trials, record.record.linked_papers):
-            record = record.noting(linked_trials=of_paper, linked_papers=of_trial)  # noqa: PLW2901
-        linked.append(record)
+        links = {
+            "linked_trials": sorted(trial for paper, trial in pairs if paper == record.key),
+            "linked_papers": sorted(paper for paper, trial in pairs if trial == record.key),
+        }
+        is_known = all(getattr(record.record, name) == keys for name, keys in links.items())
+        linked.append(record if is_known else record.noting(**links))
     return linked
 
 
