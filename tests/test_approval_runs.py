@@ -20,7 +20,6 @@ from willowbark.teams.ledger import Ledger, journal
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.run.options import Asked
 from willowbark.teams.run.research import research, research_stream, resume
-from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 
@@ -65,14 +64,6 @@ async def test_a_function_decides_after_the_search_and_before_the_report(endpoin
     assert (decision(report).decided_by, decision(report).via) == ("program", "Python")
     assert len(decision(report).set_aside) == len(first.asked[0].candidates) - 1 > 0
     assert [event.type for event in events].count("synthesizing") == 1
-
-
-async def test_an_approver_of_ones_own_is_asked(endpoints: Endpoints) -> None:
-    person = ApproverAgent("anna", input_func=lambda _: "none; not now")
-    report = await research(QUESTION, settings=settings(), endpoints=endpoints, approve=person)
-
-    assert decision(report).decided_by == "person"
-    assert report.drug_candidates == []
 
 
 async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: Asked) -> None:
@@ -160,9 +151,3 @@ async def test_a_team_with_an_approver_comes_back_from_its_configuration(endpoin
 
 async def _typed(prompt: str, cancellation_token: CancellationToken | None) -> str:
     return "1"
-
-
-def test_a_team_has_at_most_one_approver() -> None:
-    members = default_participants(BaselineChatCompletionClient(), approver=ApproverAgent("one"))
-    with pytest.raises(UsageError, match="exactly one approver; it has 2"):
-        ResearchTeam([*members, ApproverAgent("two")])

@@ -62,11 +62,8 @@ def test_defaults_stand_where_nothing_is_set() -> None:
     assert settings.llm.model == "baseline"
     assert "pubmed" in settings.tools.sources
     assert settings.output.directory == Path("runs")
-
-
-@pytest.mark.parametrize(("depth", "size"), [("quick", 30), ("standard", 50), ("exhaustive", 200)])
-def test_a_page_is_as_long_as_the_depth_needs(depth: str, size: int) -> None:
-    assert Settings.load().overridden({"research.depth": depth}).research.page_size == size
+    sizes = [settings.overridden({"research.depth": depth}).research.page_size for depth in ("quick", "exhaustive")]
+    assert sizes == [30, 200]
 
 
 def test_a_file_in_the_current_folder_is_read() -> None:
@@ -104,6 +101,7 @@ def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatc
         ),
         ("[research]\nmax_iterations = 'many'", ["research.max_iterations", "valid integer", "'many'"]),
         ("[research]\nmax_iterations = 21", ["research.max_iterations", "less than or equal to 20"]),
+        ("[research]\nmax_iterations = 0\nsearch_timeout = 0", ["(and 1 more)"]),
         ("[research]\nsearch_timeout = nan", ["research.search_timeout", "finite"]),
         ("research = 3", ["research", "should be a valid dictionary"]),
         ("[tools]\nsources = ['pubmd']", ["tools.sources", "did you mean 'pubmed'?"]),
@@ -125,17 +123,12 @@ def test_what_is_wrong_is_one_line_naming_file_key_and_way_out(content: str | by
     assert all(part in said for part in parts), said
 
 
-@pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "password"])
-def test_a_key_in_the_file_is_refused_without_repeating_it(name: str) -> None:
-    said = complaint(f"[llm]\n{name} = 'sk-hush'")
+def test_a_key_in_the_file_is_refused_without_repeating_it() -> None:
+    said = complaint("[llm]\napi_key = 'sk-hush'")
 
-    assert f"llm.{name}" in said
+    assert "llm.api_key" in said
     assert "in the environment" in said
     assert "hush" not in said
-
-
-def test_several_faults_are_told_by_the_first_and_a_count() -> None:
-    assert "(and 1 more)" in complaint("[research]\nmax_iterations = 0\nsearch_timeout = 0")
 
 
 @pytest.mark.parametrize(
@@ -162,26 +155,11 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, variable: st
     assert "hush" not in said
 
 
-@pytest.mark.parametrize(
-    ("make", "part"),
-    [(lambda path: None, "No such file"), (lambda path: path.mkdir(), "cannot be read")],
-    ids=["missing", "a folder"],
-)
-def test_a_file_that_cannot_be_read_is_named(make, part: str) -> None:  # type: ignore[no-untyped-def]
-    path = Path("other.toml")
-    make(path)
-
-    with pytest.raises(UsageError, match=part) as caught:
-        Settings.load(path)
-
-    assert "other.toml" in str(caught.value)
-    assert "--config" in str(caught.value)
-
-
-def test_a_dangling_link_in_place_of_the_file_is_not_passed_over() -> None:
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(UsageError, match=r"^other.toml: cannot be read \(No such file.*--config"):
+        Settings.load(Path("other.toml"))
     Path("willowbark.toml").symlink_to("nowhere.toml")
-
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError, match=r"^willowbark.toml: cannot be read \(No such file"):
         Settings.load()
 
 

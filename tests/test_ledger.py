@@ -77,6 +77,7 @@ def test_replies_come_back_and_failures_do_not_until_the_run_is_lived_again(path
         with started(ledger) as journal:
             assert journal.recall("pubmed", "r1") is None
             journal.gave_up("r1", SourceRefused("pubmed", "refused the request (400)"))
+            journal.exchanged(exchange(b"<html>", error="answered with a web page instead of data"))
             assert journal.recall("pubmed", "r1") is None
             journal.exchanged(exchange(b"[1]"))
         with ledger.reopen("one") as again:
@@ -85,12 +86,6 @@ def test_replies_come_back_and_failures_do_not_until_the_run_is_lived_again(path
     assert isinstance(first, SourceRefused)
     assert isinstance(second, Reply)
     assert (second.status, second.body, second.headers["content-type"]) == (200, b"[1]", "application/json")
-
-
-def test_a_reply_that_could_not_be_read_is_not_given_again(path: Path) -> None:
-    with Ledger(path) as ledger, started(ledger) as journal:
-        journal.exchanged(exchange(b"<html>", error="answered with a web page instead of data"))
-        assert journal.recall("pubmed", "r1") is None
 
 
 def test_replaying_what_is_not_there_fails_instead_of_asking_and_keeps_nothing(path: Path) -> None:
@@ -183,13 +178,9 @@ def test_a_run_id_that_is_none_is_refused(run_id: str, path: Path) -> None:
             ledger.run(run_id)
 
 
-def test_a_commit_is_on_the_disk_when_the_run_goes_on(path: Path) -> None:
+def test_a_commit_is_on_the_disk_when_the_run_goes_on_and_a_run_id_is_given_once(path: Path) -> None:
     with Ledger(path) as ledger:
         assert ledger._database.query("PRAGMA synchronous") == [(2,)]  # FULL
-
-
-def test_a_run_id_is_given_once(path: Path) -> None:
-    with Ledger(path) as ledger:
         with started(ledger):
             pass
         with pytest.raises(LedgerError, match="already"), started(ledger):

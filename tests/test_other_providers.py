@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +13,10 @@ from ollama_server import OllamaServer, named
 from openai_server import Answer, OpenAIServer
 from starlette.responses import JSONResponse, Response
 from test_provider_quirks import VERDICT, good, kind_of
-from typer.testing import CliRunner
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.faces.ask import ExitCode, Outcome
-from willowbark.teams.faces.cli import app
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 
@@ -114,33 +111,6 @@ async def test_a_run_on_anthropic_that_gets_no_answer_says_why_and_fails(
     assert report.model_failed
     assert Outcome(report=report).exit_code is ExitCode.FAILED
     assert report.total_papers_reviewed
-
-
-@needs("anthropic")
-@pytest.mark.parametrize(
-    ("status", "words", "arguments", "code", "told"),
-    [
-        (401, "invalid x-api-key", [], 2, "cannot be asked: 401 invalid x-api-key"),
-        (529, "Overloaded", ["--fallback"], 0, "calls: 529 Overloaded"),
-    ],
-    ids=["a wrong key", "a storm of 529, with a stand-in allowed"],
-)
-def test_on_the_command_line_a_model_that_is_not_to_be_had_is_told_by_exit_code(
-    status: int, words: str, arguments: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def answer(body: Body) -> Answer | Response:
-        is_ready = kind_of(body) == "word" and status == 529
-        return "ready" if is_ready else failure(status, words, "some_error")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-nobody")
-    with AnthropicServer(answer).running() as url:
-        monkeypatch.setenv("WILLOWBARK_LLM__BASE_URL", url)
-        model = ["--model", "anthropic/claude-99", "--max-iterations", "1", "--max-results", "5"]
-        result = CliRunner().invoke(app, ["ask", QUESTION, "--offline", *model, *arguments])
-    assert result.exit_code == code
-    assert told in result.stderr.splitlines()[-1] if code == 2 else told in result.stdout[:3000]
-    assert "secret-of-nobody" not in result.output
 
 
 @needs("azure.identity")

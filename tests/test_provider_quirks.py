@@ -141,9 +141,6 @@ TOLD = {
         "judge: the model did not answer",
     ),
     "a page of HTML": (on("JudgeDraft", lambda _: PlainTextResponse("<html>")), "judge: the model did not answer"),
-    "calls tools that were not offered": (on("JudgeDraft", lambda _: called(("shell", "{}"))), "judge: the model "),
-    "a key that ran out": (on("JudgeDraft", lambda _: refusal(401, "Expired key.")), "401 Expired key"),
-    "a model that went away": (on("JudgeDraft", lambda _: refusal(404, "No such model.")), "404 No such model"),
     "a limit of requests": (on("JudgeDraft", lambda _: refusal(429, "Slow down.")), "429 Slow down"),
     "a prompt too long to read": (
         on("ReadingsDraft", lambda _: refusal(400, "This model's maximum context length is 8 tokens.")),
@@ -151,7 +148,6 @@ TOLD = {
     ),
     "no tools": (on("choice", lambda _: refusal(400, "does not support tools")), "400 does not support tools"),
     "a tool call that names no arguments": (on("choice", lambda _: '{"name": "search_pubmed"}'), NO_SOURCE),
-    "arguments that are no JSON": (on("choice", lambda _: called(("search_pubmed", "{query"))), "unusable arguments"),
     "a tool that does not exist": (on("choice", lambda _: called(("search_web", "{}"))), "unusable arguments"),
     "no answer in time": (LATE, "judge: the model did not answer (APITimeoutError)"),
 }

@@ -10,9 +10,11 @@ from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
-from builders import QUESTION, findings, judge_draft, record, reply, scripted, without_clock
+from builders import QUESTION, asked, findings, judge_draft, record, reply, scripted, verdict, without_clock
 from faults.server import SourceServer
 
+from willowbark.agents.approval import Approval, ApprovalMessage
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
@@ -20,7 +22,7 @@ from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.teams.config import Settings
-from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.teams.research_team import ResearchTeam, default_participants, next_speakers
 from willowbark.tools.errors import UsageError
 
 pytestmark = pytest.mark.whole
@@ -129,7 +131,7 @@ async def test_a_second_question_gets_its_own_report() -> None:
     assert "propranolol" not in second.drug_candidates
 
 
-def test_a_team_without_judge_reporter_or_specialist_is_refused() -> None:
+def test_a_team_without_judge_reporter_or_specialist_or_with_two_approvers_is_refused() -> None:
     client = BaselineChatCompletionClient()
     judge, reporter = JudgeAgent("judge", client), ReportAgent("report", client)
     with pytest.raises(UsageError, match="exactly one judge; it has 0"):
@@ -138,3 +140,43 @@ def test_a_team_without_judge_reporter_or_specialist_is_refused() -> None:
         ResearchTeam([judge], client)
     with pytest.raises(UsageError, match="no specialist"):
         ResearchTeam([judge, reporter], client)
+    with pytest.raises(UsageError, match="exactly one approver; it has 2"):
+        ResearchTeam([*default_participants(client, approver=ApproverAgent("one")), ApproverAgent("two")])
+
+
+# --- who speaks next, read from the thread alone ---
+
+ALL = ["literature", "trials", "mechanism"]
+ROUND = [asked(), *map(findings, ALL)]
+MORE = verdict(next_specialists=["mechanism", "trials"])
+OVER = [asked(), findings("literature"), verdict("synthesize")]
+DECIDED = ApprovalMessage(content=Approval(decided_by="person", via="terminal"), source="approver")
+
+
+CASES = {
+    "a question calls every specialist": ([asked()], ALL),
+    "those who are missing in mid-round": ([asked(), findings("trials")], ["literature", "mechanism"]),
+    "the last one who is missing": ([asked(), findings("mechanism"), findings("literature")], ["trials"]),
+    "a whole round goes to the judge": (ROUND, ["judge"]),
+    "a later round calls whom the judge names": ([*ROUND, MORE], ["trials", "mechanism"]),
+    "and of these who is missing": ([*ROUND, MORE, findings("mechanism", iteration=2)], ["trials"]),
+    "and then the judge": (
+        [*ROUND, MORE, findings("mechanism", iteration=2), findings("trials", iteration=2)],
+        ["judge"],
+    ),
+    "synthesize goes to the reporter": (OVER, ["report"]),
+    "where the judge names nobody, all search": ([*ROUND, verdict()], ALL),
+    "until all have": ([*ROUND, verdict(), findings("trials", iteration=2)], ["literature", "mechanism"]),
+    "names that the team lacks are passed over": ([*ROUND, verdict(next_specialists=["chef"])], ALL),
+    "a second question starts anew": ([*ROUND, verdict("synthesize"), asked("And for asthma?")], ALL),
+}
+
+
+@pytest.mark.parametrize(("thread", "due"), CASES.values(), ids=CASES)
+def test_the_thread_alone_says_who_speaks(thread: Sequence[Any], due: list[str]) -> None:
+    assert next_speakers(thread, ALL, "judge", "report") == due
+
+
+@pytest.mark.parametrize(("thread", "due"), [(OVER, "approver"), ([*OVER, DECIDED], "report")])
+def test_the_approver_comes_between_judge_and_reporter_once(thread: Sequence[Any], due: str) -> None:
+    assert next_speakers(thread, ALL, "judge", "report", "approver") == [due]

@@ -1,4 +1,7 @@
-"""Runs that are stopped and resumed: the same report, nothing asked twice. Killed ones are F8 of the fault matrix."""
+"""Stopped runs are resumed to the same report, asking nothing twice; a replay gives a run's own report and asks nobody.
+
+Killed runs are F8 of the fault matrix.
+"""
 
 import json
 import sqlite3
@@ -7,15 +10,18 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from autogen_core import CancellationToken
-from builders import QUESTION, without_clock
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import CreateResult, RequestUsage
+from builders import QUESTION, scripted, without_clock
 from builders import short_run as settings
+from faults.breakage import FaultyServer
+from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger import Ledger, LedgerError
-from willowbark.teams.run.research import research, research_stream, resume
+from willowbark.teams.run.research import replay, research, research_stream, resume
 from willowbark.tools.http.endpoints import Endpoints
 
 pytestmark = pytest.mark.whole
@@ -137,3 +143,76 @@ async def test_a_team_that_broke_is_lived_again(
     assert without_clock(report) == without_clock(whole)
     assert len(sources.requests) - before < len(whole.references)
     assert committed_twice(path) == []
+
+
+# --- replays ---
+
+
+async def lived(server: SourceServer, ledger: Ledger, **options: Any) -> ResearchReport:
+    return await research(QUESTION, endpoints=Endpoints.at(server.url), ledger=ledger, run_id="one", **options)
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (FaultPlan(), ""),
+        (FaultPlan(dead={"europepmc": "hang"}), "europepmc"),
+        (FaultPlan(seed=7, faults=(Fault(kind="reset", rate=0.2), Fault(kind="html", rate=0.1))), ""),
+    ],
+    ids=["nothing-fails", "a-source-times-out", "faults-all-over"],
+)
+async def test_a_replay_asks_nobody_and_meets_the_same_failures(plan: FaultPlan, told: str, path: Path) -> None:
+    with FaultyServer(faults=plan) as broken, Ledger(path) as ledger:
+        chosen = settings(research__max_iterations=1, research__search_timeout=5)
+        report, before = await lived(broken, ledger, settings=chosen), len(broken.requests)
+        again = await replay("one", ledger)
+        assert len(broken.requests) == before
+
+    assert any(told in line for line in report.limitations)
+    assert without_clock(again) == without_clock(report)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1, 3], ids=["at-once", "in-a-turn", "in-a-round"])
+async def test_a_replay_of_a_run_that_ran_out_of_time_gives_its_report(seconds: float, path: Path) -> None:
+    silent = FaultPlan(dead={"clinicaltrials": "hang"})
+    late = settings(research__limits__max_seconds=seconds)
+    with FaultyServer(faults=silent) as server, Ledger(path) as ledger:
+        report = await lived(server, ledger, settings=late)
+        again = await replay("one", ledger)
+        ledger._database.connection.execute("UPDATE run SET status = 'running', report = NULL")  # as after a kill
+        with pytest.raises(LedgerError, match="no report yet; `willowbark resume one` finishes it"):
+            await replay("one", ledger)
+
+    assert report.stop_reason == "timeout"
+    assert without_clock(again) == without_clock(report)
+
+
+def calling(tool: str, query: str) -> CreateResult:
+    call = FunctionCall(id="1", name=tool, arguments=json.dumps({"query": query}))
+    usage = RequestUsage(prompt_tokens=900, completion_tokens=20)
+    return CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
+
+
+async def test_a_replay_needs_no_model(sources: SourceServer, path: Path) -> None:
+    searches = [calling("search_pubmed", "propranolol migraine")] * 3
+    client = scripted(*searches, "It prevents some attacks.", "Nothing to add.", "junk", "junk")  # then it fails
+    with Ledger(path) as ledger:
+        report = await lived(sources, ledger, settings=settings(), model_client=client)
+        asked, failed = ledger.run("one").model_calls, "SELECT count(*) FROM failure WHERE source = 'model'"
+        again = await replay("one", ledger)
+        failures = ledger._database.connection.execute(failed).fetchone()[0]
+
+    assert (asked, failures > 0) == (7, True)  # which agent gets which answer is left to chance
+    assert without_clock(again) == without_clock(report)
+
+
+async def test_a_replay_gives_the_last_report_of_a_stopped_run_and_of_a_resumed_one(sources: SourceServer) -> None:
+    with Ledger(None) as ledger:
+        partial = await cancelled(sources, ledger)
+        assert without_clock(await replay("one", ledger)) == without_clock(partial)
+
+        report = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
+        again = await replay("one", ledger)
+
+    assert (partial.stop_reason, report.stop_reason) == ("cancelled", "max_iterations_reached")
+    assert without_clock(again) == without_clock(report)

@@ -178,9 +178,3 @@ def test_the_command_line_prints_it_and_json_of_it() -> None:
     assert "**Topiramate in migraine: " in shown.stdout
     assert (told["run_id"], len(told["passages"]), told["truncated"]) == ("first", 2, True)
     assert told["drugs"][0]["drug"] == "topiramate"
-
-
-async def test_a_run_that_is_worked_on_is_read_beside_it(ledger: Ledger) -> None:
-    kept(ledger, "held", record("7", "Timolol", "Timolol lowered attacks."))
-    with ledger.reopen("held"), Ledger.existing(ledger.path or Path()) as beside:
-        assert "PMID 7" in (await ask_within("timolol attacks", "held", beside)).to_markdown()

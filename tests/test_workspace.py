@@ -56,37 +56,25 @@ def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> 
     assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
 
 
-def test_a_report_that_cannot_be_dumped_leaves_nothing(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_dumped_leaves_nothing_and_a_folder_that_became_a_file_is_one_line(
+    tmp_path: Path,
+) -> None:
     folder = RunFolder.create(tmp_path, QUESTION)
-
     with pytest.raises(ValueError, match="no"):
         folder.write_report(BrokenReport())
-
     assert os.listdir(folder.path) == []
 
-
-def test_writing_again_replaces_the_file_whole(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
-
-    folder.write("report.md", "long " * 1000)
-    path = folder.write("report.md", "short")
-
-    assert path.read_text() == "short\n"
-
-
-def test_a_folder_that_became_a_file_is_one_line(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
     folder.path.rmdir()
     folder.path.write_text("")
-
     with pytest.raises(UsageError, match="cannot be written"):
         folder.write("report.md", "x")
 
 
 @pytest.mark.parametrize("run_id", ["..", "../x", "/etc", "", "a/b", "A", "x" * 65, "a\n", "a\0"])
 def test_an_id_that_is_a_path_is_refused(tmp_path: Path, run_id: str) -> None:
-    with pytest.raises(UsageError, match="not a run id"):
-        RunFolder.open(tmp_path / "runs", run_id)
+    for open_folder in (RunFolder.open, RunFolder.at):
+        with pytest.raises(UsageError, match="not a run id"):
+            open_folder(tmp_path / "runs", run_id)
 
 
 def test_a_run_that_is_a_link_to_elsewhere_is_not_opened(tmp_path: Path) -> None:
@@ -100,8 +88,6 @@ def test_a_run_that_is_a_link_to_elsewhere_is_not_opened(tmp_path: Path) -> None
 def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None:
     made = RunFolder.at(tmp_path / "new", "one")
     assert made == RunFolder.at(tmp_path / "new", "one") == RunFolder.open(tmp_path / "new", "one")
-    with pytest.raises(UsageError, match="not a run id"):
-        RunFolder.at(tmp_path, "../one")
     with read_only_folder() as root, pytest.raises(UsageError, match=f"^{root}.*cannot be written to.*--out"):
         RunFolder.at(root, "one")
 
