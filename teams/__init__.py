@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from .events import AgentEvent
     from .ledger import Ledger
     from .research_team import ResearchTeam
-    from .run.options import Hooks, RunOptions
+    from .run.options import RunOptions
     from .run.research import RunFailed, SourcesUnreachable, ask, replay, research, research_stream, resume
     from .run.within import ask_within
 
 _HOMES = {
     "AgentEvent": "events",
-    "Hooks": "run.options",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
     "RunFailed": "run.research",
@@ -36,7 +35,6 @@ _HOMES = {
 
 __all__ = [
     "AgentEvent",
-    "Hooks",
     "Ledger",
     "ResearchTeam",
     "RunFailed",

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from builders import QUESTION
@@ -12,17 +11,12 @@ from faults.plan import FaultPlan
 
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.run import options
-from willowbark.teams.run.options import Hook, Hooks
+from willowbark.teams.run import course
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.search import SourceReply
 
 pytestmark = pytest.mark.whole
-
-
-def turn(**fields: Any) -> AgentEvent:
-    return AgentEvent(**{"type": "progress", "message": "", "agent": "judge", "iteration": 1, "tokens": 110, **fields})
 
 
 @pytest.fixture
@@ -35,33 +29,31 @@ async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says
     endpoints: Endpoints, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "willowbark.run")
-    seen: dict[str, list[AgentEvent]] = {"before": [], "after": [], "turn": [], "report": []}
+    seen: list[AgentEvent] = []
 
-    def noting(what: str) -> Hook:
-        async def note(event: AgentEvent) -> None:
-            seen[what].append(event)
+    async def note(event: AgentEvent) -> None:
+        seen.append(event)
 
-        return note
+    async def broken(event: AgentEvent) -> None:
+        if event.type == "searching":
+            raise ValueError("what it knows stays unsaid")
 
-    async def broken(_: AgentEvent) -> None:
-        raise ValueError("what it knows stays unsaid")
-
-    quick = Settings.load().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
-    all_four = Hooks(*map(noting, seen))
-    given = [all_four, Hooks(before_tool=broken)]
-    stream = research_stream(QUESTION, settings=quick, endpoints=endpoints, hooks=given)
+    quick = Settings().overridden({"research.max_iterations": 2, "research.search_timeout": 5})
+    stream = research_stream(QUESTION, settings=quick, endpoints=endpoints, hooks=[broken, note])
     events = [event async for event in stream]
     report = events[-1].report
 
+    told = "a hook failed on searching: ValueError"
     assert report is not None
-    assert seen["before"] == [event for event in events if event.type == "searching"]
-    assert all(event.call for event in seen["before"])
-    assert all(isinstance(event.data, SourceReply) for event in seen["after"])
-    assert {event.agent for event in seen["turn"]} == {"literature", "trials", "mechanism", "judge", "report"}
-    assert seen["report"] == events[-1:]
-    assert sum(event.tokens or 0 for event in seen["turn"]) == report.tokens_used > 0
-    assert any(reply.warnings for reply in (event.data for event in seen["after"]) if reply.source == "chembl")
-    assert [event.message for event in events].count("a hook failed on searching: ValueError") == len(seen["before"])
+    assert seen == [event for event in events if event.message != told]
+    searches = [event for event in seen if event.type == "searching"]
+    assert all(event.call for event in searches)
+    assert [event.message for event in events].count(told) == len(searches) > 0
+    replies = [event.data for event in seen if event.type == "search_complete"]
+    assert any(isinstance(each, SourceReply) and each.warnings for each in replies if each.source == "chembl")
+    turns = [event for event in seen if event.tokens is not None]
+    assert {event.agent for event in turns} == {"literature", "trials", "mechanism", "judge", "report"}
+    assert sum(event.tokens for event in turns) == report.tokens_used > 0
     assert report.references
 
     chosen = [vars(each) for each in caplog.records if each.getMessage() == "chosen"]
@@ -76,16 +68,12 @@ async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says
     assert all("first round" not in each["told"] for each in later)
 
 
-async def test_a_hook_that_hangs_is_left_behind_and_the_others_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[AgentEvent] = []
+async def test_a_hook_that_hangs_is_left_behind(endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(event: AgentEvent) -> None:
+        await asyncio.sleep(60 if event.type == "started" else 0)
 
-    async def hangs(_: AgentEvent) -> None:
-        await asyncio.sleep(60)
-
-    async def works(event: AgentEvent) -> None:
-        called.append(event)
-
-    monkeypatch.setattr(options, "HOOK_TIMEOUT_S", 0.01)
-    problems = [await each.call(turn()) for each in (Hooks(on_turn=hangs), Hooks(on_turn=works))]
-    assert problems == [["a hook failed on progress: TimeoutError"], []]
-    assert called == [turn(timestamp=called[0].timestamp)]
+    monkeypatch.setattr(course, "HOOK_TIMEOUT_S", 0.01)
+    stream = research_stream(QUESTION, settings=Settings(), endpoints=endpoints, hooks=[hangs])
+    events = [await anext(stream), await anext(stream)]
+    await stream.aclose()
+    assert [event.message for event in events] == [QUESTION, "a hook failed on started: TimeoutError"]

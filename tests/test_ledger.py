@@ -128,7 +128,7 @@ def test_how_long_a_reply_is_good_for_other_runs_depends_on_its_source(
         with started(ledger) as journal:
             journal.exchanged(replace(exchange(), source=source))
         when = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-        ledger._database.connection.execute("UPDATE exchange SET at = ?", (when,))
+        ledger.connection.execute("UPDATE exchange SET at = ?", (when,))
         with started(ledger, "two", reuse=True) as other:
             assert (other.recall(source, "r1") is not None) == fresh
 
@@ -142,7 +142,7 @@ def test_a_reply_taken_over_keeps_its_age_and_outlives_the_run_that_asked(path: 
         ledger.forget("one")
         ledger.verify("two")
         reply = ledger.journal("two").recall("pubmed", "r1")
-        ages = ledger._database.connection.execute("SELECT attempt FROM exchange").fetchall()
+        ages = ledger.connection.execute("SELECT attempt FROM exchange").fetchall()
 
     assert isinstance(reply, Reply)
     assert (reply.body, ages) == (b"[1]", [(0,)])
@@ -157,10 +157,10 @@ def test_forgetting_a_run_leaves_what_others_hold_and_nothing_else(path: Path) -
                 journal.keep_answer("m1", "baseline", Ended(title="yes"), RequestUsage(1, 1), 0.0)
                 journal.keep_batch("m1", "batch_1")
                 journal.keep_turn(TextMessage(content="", source="judge"), 1)
-        tables = [name for (name,) in ledger._database.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [name for (name,) in ledger.query("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for run, left in (("one", 1), ("two", 0)):
             ledger.forget(run)
-            rows = [ledger._database.query(f"SELECT count(*) FROM {name}") for name in tables]
+            rows = [ledger.query(f"SELECT count(*) FROM {name}") for name in tables]
             assert rows == [[(left,)]] * len(tables)
     assert [file.name for file in (path.parent / "locks").iterdir()] == []
 
@@ -180,7 +180,7 @@ def test_a_run_id_that_is_none_is_refused(run_id: str, path: Path) -> None:
 
 def test_a_commit_is_on_the_disk_when_the_run_goes_on_and_a_run_id_is_given_once(path: Path) -> None:
     with Ledger(path) as ledger:
-        assert ledger._database.query("PRAGMA synchronous") == [(2,)]  # FULL
+        assert ledger.query("PRAGMA synchronous") == [(2,)]  # FULL
         with started(ledger):
             pass
         with pytest.raises(LedgerError, match="already"), started(ledger):
@@ -202,8 +202,8 @@ async def test_contents_that_are_not_what_was_written_are_refused(edit: str, sou
     endpoints = Endpoints.at(sources.url)
     with Ledger(path) as ledger:
         await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
-        ledger._database.connection.execute("UPDATE run SET status = 'cancelled'")
-        ledger._database.connection.execute(edit)
+        ledger.connection.execute("UPDATE run SET status = 'cancelled'")
+        ledger.connection.execute(edit)
         with pytest.raises(LedgerError, match="is damaged"):
             await resume("one", ledger, endpoints=endpoints)
 
@@ -235,7 +235,7 @@ def test_a_ledger_of_another_version_and_a_foreign_database_are_refused_and_left
     edit: str, what: str, path: Path
 ) -> None:
     with Ledger(path) as ledger:
-        ledger._database.connection.execute(edit)
+        ledger.connection.execute(edit)
     before = path.read_bytes()
     with pytest.raises(LedgerError) as refused:
         Ledger(path)
@@ -266,12 +266,12 @@ async def test_a_disk_that_is_full_at_the_very_end_is_told_beside_the_report(sou
         ):
             events.append(event)
             if event.type == "synthesizing":
-                fill(ledger._database.connection)
+                fill(ledger.connection)
         assert ledger.run("one").status == "interrupted"
         assert events[-1].type == "complete"
         assert any(event.type == "error" and "the disk is full" in event.message for event in events)
 
-        ledger._database.connection.execute("PRAGMA max_page_count=1000000")
+        ledger.connection.execute("PRAGMA max_page_count=1000000")
         report = await resume("one", ledger, endpoints=endpoints)
         assert ledger.run("one").status == "complete"
         assert [reference["key"] for reference in report.references]

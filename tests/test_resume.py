@@ -78,7 +78,7 @@ async def test_a_cancelled_run_can_be_resumed_and_its_time_goes_on(sources: Sour
 async def test_a_run_that_stops_again_at_once_reports_what_it_had_before(sources: SourceServer) -> None:
     with Ledger(None) as ledger:
         partial = await cancelled(sources, ledger)
-        ledger._database.connection.execute("UPDATE run SET spent_s = 1000")
+        ledger.connection.execute("UPDATE run SET spent_s = 1000")
         late = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
 
     assert (partial.stop_reason, late.stop_reason) == ("cancelled", "timeout")
@@ -90,7 +90,7 @@ async def test_a_report_that_was_written_is_not_lost_to_a_late_resume(sources: S
     with Ledger(None) as ledger:
         report = await research(QUESTION, settings=settings(), endpoints=endpoints, ledger=ledger, run_id="one")
         # killed between the last turn and the end, and out of time since
-        ledger._database.connection.execute("UPDATE run SET status = 'running', spent_s = 1000, report = NULL")
+        ledger.connection.execute("UPDATE run SET status = 'running', spent_s = 1000, report = NULL")
         assert without_clock(await resume("one", ledger, endpoints=endpoints)) == without_clock(report)
         assert ledger.run("one").status == "complete"
 
@@ -179,7 +179,7 @@ async def test_a_replay_of_a_run_that_ran_out_of_time_gives_its_report(seconds: 
     with FaultyServer(faults=silent) as server, Ledger(path) as ledger:
         report = await lived(server, ledger, settings=late)
         again = await replay("one", ledger)
-        ledger._database.connection.execute("UPDATE run SET status = 'running', report = NULL")  # as after a kill
+        ledger.connection.execute("UPDATE run SET status = 'running', report = NULL")  # as after a kill
         with pytest.raises(LedgerError, match="no report yet; `willowbark resume one` finishes it"):
             await replay("one", ledger)
 
@@ -200,7 +200,7 @@ async def test_a_replay_needs_no_model(sources: SourceServer, path: Path) -> Non
         report = await lived(sources, ledger, settings=settings(), model_client=client)
         asked, failed = ledger.run("one").model_calls, "SELECT count(*) FROM failure WHERE source = 'model'"
         again = await replay("one", ledger)
-        failures = ledger._database.connection.execute(failed).fetchone()[0]
+        failures = ledger.connection.execute(failed).fetchone()[0]
 
     assert (asked, failures > 0) == (7, True)  # which agent gets which answer is left to chance
     assert without_clock(again) == without_clock(report)

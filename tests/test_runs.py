@@ -193,7 +193,7 @@ def interrupt(run_id: str) -> None:
     """Leave a run as a kill would after its last turn."""
     with Ledger() as ledger:
         undo = "UPDATE run SET status = 'running', report = NULL, stop_reason = NULL WHERE id = ?"
-        ledger._database.connection.execute(undo, (run_id,))
+        ledger.connection.execute(undo, (run_id,))
         assert ledger.run(run_id).status == "interrupted"
 
 
@@ -251,7 +251,7 @@ def test_a_run_killed_before_its_report_was_written_has_it_from_the_ledger(
 @pytest.mark.parametrize("column", ["settings", "model_info"])
 def test_a_run_whose_row_is_damaged_is_named_before_any_of_it_is_used(column: str, run_id: str) -> None:
     with Ledger() as ledger:
-        ledger._database.connection.execute(f"UPDATE run SET {column} = x'00'")
+        ledger.connection.execute(f"UPDATE run SET {column} = x'00'")
     for command in (["replay", run_id, "-q"], ["resume", run_id]):
         assert f"willowbark forget {run_id}" in complaint(invoke(*command))
     assert invoke("forget", run_id).exit_code == 0
@@ -270,7 +270,7 @@ def test_a_quiet_replay_prints_the_runs_own_report_and_writes_nothing(run_id: st
 def test_a_replay_differs_where_the_stored_report_is_another(run_id: str) -> None:
     with Ledger() as ledger:
         data = pack({**(ledger.report(run_id) or {}), "title": "Another"})
-        ledger._database.connection.execute("UPDATE run SET report = ?", (data,))
+        ledger.connection.execute("UPDATE run SET report = ?", (data,))
     replayed = invoke("replay", run_id, "-q")
     assert (replayed.exit_code, "differs from the run's own" in replayed.stderr) == (4, True)
 
@@ -281,8 +281,8 @@ def test_a_run_of_another_version_costs_no_list_and_is_named_in_a_line(run_id: s
         data = pack({**(ledger.report(run_id) or {}), "of_old": 1})
         turn = next(each.message for each in ledger.turns(run_id) if each.type == "ReportMessage")
         message = pack({**turn, "content": {**turn["content"], "of_old": 1}})
-        ledger._database.connection.execute("UPDATE run SET report = ?", (data,))
-        ledger._database.connection.execute("UPDATE turn SET message = ? WHERE type = 'ReportMessage'", (message,))
+        ledger.connection.execute("UPDATE run SET report = ?", (data,))
+        ledger.connection.execute("UPDATE turn SET message = ? WHERE type = 'ReportMessage'", (message,))
     assert "unreadable report" in invoke("runs").stdout
     assert "not of this version of Willowbark (content.of_old)" in complaint(invoke("replay", run_id, "-q"))
 

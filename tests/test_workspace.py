@@ -47,7 +47,7 @@ def test_any_question_gives_a_safe_id(question: str) -> None:
 
 
 def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
+    folder = RunFolder.at(tmp_path, new_run_id(QUESTION))
 
     written = folder.write_report(PlainReport())
 
@@ -59,7 +59,7 @@ def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> 
 def test_a_report_that_cannot_be_dumped_leaves_nothing_and_a_folder_that_became_a_file_is_one_line(
     tmp_path: Path,
 ) -> None:
-    folder = RunFolder.create(tmp_path, QUESTION)
+    folder = RunFolder.at(tmp_path, new_run_id(QUESTION))
     with pytest.raises(ValueError, match="no"):
         folder.write_report(BrokenReport())
     assert os.listdir(folder.path) == []
@@ -93,7 +93,7 @@ def test_the_folder_of_a_run_is_made_where_it_is_missing(tmp_path: Path) -> None
 
 
 def test_an_empty_folder_is_taken_away_and_a_filled_one_kept(tmp_path: Path) -> None:
-    empty, filled = RunFolder.create(tmp_path, QUESTION), RunFolder.create(tmp_path, QUESTION)
+    empty, filled = RunFolder.at(tmp_path, new_run_id(QUESTION)), RunFolder.at(tmp_path, new_run_id(QUESTION))
     filled.write("report.md", "x")
 
     assert empty.discard_if_empty()

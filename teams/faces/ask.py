@@ -22,7 +22,7 @@ from ..config import FILE_NAME, OutputSettings, Settings
 from ..events import AgentEvent
 from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown
-from ..run.workspace import RunFolder
+from ..run.workspace import RunFolder, new_run_id
 from .doctor import addresses_of, reachable, unreachable_advice
 from .terminal import Progress, complain, format_event, show_report
 
@@ -95,7 +95,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
-    folder = RunFolder.create(settings.output.directory, question)
+    folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
     def start(**given: Any) -> _Events:
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before

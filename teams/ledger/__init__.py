@@ -20,12 +20,10 @@ from pydantic import AwareDatetime, BaseModel, Field
 from willowbark import __version__
 from willowbark.teams.run.workspace import RUN_ID, new_run_id
 
-from .database import BUSY_TIMEOUT_S, Database, LedgerError, pack, restore, unpack, unpack_bytes
+from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
 from .journal import Journal, Turn, turns_of
 
 __all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "Status", "Turn", "restore"]
-DEFAULT_PATH = Path(".willowbark") / "ledger.db"
-"""Relative to the current folder, which is the workspace."""
 Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
 
 
@@ -77,26 +75,8 @@ class Run(BaseModel, frozen=True, extra="forbid"):
         return Model(self.model, self.analyst, self.model_info)
 
 
-class Ledger:
-    """A workspace's file of runs, created if missing, in memory if None; a context manager.
-
-    Raises:
-        LedgerError: the file cannot be used.
-    """
-
-    def __init__(self, path: Path | None = DEFAULT_PATH, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        self.path = path
-        self._database = Database(path, busy_timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+class Ledger(Database):
+    """A workspace's file of runs, created if missing, in memory if None; a context manager."""
 
     @classmethod
     def existing(cls, path: Path = DEFAULT_PATH) -> Self:
@@ -135,11 +115,11 @@ class Ledger:
         described = (model.name, model.analyst, pack(model.info), int(sandboxed), pack(settings), spent_s)
         row = (name, question, "running", None, now, now, __version__, *described, None)
         with self._hold(name):
-            with self._database.transaction() as database:
+            with self.transaction() as database:
                 if database.execute("SELECT 1 FROM run WHERE id = ?", (name,)).fetchone():
                     raise LedgerError(f"there is a run {name!r} already; choose another id")
                 database.execute(f"INSERT INTO run VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
-            with Journal(self._database, name, spent_s=spent_s, reuse=reuse) as journal:
+            with Journal(self, name, spent_s=spent_s, reuse=reuse) as journal:
                 yield journal
 
     @contextmanager
@@ -150,53 +130,53 @@ class Ledger:
             raise LedgerError(f"run {run_id} is complete; see it with `willowbark show {run_id}`")
         with self._hold(run_id):
             self.verify(run_id)
-            with self._database.transaction() as database:
+            with self.transaction() as database:
                 now = datetime.now(UTC).isoformat()
                 database.execute("UPDATE run SET status = 'running', updated_at = ? WHERE id = ?", (now, run_id))
-            with Journal(self._database, run_id, spent_s=run.spent_s) as journal:
+            with Journal(self, run_id, spent_s=run.spent_s) as journal:
                 yield journal
 
     def journal(self, run_id: str) -> Journal:
         """Open a run's journal for a replay; LedgerError if there is no such run, or content is damaged."""
         run = self.run(run_id)
         self.verify(run_id)
-        return Journal(self._database, run_id, spent_s=run.spent_s, replaying=True)
+        return Journal(self, run_id, spent_s=run.spent_s, replaying=True)
 
     def runs(self) -> list[Run]:
         """List all runs, the latest first."""
-        rows = self._database.query(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC")
+        rows = self.query(f"{_RUNS} ORDER BY run.created_at DESC, run.rowid DESC")
         return [self._run(row) for row in rows]
 
     def run(self, run_id: str) -> Run:
         """Return one run; LedgerError if there is none, or its row is damaged."""
-        for row in self._database.query(f"{_RUNS} WHERE run.id = ?", run_id):
+        for row in self.query(f"{_RUNS} WHERE run.id = ?", run_id):
             return self._run(row)
         raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
 
     def turns(self, run_id: str) -> list[Turn]:
         """Return the turns of a run's agents, in order; LedgerError if there is no such run, or one is damaged."""
         self.run(run_id)
-        return turns_of(self._database, run_id)
+        return turns_of(self, run_id)
 
     def report(self, run_id: str) -> dict[str, Any] | None:
         """Return a run's report as JSON content, None if there is none yet; LedgerError if it is damaged."""
         self.run(run_id)
-        ((packed,),) = self._database.query("SELECT report FROM run WHERE id = ?", run_id)
+        ((packed,),) = self.query("SELECT report FROM run WHERE id = ?", run_id)
         return None if packed is None else unpack(packed)
 
     def verify(self, run_id: str) -> None:
         """Verify the checksum of every content of a run; LedgerError if one is damaged."""
         self.report(run_id)
         for table, column in (("turn", "message"), ("model_call", "answer")):
-            for (content,) in self._database.query(f"SELECT {column} FROM {table} WHERE run = ?", run_id):  # noqa: S608
+            for (content,) in self.query(f"SELECT {column} FROM {table} WHERE run = ?", run_id):  # noqa: S608
                 unpack(content)
         bodies = "SELECT DISTINCT data, body FROM exchange LEFT JOIN body ON hash = body WHERE run = ?"
-        for data, expected in self._database.query(bodies, run_id):
+        for data, expected in self.query(bodies, run_id):
             unpack_bytes(data, expected)
 
     def forget(self, run_id: str) -> None:
         """Delete a run, even a damaged one, with all content that no other run uses; LedgerError if it is held."""
-        with self._hold(run_id), self._database.transaction() as database:
+        with self._hold(run_id), self.transaction() as database:
             if not database.execute("DELETE FROM run WHERE id = ?", (run_id,)).rowcount:
                 raise LedgerError(f"there is no run {run_id!r} in {self.path}; `willowbark runs` lists them")
             database.execute("DELETE FROM body WHERE hash NOT IN (SELECT body FROM exchange)")
@@ -228,7 +208,7 @@ class Ledger:
         if file is None:
             yield
             return
-        with self._database.errors_in_words():
+        with self.errors_in_words():
             file.parent.mkdir(parents=True, exist_ok=True)
             lock = sqlite3.connect(file, timeout=0, isolation_level=None)
         try:

@@ -10,13 +10,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from willowbark.tools.errors import UsageError
 
+DEFAULT_PATH = Path(".willowbark") / "ledger.db"
+"""Relative to the current folder, which is the workspace."""
 M = TypeVar("M", bound=BaseModel)
 SCHEMA_VERSION = 7
 """The file's `user_version`. Ledgers of other versions are refused; nothing is converted."""
@@ -81,7 +83,7 @@ class Database:
         LedgerError: the file cannot be opened or written, is damaged, or is not a ledger of this version.
     """
 
-    def __init__(self, path: Path | None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(self, path: Path | None = DEFAULT_PATH, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self.path = path
         self._lock = threading.RLock()
         with self.errors_in_words():
@@ -125,6 +127,12 @@ class Database:
         what = f"of another version of Willowbark (schema {version}, this one reads {SCHEMA_VERSION})"
         what = "no ledger of Willowbark's" if version <= 0 else what
         raise LedgerError(f"the ledger {self.path} is {what}; move it away, and a new one is made")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -119,13 +119,11 @@ class Journal:
                 kind, name, reason = failure
                 found = getattr(errors, kind, SourceUnavailable)
                 return (found if issubclass(found, SearchError) else SourceUnavailable)(name, reason)
-            rows = self._database.query(_OWN_REPLY, request, self.run_id)
-            if not rows and self._reuse:
-                since = (datetime.now(UTC) - timedelta(days=fresh_days(source))).isoformat()
-                rows = self._database.query(_FRESH_REPLY, request, since)
-                for number, *_ in rows:  # stored for this run too, so that it outlives the other run
+            since = datetime.now(UTC) - timedelta(days=fresh_days(source)) if self._reuse else datetime.max
+            rows = self._database.query(_REPLY, request, self.run_id, since.isoformat())
+            for number, is_own, status, content_type, data, expected in rows:
+                if not is_own:  # stored for this run too, so that it outlives the other run
                     self._write((_COPY_REPLY, (self.run_id, number)))
-            for _, status, content_type, data, expected in rows:
                 return Reply(source, status, {"content-type": content_type}, unpack_bytes(data, expected))
         except LedgerError as error:
             self._fail(error)
@@ -235,14 +233,13 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-_OWN_REPLY = """
-    SELECT exchange.id, exchange.status, content_type, data, hash FROM exchange JOIN body ON hash = body
-    WHERE request = ? AND run = ? AND error IS NULL ORDER BY exchange.id LIMIT 1
+_REPLY = """
+    SELECT exchange.id, run = ?2 AS own, exchange.status, content_type, data, hash
+    FROM exchange JOIN body ON hash = body
+    WHERE request = ?1 AND error IS NULL AND (run = ?2 OR (at >= ?3 AND exchange.status = 200))
+    ORDER BY own DESC, CASE own WHEN 1 THEN exchange.id ELSE -exchange.id END LIMIT 1
 """
-_FRESH_REPLY = """
-    SELECT exchange.id, exchange.status, content_type, data, hash FROM exchange JOIN body ON hash = body
-    WHERE request = ? AND at >= ? AND exchange.status = 200 AND error IS NULL ORDER BY exchange.id DESC LIMIT 1
-"""
+"""A run's own reply, the first; else the latest of another run."""
 _COPY_REPLY = """
     INSERT INTO exchange SELECT NULL, ?, request, source, method, url, sent, 0, status, content_type, 0, NULL, body, at
     FROM exchange WHERE id = ?

@@ -23,7 +23,7 @@ from ..faces.ask import Outcome, follow, keep
 from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
 from ..run.options import RunOptions, approver_for
-from ..run.workspace import RunFolder
+from ..run.workspace import RunFolder, new_run_id
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
@@ -243,7 +243,7 @@ class LiveRuns:
         if len(self.under_way) >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
         root = settings.output.directory
-        folder = RunFolder.create(root, question) if run_id is None else RunFolder.at(root, run_id)
+        folder = RunFolder.at(root, run_id or new_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None)
 
         approve = approver_for(run.ask_person, settings, "page")

@@ -54,6 +54,7 @@ UNDERSTANDING = "the question in words"
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
+HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
 _PULSE_S = 0.5  # between updates while no message arrives
 _log = logging.getLogger("willowbark.run")
 
@@ -104,7 +105,7 @@ class Course:
             self.options.cancellation_token.add_callback(self._end)
         async with aclosing(self._live()) as events:
             async for event in events:
-                problems = [line for hooks in self.options.hooks for line in await hooks.call(event)]
+                problems = await self._call_hooks(event)
                 if event.report is None:
                     yield event
                 told, self._warnings[:] = [*problems, *self._warnings], []
@@ -112,6 +113,17 @@ class Course:
                     yield self._event("progress", line)
                 if event.report is not None:
                     yield event
+
+    async def _call_hooks(self, event: AgentEvent) -> list[str]:
+        """Hand the caller's hooks an event; return one line for each that failed or took too long."""
+        problems = []
+        for hook in self.options.hooks:
+            try:
+                async with asyncio.timeout(HOOK_TIMEOUT_S):
+                    await hook(event)
+            except Exception as error:  # noqa: BLE001  hooks are the caller's code
+                problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
+        return problems
 
     async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
         journal, asked = self.journal, self.settings.research

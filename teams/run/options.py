@@ -1,8 +1,6 @@
 """All options of one run, in one model, for Python, command line, notebook and Studio."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -42,37 +40,7 @@ def _override(setting: str) -> Any:
     return Field(default=None, json_schema_extra={"over": setting})
 
 
-HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
 Hook = Callable[[AgentEvent], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The caller's async functions that receive a run's events, by kind; None calls none.
-
-    Hooks change nothing; a failing or hanging hook is reported as an event and does not stop the run.
-    """
-
-    before_tool: Hook | None = None
-    """Gets `searching`: an agent calls a tool."""
-    after_tool: Hook | None = None
-    """Gets `search_complete`: a source replied to it."""
-    on_turn: Hook | None = None
-    """Gets every event that ends an agent's turn; it holds the turn's tokens and cost."""
-    on_report: Hook | None = None
-    """Gets `complete`, with the report."""
-
-    async def call(self, event: AgentEvent) -> list[str]:
-        """Call those that the event is for; return one line for each that failed."""
-        by_type = {"searching": self.before_tool, "search_complete": self.after_tool, "complete": self.on_report}
-        problems = []
-        for hook in filter(None, (by_type.get(event.type), None if event.tokens is None else self.on_turn)):
-            try:
-                async with asyncio.timeout(HOOK_TIMEOUT_S):
-                    await hook(event)
-            except Exception as error:  # noqa: BLE001  hooks are the caller's code
-                problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
-        return problems
 
 
 class Shown(BaseModel, frozen=True, extra="forbid"):
@@ -148,8 +116,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Receives every exchange with a source."""
     cancellation_token: CancellationToken | None = None
     """Stops the run, which still reports what it found so far."""
-    hooks: Sequence[Hooks] = ()
-    """Functions that receive the run's events."""
+    hooks: Sequence[Hook] = ()
+    """Async functions that receive every event of the run. They change nothing; one that fails or hangs is reported."""
     raise_unreachable: bool = True
     """Whether `research` raises `SourcesUnreachable` if no source answered; False returns a report that says so."""
     shown: Shown = Shown()

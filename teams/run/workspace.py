@@ -46,11 +46,6 @@ class RunFolder:
         return self.path.name
 
     @classmethod
-    def create(cls, root: Path, question: str) -> Self:
-        """Create a new folder, with missing parents; UsageError if that cannot be done."""
-        return cls.at(root, new_run_id(question))
-
-    @classmethod
     def open(cls, root: Path, run_id: str) -> Self:
         """Find the folder of an earlier run; UsageError if there is none, or `run_id` is not an id."""
         path = root / _check_id(run_id)
