@@ -16,10 +16,10 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
 from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
-from willowbark.tools.evidence import Evidence, SourceName
+from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism import HypothesisAssessment
 from willowbark.tools.registry import gives, kind_of
-from willowbark.tools.search import Status
+from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.sources.card import ENTRIES, STUDIES
 from willowbark.tools.wording import counted
 
@@ -52,18 +52,6 @@ StopReason = Literal[
     "sources_unreachable",
     "cancelled",
 ]
-
-
-class Search(BaseModel, frozen=True, extra="forbid"):
-    """A completed search."""
-
-    source: SourceName
-    query: str
-    """As asked, before the source rewrote it."""
-    status: Status
-    read: int
-    hits: int
-    """Hits reported by the source; 0 if a later page does not repeat it."""
 
 
 class Progress(BaseModel, frozen=True, extra="forbid"):
@@ -115,24 +103,25 @@ class Progress(BaseModel, frozen=True, extra="forbid"):
         return f"{'all' if self.read >= self.hits else f'{self.read:,} of'} {self.hits:,} hits were read"
 
 
-def progress(searches: Sequence[Search], pool: Iterable[Evidence], most: int) -> Progress:
+def progress(searches: Sequence[SourceReply], pool: Iterable[Evidence], most: int) -> Progress:
     """Count the records read of a pool without duplicates, and list the queries with hits left.
 
     Args:
-        searches: all so far.
+        searches: all so far, with their queries as they were asked.
         pool: all records.
         most: requested depth in records.
     """
-    read, hits, widest = Counter[tuple[str, SourceName]](), dict[tuple[str, SourceName], int](), dict[str, int]()
-    ended = {(each.query, each.source) for each in searches if not each.read}  # failed, or ended early
+    read, hits, widest = Counter[tuple[str, str]](), Counter[tuple[str, str]](), Counter[str]()
+    ended = {(each.query, each.source) for each in searches if not each.records}  # failed, or ended early
     for each in searches:
         if (kind := gives(each.source)) in STUDIES:
-            read[each.query, each.source] += each.read
-            hits[each.query, each.source] = max(hits.get((each.query, each.source), 0), each.hits)
-            widest[kind] = max(widest.get(kind, 0), each.hits)  # sources of one kind find mostly the same records
+            key = each.query, each.source
+            read[key] += len(each.records)
+            hits[key] = max(hits[key], each.total)  # a later page may not repeat it
+            widest[kind] = max(widest[kind], each.total)  # sources of one kind find mostly the same records
     studies = sum(kind_of(record) in STUDIES for record in pool)
     unread = dict.fromkeys(key[0] for key, found in hits.items() if found > read[key] and key not in ended)
-    return Progress(read=studies, hits=max(sum(widest.values()), studies), most=most, unread=list(unread))
+    return Progress(read=studies, hits=max(widest.total(), studies), most=most, unread=list(unread))
 
 
 class AssessmentDetails(BaseModel, extra="forbid"):
@@ -217,7 +206,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
 
     question: str
     iteration: int
-    searches: list[Search]
+    searches: list[SourceReply]
+    """All so far, with their queries as they were asked."""
     candidates: list[Candidate]
     """The appraisal by rule of all records, best supported first."""
     pool: int
@@ -269,7 +259,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         for each in self.searches:
             query, source = each.query[:SHOWN_QUERY], each.source
             read, hits = found.setdefault(query, {}).get(source, (0, 0))
-            found[query][source] = read + each.read, max(hits, each.hits)
+            found[query][source] = read + len(each.records), max(hits, each.total)
             if each.status is not Status.OK:
                 failed[query, source] = f" ({each.status.value})"
         searched = [

@@ -26,7 +26,7 @@ NOT_RATED = "not rated"
 _QUOTE_LENGTHS = (400, 240, 160, 110)  # characters
 _MOST_NAMED = 8  # drugs listed by name only
 _MOST_SUMMARY = 1_000  # characters
-_FAILED = (Status.UNAVAILABLE, Status.BAD_QUERY)
+FAILED = frozenset({Status.UNAVAILABLE, Status.BAD_QUERY})
 
 
 class EvidenceLine(BaseModel, frozen=True, extra="forbid"):
@@ -150,7 +150,7 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
     if entries := {record.record.drug for record in pool if isinstance(record.record, Drug) and record.record.drug}:
         told.append(f"Mechanisms and indications are given for {listed(sorted(entries), 20)}.")
     for reply in replies:
-        if reply.status in _FAILED:
+        if reply.status in FAILED:
             told.append(f"{reply.source} gave no answer: {'; '.join(reply.warnings) or 'no reason given'}.")
     dates = {record.key: record.citation.date for record in pool}
     return make_digest(question.text, " ".join(told), lines_of(candidates, dates))
@@ -188,7 +188,6 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     description: str = ""
-    tools: tuple[str, ...] = ()
     takes: tuple[Asked, ...] = ("queries",)
 
     @property
@@ -310,7 +309,7 @@ class Dossier(BaseModel, extra="forbid"):
     @property
     def answered(self) -> list[str]:
         """Names of the sources that answered at least once, in alphabetical order."""
-        return sorted({reply.source for reply in self.replies if reply.status not in _FAILED})
+        return sorted({reply.source for reply in self.replies if reply.status not in FAILED})
 
     @property
     def failures(self) -> list[str]:
@@ -318,7 +317,7 @@ class Dossier(BaseModel, extra="forbid"):
         lines = {
             f"{reply.source}: {warning}"
             for reply in self.replies
-            if reply.status in (*_FAILED, Status.PARTIAL)
+            if reply.status in (*FAILED, Status.PARTIAL)
             for warning in reply.warnings or ["no reason given"]
         }
         return sorted(lines | {note for found in self.findings for note in found.notes})
@@ -333,14 +332,3 @@ class Dossier(BaseModel, extra="forbid"):
             elif found.iteration == iteration:
                 new += names
         return any(known.isdisjoint(each) for each in new)
-
-    def all_failed(self, iteration: int) -> bool:
-        """Whether no source answered in a round."""
-        return self._statuses(iteration) <= set(_FAILED)
-
-    def unreachable(self, iteration: int) -> bool:
-        """Whether no source answered in a round because none could be reached or read."""
-        return Status.UNAVAILABLE in self._statuses(iteration) and self.all_failed(iteration)
-
-    def _statuses(self, iteration: int) -> set[Status]:
-        return {reply.status for found in self.findings if found.iteration == iteration for reply in found.replies}

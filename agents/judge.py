@@ -28,8 +28,7 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
-from willowbark.tools.questions import preprocess_query
-from willowbark.tools.search import SourceReply
+from willowbark.tools.search import Status
 from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import listed
 
@@ -45,7 +44,6 @@ from .assessment import (
     AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
-    Search,
     StopReason,
     as_markdown,
     progress,
@@ -53,6 +51,7 @@ from .assessment import (
     sources_breakdown,
 )
 from .baseline.assessing import assessment
+from .findings import FAILED
 from .report.forms import record_name
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
@@ -90,7 +89,6 @@ class JudgeMemory(Memory):
     gaps: list[str] = Field(default_factory=list)
     refused: list[str] = Field(default_factory=list)
     """Searches it then requested that were not made, each with the reason."""
-    wanted: list[NextSearch] = Field(default_factory=list)
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
@@ -126,17 +124,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
-        not_run = [
-            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
-            for each in memory.wanted
-            if not any(
-                _answers(reply, each)
-                for found in dossier.findings
-                if (found.specialist, found.iteration) == (each.specialist, iteration)
-                for reply in found.replies
-            )
-        ]
-        request = self._request(iteration, pool, candidates, not_run)
+        request = self._request(iteration, pool, candidates)
         asked: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
             UserMessage(content=request.text, source=self.name),
@@ -144,11 +132,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
-        memory.wanted, memory.gaps = draft.next_searches, _worded(draft.gaps, request)
+        memory.gaps = _worded(draft.gaps, request)
         memory.assessed = iteration
 
         verdict = self._decide(draft, request, sources_breakdown(pool))
-        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
+        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in memory.refused)  # shows no query
         excluded = {
             "candidates": len(draft.drug_candidates) - len(verdict.details.drug_candidates),
             "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
@@ -168,15 +156,10 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
 
-    def _request(
-        self, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate], not_run: Sequence[str]
-    ) -> AssessmentRequest:
+    def _request(self, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> AssessmentRequest:
         """Build the request for an assessment, and note whether a verdict on a drug has changed."""
         memory, dossier = self._memory, self._memory.dossier
-        searches = [
-            Search(source=r.source, query=r.asked or r.query, status=r.status, read=len(r.records), hits=r.total)
-            for r in dossier.replies
-        ]
+        searches = [reply.model_copy(update={"query": reply.asked or reply.query}) for reply in dossier.replies]
         reading = progress(searches, pool, self.limits.max_records)
         verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
         if verdicts != memory.verdicts:
@@ -193,7 +176,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             most_rounds=self.limits.max_iterations,
             threshold=self.limits.judge_threshold,
             gaps=memory.gaps,
-            refused=[*memory.refused, *not_run],
+            refused=memory.refused,
             reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
             tokens_used=dossier.tokens_used,
             max_tokens=self.limits.max_tokens,
@@ -238,7 +221,9 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         looks_up = not set(specialists) <= set(request.readers) and not asked.issuperset(queries)
         has_news = iteration == 1 or reading.goes_on or looks_up or dossier.has_news(iteration)
         nothing_to_ask = not specialists and (reading.has_ended or not (queries or draft.gaps))
-        unreachable = dossier.unreachable(iteration)
+        statuses = {r.status for each in dossier.findings if each.iteration == iteration for r in each.replies}
+        all_failed = statuses <= FAILED
+        unreachable = all_failed and Status.UNAVAILABLE in statuses
         elapsed_s = (datetime.now(UTC) - dossier.asked_at).total_seconds()
 
         reason: StopReason | None = None
@@ -256,7 +241,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             reason = "max_iterations_reached"
         elif unreachable:
             reason = "sources_unreachable"
-        elif nothing_to_ask or not has_news or dossier.all_failed(iteration):
+        elif nothing_to_ask or not has_news or all_failed:
             reason = "no_new_evidence"
             if reading.has_ended:
                 reason = "depth_reached" if reading.is_deep else "verdicts_settled"
@@ -277,17 +262,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
-
-
-def _answers(reply: SourceReply, search: NextSearch) -> bool:
-    """Whether a reply answers a judge's search, whose query its tool may have rewritten."""
-    asked, wanted = (reply.asked or reply.query).casefold(), search.query.casefold()
-    drug = canonical_drug(search.query)
-    return (
-        asked in (wanted, preprocess_query(search.query).casefold())
-        or (drug is not None and drug in asked)
-        or (asked.isdecimal() and asked in wanted)
-    )
 
 
 def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:

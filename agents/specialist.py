@@ -321,14 +321,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
 
     async def _declare(self) -> Specialist:
-        """Declare this specialist: name, description, tools, and the kinds of input they take."""
+        """Declare this specialist: name, description, and the kinds of input its tools take."""
         schemas = list[ToolSchema]()
         for bench in self._workbench:
             with suppress(Exception):  # an unreachable server: its calls fail with its name
                 schemas += await bench.list_tools()
         takes = dict.fromkeys(each for each in map(asked_by, schemas) if each is not None)
-        names = tuple(each["name"] for each in schemas)
-        return Specialist(name=self.name, description=self.description, tools=names, takes=tuple(takes))
+        return Specialist(name=self.name, description=self.description, takes=tuple(takes))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forget everything."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from autogen_core import FunctionCall
@@ -19,7 +20,7 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
 from willowbark.agents.asking.drafts import JudgeDraft, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest, Search, progress
+from willowbark.agents.assessment import AssessmentRequest, progress
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.assessing import assessment, draft
 from willowbark.agents.report.writing import DraftRequest
@@ -99,7 +100,8 @@ def to_assess(
     *records: Evidence, hits: int = 1, question: str = QUESTION, asked_before: tuple[str, ...] = (), most: int = 300
 ) -> AssessmentRequest:
     queries = (preprocess_query(question), *asked_before)
-    searches = [Search(source="pubmed", query=q, status=Status.OK, read=len(records), hits=hits) for q in queries]
+    told: dict[str, Any] = {"source": "pubmed", "status": Status.OK, "records": list(records), "total": hits}
+    searches = [SourceReply(query=query, **told) for query in queries]
     return AssessmentRequest(
         question=question,
         iteration=1,

@@ -7,17 +7,17 @@ from builders import QUESTION, findings, record, reply, scripted
 from test_judge import TRIAL, asked, judged, proposal
 
 from willowbark.agents.asking.claims import Verdicts
-from willowbark.agents.assessment import SETTLED_AFTER, JudgeAssessment, Progress, Search, progress
+from willowbark.agents.assessment import SETTLED_AFTER, JudgeAssessment, Progress, progress
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.texts import write_line
-from willowbark.tools.search import Status
+from willowbark.tools.search import SourceReply, Status
 
 
-def search(query: str = "q", source: str = "pubmed", read: int = 50, hits: int = 770) -> Search:
-    return Search.model_validate({"source": source, "query": query, "status": Status.OK, "read": read, "hits": hits})
+def search(query: str = "q", source: str = "pubmed", read: int = 50, hits: int = 770) -> SourceReply:
+    return SourceReply(source=source, query=query, status=Status.OK, records=[TRIAL] * read, total=hits)
 
 
 def test_hits_are_those_of_the_widest_search_of_each_kind() -> None:
