@@ -292,6 +292,7 @@ def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(monkeypatc
         "BRAVE_API_KEY: not set (",
         "ollama/llama3.1",
         "mcp: installed",
+        "runs (can be written to)",
         "pubmed: reachable",
     ):
         assert part in quick.stdout

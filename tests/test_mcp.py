@@ -92,6 +92,7 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
     assert {tool.name for tool in tools} == of_sources | single | {"search", "fetch", "appraise", "research"}
     assert all(" kB." in (tool.description or "") for tool in tools)
     assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "appraise", "research"}
+    assert [tool.name for tool in tools if not (tool.annotations and tool.annotations.readOnlyHint)] == ["research"]
     paged = {tool.name for tool in tools if {"limit", "page"} <= tool.inputSchema["properties"].keys()}
     assert paged == of_sources | {"get_citations", "get_mechanisms", "search"}
     shown = [tool.model_copy(update={"outputSchema": None}).model_dump_json(exclude_none=True) for tool in tools]
@@ -205,9 +206,11 @@ async def test_records_come_in_marked_blocks_and_pages_follow_each_other(tmp_pat
 
 async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> None:
     heard: list[str] = []
+    steps: list[float] = []
 
     async def progress(step: float, total: float | None, message: str | None) -> None:
         heard.append(message or "")
+        steps.append(step)
 
     async with session(tmp_path) as client:
         result = await client.call_tool("research", ONE_ROUND, progress_callback=progress)
@@ -221,6 +224,7 @@ async def test_a_run_tells_its_progress_and_leaves_a_report(tmp_path: Path) -> N
 
     assert not result.isError, text_of(result)
     assert heard[0] == f"run {run['run_id']}"
+    assert steps == [*range(len(heard))]
     assert any(line.startswith("pubmed: ok") for line in heard)
     assert run["status"] == "complete"
     told = result.structuredContent

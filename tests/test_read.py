@@ -175,14 +175,17 @@ def test_a_record_without_drug_or_condition_is_read_for_each_that_it_names(tmp_p
 
 
 def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("willowbark.teams.faces.read._TOLD_EVERY", 2)
     source, out = written(tmp_path / "in.jsonl"), tmp_path / "out"
     source.write_text(source.read_text() + "{torn\n")
     read_file(source, ScriptedReader(), out=out)
-    said = capsys.readouterr().err
-    assert f"{source}, line 4: not JSON" in said
-    assert "4 records, 3 readings; 1 unreadable records skipped" in said
+    assert capsys.readouterr().err.splitlines() == [
+        "willowbark: 2 records, 2 readings",
+        f"willowbark: {source}, line 4: not JSON in UTF-8; skipped",
+        "willowbark: 4 records, 3 readings; 1 unreadable records skipped",
+    ]
     source.write_text("<xml>\n</xml>\n")
     with pytest.raises(UsageError, match="nothing in"):
         read(source, tmp_path / "none")

@@ -77,6 +77,7 @@ def test_every_component_of_the_gallery_loads_and_each_provider_has_a_model() ->
             assert isinstance(ComponentLoader.load_component(component, object), expected)
             assert component["label"]
             assert component["description"]
+    assert ["ApproverAgent" in json.dumps(team) for team in components["teams"]] == [False, True]
     providers = [
         made["provider"].rpartition(".")[2].removesuffix("ChatCompletionClient") for made in components["models"]
     ]

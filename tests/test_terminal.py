@@ -19,7 +19,7 @@ from rich.console import Console
 from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import Board, print_report
+from willowbark.teams.faces.terminal import Board, Progress, print_report
 from willowbark.tools.search import Status
 
 COLUMNS, LINES = 80, 24
@@ -69,6 +69,19 @@ def test_time_between_rounds_is_not_a_sources_and_one_that_failed_says_why() -> 
     assert "no answer" in line
     assert len(line) <= COLUMNS
     assert "\x1b" not in line
+
+
+def test_a_pipe_is_told_of_reading_now_and_then_and_of_nothing_while_somebody_types(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress, read = Progress(), AgentEvent(type="streaming", message="12 of 30 read")
+    progress.show(read)
+    with progress.paused():
+        progress.show(AgentEvent(type="error", message="a source failed"))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("willowbark.teams.faces.terminal.COUNT_EVERY_S", 0.0)
+    progress.show(read)
+    assert capsys.readouterr().err.endswith("12 of 30 read\n")
 
 
 def test_identifiers_are_links_to_the_sources_pages() -> None:

@@ -8,8 +8,10 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from benchmarks import watch as lived
+from typer.testing import CliRunner, Result
 
 from willowbark.teams.faces import runs
+from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches, without_clock
 from willowbark.teams.run import research as running
 from willowbark.teams.run.research import SourcesUnreachable, research
@@ -69,7 +71,23 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_
     feed = fromstring((place / "changes.atom").read_text())
     assert len(feed.findall("{http://www.w3.org/2005/Atom}entry")) == 2
     assert "New: pmid:2" in (place / "changes.md").read_text()
-    assert QUESTION in list_watches(folder)[0]
+
+
+def test_the_commands_add_repeat_and_list_a_question(tmp_path: Path) -> None:
+    def call(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["watch", *arguments, "--workspace", str(tmp_path)])
+
+    library = write(tmp_path / "library", ROW)
+    assert call("add", QUESTION, "--library", str(library)).stdout.startswith("Watched as ")
+    first = call("run")
+    assert (first.exit_code, "later runs report what changes" in first.stderr) == (0, True)
+    write(library, ROW, LATER)
+    moved = call("run", "--json", "--quiet")
+    assert (moved.exit_code, moved.stderr) == (MOVED, "")
+    assert [each["question"] for each in json.loads(moved.stdout)] == [QUESTION]
+    assert "; last changed 2" in call("list").stdout
+    (library / "records.jsonl").unlink()
+    assert (call("run").exit_code, call("run").stdout) == (FAILED, "")
 
 
 def test_sources_that_do_not_answer_move_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

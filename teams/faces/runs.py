@@ -171,7 +171,7 @@ def list_runs(root: Path) -> list[RunRow]:
             else:
                 kept = stored_report(run_id) if run and run.stop_reason else None
                 report = kept and kept.model_dump(mode="json")
-            if report:
+            if report is not None:
                 drugs, question = "none", report["research_question"]
                 if report["candidates"]:
                     (first, *others) = report["candidates"]
