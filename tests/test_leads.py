@@ -2,18 +2,17 @@
 
 import contextlib
 import time
-from typing import Any
 
 import httpx
 import pytest
-from recorded import recorded
+from recorded import DOWN, recorded
 
 from willowbark.teams.config import Settings
 from willowbark.teams.faces.doctor import addresses_of, describe_unused
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.http.endpoints import Endpoints, RateLimiter
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.transport import ExchangeLog
 from willowbark.tools.registry import cards, offered
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies import duckduckgo
@@ -32,27 +31,6 @@ def page(*links: str, head: str = "<!DOCTYPE html><html>") -> bytes:
     return f"{head}<body>{''.join(links)}</body></html>".encode()
 
 
-def brave(*urls: str, text: str = "T") -> dict[str, Any]:
-    return {"type": "search", "web": {"results": [{"url": url, "title": text, "description": "D"} for url in urls]}}
-
-
-def transport(
-    answers: dict[str, httpx.Response], log: ExchangeLog | None = None, seen: list[httpx.Request] | None = None
-) -> Transport:
-    """A transport to made answers by a part of the address; the rest of the world is down."""
-
-    def send(request: httpx.Request) -> httpx.Response:
-        if seen is not None:
-            seen.append(request)
-        answer = next((each for part, each in answers.items() if part in str(request.url)), httpx.Response(503))
-        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
-
-    endpoints = Endpoints.public({"BRAVE_API_KEY": KEY})
-    policy = RetryPolicy(attempts=1)
-    network = httpx.MockTransport(send)
-    return Transport(endpoints, policy=policy, limiter=RateLimiter(None), network=network, recorder=log)
-
-
 @pytest.mark.parametrize("name", ENGINES)
 async def test_what_comes_is_the_record_of_its_own_source_and_no_word_of_a_page(name: str) -> None:
     async with recorded() as way:
@@ -66,16 +44,11 @@ async def test_what_comes_is_the_record_of_its_own_source_and_no_word_of_a_page(
 
 
 async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_alone() -> None:
-    urls = ("https://pubmed.ncbi.nlm.nih.gov/1/", "https://clinicaltrials.gov/study/NCT00000102")
-    study = {"protocolSection": {"identificationModule": {"nctId": "NCT00000102", "briefTitle": "T"}}}
-    answers = {
-        "brave.com": httpx.Response(200, json=brave(*urls)),
-        "clinicaltrials.gov": httpx.Response(200, json=study),
-    }
-    found = await Brave(transport(answers)).find("cure")
+    async with recorded({"pubmed/*": DOWN}) as way:
+        found = await Brave(way).find("propranolol AND migraine")
 
     assert found.status is Status.PARTIAL
-    assert [record.key for record in found.records] == ["nct:NCT00000102"]
+    assert [record.key for record in found.records] == ["nct:NCT00846495"]
     assert any("pubmed: is not available (503)" in line for line in found.warnings)
 
 
@@ -107,7 +80,11 @@ def test_a_query_keeps_to_the_limits_of_a_search_engine() -> None:
 
 async def test_the_key_goes_in_its_header_alone() -> None:
     log, seen = ExchangeLog(), list[httpx.Request]()
-    found = await Brave(transport({"": httpx.Response(200, json={"type": "search"})}, log, seen)).find("migraine")
+    public = Endpoints.public({"BRAVE_API_KEY": KEY})
+    async with recorded(
+        {"*": httpx.Response(200, json={"type": "search"})}, seen, endpoints=public, recorder=log
+    ) as way:
+        found = await Brave(way).find("migraine")
 
     assert seen[0].headers["x-subscription-token"] == KEY
     assert (found.status, KEY in f"{seen[0].url} {log.exchanges} {found.url}") == (Status.EMPTY, False)

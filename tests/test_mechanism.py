@@ -48,25 +48,25 @@ def approved(drug: str, gene: str, action: str = "antagonist") -> Evidence:
     )
 
 
-def protein(gene: str, *processes: str, note: str = "", organism: str | None = None) -> Evidence:
+def protein(
+    gene: str, *processes: str, note: str = "", organism: str | None = None, of: str = "Migraine 1"
+) -> Evidence:
     said = Protein(
         uniprot_id="P08588",
         gene_symbol=gene,
         protein_name=f"{gene.lower()}in receptor",
-        organism=organism,
         processes=[{"id": f"GO:{name}", "name": name} for name in processes],
-        diseases=[{"name": "Migraine 1", "id": "MIM:1", "note": note}] if note else [],
+        diseases=[{"name": of, "id": "MIM:1", "note": note}] if note else [],
     )
-    return entry("uniprot", gene, said, f"{gene}\nMigraine 1: {note}")
+    return entry("uniprot", gene, said, f"{gene}\n{of}: {note}")
 
 
-def associated(**scores: float) -> Evidence:
-    targets = [{"symbol": symbol, "score": score} for symbol, score in scores.items()]
-    return entry(
-        "opentargets",
-        "EFO_1",
-        Disease.model_validate({"disease": "migraine disorder", "disease_id": "EFO_1", "targets": targets}),
-    )
+def associated(number: str = "EFO_1", **targets: float | dict[str, float]) -> Evidence:
+    listed = [
+        {"symbol": symbol, **(told if isinstance(told, dict) else {"score": told})} for symbol, told in targets.items()
+    ]
+    said = {"disease": "migraine disorder", "disease_id": number, "targets": listed}
+    return entry("opentargets", number, Disease.model_validate(said))
 
 
 def graph(*pool: Evidence, drugs: tuple[str, ...] = ("propranolol",)) -> MechanismGraph:
@@ -234,24 +234,14 @@ def test_the_mechanism_of_the_condition_is_cited_or_its_absence_said() -> None:
 
 
 def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() -> None:
-    said = protein("ADRB1", note="A stroke syndrome that is often associated with migraine.")
-    assert said.record is not None
-    other = said.model_copy(
-        update={
-            "record": said.record.model_copy(
-                update={"diseases": [{"name": "Stroke 3", "note": "Often with migraine."}]}
-            )
-        }
-    )
-
-    assert not chain(ACTS, said).missing
-    assert chain(ACTS, other).missing
+    note = "A stroke syndrome that is often associated with migraine."
+    assert not chain(ACTS, protein("ADRB1", note=note)).missing
+    assert chain(ACTS, protein("ADRB1", note=note, of="Stroke 3")).missing
 
 
-@pytest.mark.parametrize("target", ["ADRB1", "HTR1B", "DRD2", "CALCRL"])
-def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_argument(target: str) -> None:
-    pool = [acting("one", target, action="agonist"), acting("two", target), approved("helper", target), PART]
-    pool.append(associated(**{target: 0.8}))
+def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_argument() -> None:
+    pool = [acting("one", "ADRB1", action="agonist"), acting("two", "ADRB1"), approved("helper", "ADRB1"), PART]
+    pool.append(associated(ADRB1=0.8))
     found = MechanismGraph(pool, ASKED, ("one", "two"))
     agonist, antagonist = found.chain("one"), found.chain("two")
 
@@ -270,13 +260,8 @@ def test_where_approved_drugs_disagree_the_direction_is_unknown() -> None:
 
 
 def test_genetic_support_is_an_argument_of_its_own() -> None:
-    pool = [ACTS, associated(ADRB1=0.6)]
-    targets = [{"symbol": "ADRB1", "score": 0.6, "genetic": 0.41}]
-    assert pool[1].record is not None
-    pool[1] = pool[1].model_copy(update={"record": pool[1].record.model_copy(update={"targets": targets})})
-    found = graph(*pool)
-
-    section = argument(found, References({each.key: each for each in pool}))
+    pool = [ACTS, associated(ADRB1={"score": 0.6, "genetic": 0.41})]
+    section = argument(graph(*pool), References({each.key: each for each in pool}))
     assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content
 
 
@@ -296,18 +281,8 @@ GENETIC, NONE_GENETIC = {"genetic": 0.5}, {"genetic": 0.0}
 def test_where_evidence_is_told_by_kind_genes_and_pathways_alone_tie_a_process_by_the_best_entry(
     entries: list[dict[str, float]], is_tied: bool
 ) -> None:
-    other = {"symbol": "CALCA", "score": 0.5, "genetic": 0.5}
-    said = [
-        Disease.model_validate(
-            {
-                "disease": "migraine disorder",
-                "disease_id": f"EFO_{at}",
-                "targets": [{"symbol": "ADRB1", "score": 0.6} | kinds, other],
-            }
-        )
-        for at, kinds in enumerate(entries)
-    ]
-    pool = [entry("opentargets", str(each.disease_id), each) for each in said]
+    other = {"score": 0.5, "genetic": 0.5}
+    pool = [associated(f"EFO_{at}", ADRB1={"score": 0.6, **kinds}, CALCA=other) for at, kinds in enumerate(entries)]
 
     assert chain(ACTS, protein("ADRB1", "heart rate"), *pool).others == is_tied  # the path through the process
 
