@@ -330,6 +330,10 @@ async def test_what_a_question_took_to_understand_stands_in_the_account_of_every
         ("non-sedating drugs for allergic rhinitis", "is not a known drug class"),
         ("heart pills for hypertension", "is not a known drug class"),
         ("Is ketamine better than ECT in depression?", "“ECT” is not known"),
+        (
+            "Does pioglitazone worsen macular oedema?",
+            "do you mean “Can pioglitazone cause macular edema?” or “Does pioglitazone help in macular edema?”?",
+        ),
     ],
 )
 def test_a_property_of_drugs_or_a_comparator_that_is_not_known_is_asked_back(question: str, said: str) -> None:

@@ -132,8 +132,9 @@ class Question:
             if meant := nearest_name(word, is_drug=bool(self.conditions) and not slots):
                 return f"“{word}” is not known; did you mean {meant}? In quotes it is searched for as typed"
         if known and not self.is_sure:
-            example = QUESTIONS["treat"].format(condition=next(iter(self.conditions), "migraine"))
-            return f"it is not clear what is asked; ask, for example: {example}"
+            meant = " or ".join(f"“{asked}”" for kind in (self.kind, self.or_kind) if (asked := self._ask(kind)))
+            example = f"ask, for example: {QUESTIONS['treat'].format(condition='migraine')}"
+            return f"it is not clear what is asked; {f'do you mean {meant}?' if meant else example}"
         named = (re.escape(each) for name in self.drug_classes for each in class_synonyms(name))
         general = "|".join([*question_words("drugs in general"), *named])
         property_of_drugs = rf"(?:{_WITHOUT.pattern})(?=\s+(?:{general})\b)|\b\w+(?=\s+(?:pills?|tablets?)\b)"
@@ -148,6 +149,16 @@ class Question:
             return None
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
+
+    def _ask(self, kind: Kind) -> str:
+        """The plainest question of a kind on the names in this one; empty if it lacks one that is needed."""
+        drugs, met = (*self.drugs, *self.drug_classes), " and ".join(self.conditions) or self.population or ""
+        plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS.get(kind, "")
+        names = {"drug": drugs[:1], "other_drug": drugs[1:2], "condition": [met] if met else []}
+        if not all(names[place] for place in names if f"{{{place}}}" in plainest):
+            return ""
+        asked = plainest.format(**{place: " and ".join(each) for place, each in names.items()})
+        return f"{asked.rstrip('?')} without {' or '.join(self.left_out)}?" if self.left_out else asked
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...evidence import Evidence, checked_identifier
-from ...http.reply import entries, reported, text, without_repeats
+from ...http.reply import Reply, entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Development, Drug, Mechanism
@@ -56,16 +56,11 @@ class MyChem(LookUps):
         return items(drugs, known, missing="no drug is named {!r}")
 
     async def _ask(self, drug: str) -> Sequence[Hit]:
-        name = bare_name(drug, "-")
-        params = {"q": f'"{name}"', "fields": _FIELDS, "size": _SIZE}
-        return await self.transport.get(
-            self.name,
-            "query",
-            params=params,
-            read=lambda reply: entries(
-                reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score")
-            ),
-        )
+        def read(reply: Reply) -> Sequence[Hit]:
+            return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
+
+        params = {"q": f'"{bare_name(drug, "-")}"', "fields": _FIELDS, "size": _SIZE}
+        return await self.transport.get(self.name, self.path, params=params, read=read)
 
 
 def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:

@@ -73,14 +73,10 @@ class Reactome(LookUps):
         return sorted(counts, key=lambda number: (-counts[number], number)), notes
 
     async def fetch(self, numbers: Sequence[str]) -> dict[str, Item]:
-        objects = await self.transport.post(
-            self.name,
-            self.path,
-            body=",".join(numbers),
-            read=lambda reply: entries(
-                reply.source, reply.json(), what="a list of objects", keys=("stId", "displayName")
-            ),
-        )
+        def read(reply: Reply) -> Sequence[Mapping[str, Any]]:
+            return entries(reply.source, reply.json(), what="a list of objects", keys=("stId", "displayName"))
+
+        objects = await self.transport.post(self.name, self.path, body=",".join(numbers), read=read)
         records, unread = read_each(objects, parse_pathway)
         by_id = {str(record.metadata.get("process_id")): record for record in records}
         return items(numbers, by_id, unread, "{} could not be had")

@@ -113,10 +113,8 @@ async def mechanisms_of(drugs: Sequence[str], transport: Transport) -> tuple[lis
 
 
 def parse_page(reply: Reply) -> tuple[Sequence[Mapping[str, Any]], str]:
-    data = reply.json()
-    return entries(
-        reply.source, data, "results", what="a list of entries", keys=("primaryAccession", "genes")
-    ), reply.url
+    keys = ("primaryAccession", "genes")
+    return entries(reply.source, reply.json(), "results", what="a list of entries", keys=keys), reply.url
 
 
 def parse_protein(entry: Mapping[str, Any]) -> Evidence | None:

@@ -56,9 +56,8 @@ async def published_version(doi: str, transport: Transport) -> str | None:
             raise SourceUnavailable("biorxiv", "not checked offline")
         return parse_publication(held)
     for server in SERVERS:
-        found = await transport.get(
-            "biorxiv", f"pubs/{server}/{number}/na/json", read=lambda reply: parse_publication(reply.json())
-        )
+        path = f"pubs/{server}/{number}/na/json"
+        found = await transport.get("biorxiv", path, read=lambda reply: parse_publication(reply.json()))
         if found is not None:
             return found
     return None

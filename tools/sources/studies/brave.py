@@ -58,9 +58,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
         raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
     if at(data, "type") != "search":
         raise UnreadableReply(reply.source, "answered with something that is not a search result")
-    hits = (
-        entries(reply.source, data, "web", "results", what="a list of pages", keys=("url", "title"))
-        if "web" in data
-        else []
-    )
+    if "web" not in data:
+        return []
+    hits = entries(reply.source, data, "web", "results", what="a list of pages", keys=("url", "title"))
     return [Lead(text(hit.get("url")) or "", f"{hit.get('title')} {hit.get('description')}") for hit in hits]

@@ -48,9 +48,8 @@ def parse(reply: Reply) -> Sequence[Lead]:
     """Parse a page of results; raises `SourceRefused` if it asks for proof of being human."""
     page = reply.html(_LARGEST) if reply.status == 200 else ""
     if not page or any(mark in page for mark in _CHALLENGE):
-        raise SourceRefused(
-            reply.source, "takes the request for a robot's and asks for a person; use Brave, with a key"
-        )
+        why = "takes the request for a robot's and asks for a person; use Brave, with a key"
+        raise SourceRefused(reply.source, why)
     found: list[Lead] = []
     for attributes, inside in _LINK.findall(page):
         said = {name.lower(): unescape(one or other) for name, one, other in _ATTRIBUTE.findall(attributes)}

@@ -129,12 +129,8 @@ class EuropePMC(Source):
         return self.reply(f"citations of PMID {number}", found, problems=unread, notes=links.notes)
 
     async def _fetch_links(self, pmid: str, kind: Literal["citation", "reference"]) -> list[str]:
-        return await self.transport.get(
-            self.name,
-            f"MED/{pmid}/{kind}s",
-            params={"format": "json", "page": 1, "pageSize": _PAGE_SIZE},
-            read=partial(_parse_pmids, kind),
-        )
+        params, read = {"format": "json", "page": 1, "pageSize": _PAGE_SIZE}, partial(_parse_pmids, kind)
+        return await self.transport.get(self.name, f"MED/{pmid}/{kind}s", params=params, read=read)
 
 
 async def _ask(transport: Transport, query: str, size: int, mark: str | None = "*") -> Page:
