@@ -6,7 +6,7 @@ https://platform.claude.com/docs/en/build-with-claude/batch-processing
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 from anthropic_server import AnthropicServer
@@ -20,18 +20,12 @@ Fate = Literal["answered", "errored", "expired", "missing"]
 
 
 class BatchServer:
-    """What both servers' batches have in common.
+    """What both servers' batches have in common: `batches` holds the prompts of each, `single` those asked alone.
 
     Args:
         answer: what the model says, in batches and alone.
         fate: what becomes of the prompt at a place of its batch.
         looks: how often a batch is looked at before it has ended.
-
-    Attributes:
-        batches: the prompts that were sent in each batch.
-        looked: how often batches were looked at.
-        is_waited_for: set once somebody has looked at a batch twice.
-        endless: whether results never end.
     """
 
     def __init__(
@@ -44,18 +38,22 @@ class BatchServer:
         self.batches: list[dict[str, Body]] = []
         self.looked = 0
         self.is_waited_for = threading.Event()
+        """Set once somebody has looked at a batch twice."""
         self.endless = False
+        """Whether results never end."""
 
-    def _note_look(self) -> None:
+    def is_under_way(self) -> bool:
+        """Count a look at a batch, and tell whether it still runs."""
         self.looked += 1
         if self.looked > 1:
             self.is_waited_for.set()
+        return self.looked <= self.looks
 
-    def results(self, batch: int) -> Iterator[tuple[str, Body, Fate]]:
-        """What becomes of a batch's prompts, the last first."""
-        for place, (key, body) in reversed(list(enumerate(self.batches[batch].items()))):
-            if (fate := self.fate(place)) != "missing":
-                yield key, body, fate
+    def fates(self, name: str) -> list[tuple[str, Body, Fate]]:
+        """What becomes of the prompts of the batch of that name, the last first."""
+        placed = enumerate(self.batches[int(name.partition("_")[2])].items())
+        found = [(key, body, self.fate(place)) for place, (key, body) in placed]
+        return [each for each in reversed(found) if each[2] != "missing"]
 
     def content(self, lines: list[Body]) -> Response:
         """Results, as lines."""
@@ -65,7 +63,7 @@ class BatchServer:
 
 
 class OpenAIBatchServer(BatchServer):
-    """Chat completions, alone and in batches; `single` holds those asked alone, `begins` replies to a new batch."""
+    """Chat completions; `begins` replies to a new batch."""
 
     def __init__(self, *arguments: Any, begins: Response | None = None, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -104,11 +102,10 @@ class OpenAIBatchServer(BatchServer):
 
     async def look(self, request: Request) -> Response:
         """https://developers.openai.com/api/reference/resources/batches/methods/retrieve"""
-        self._note_look()
         name = request.path_params["name"]
-        if self.looked <= self.looks:
+        if self.is_under_way():
             return JSONResponse({"id": name, "status": "in_progress", "output_file_id": None})
-        fates = {fate for _, _, fate in self.results(int(name.partition("_")[2]))}
+        fates = {fate for *_, fate in self.fates(name)}
         files = {"output_file_id": f"out-{name}"} | ({"error_file_id": f"err-{name}"} if len(fates) > 1 else {})
         status = "expired" if "expired" in fates else "completed"
         return JSONResponse({"id": name, "object": "batch", "status": status, **files})
@@ -117,29 +114,23 @@ class OpenAIBatchServer(BatchServer):
         """https://developers.openai.com/api/docs/guides/batch#5-retrieve-the-results"""
         kind, _, name = request.path_params["name"].partition("-")
         lines = []
-        for key, body, fate in self.results(int(name.partition("_")[2])):
-            line: Body = {"custom_id": key, "response": None, "error": None}
-            if (fate == "answered") is not (kind == "out"):
-                continue
-            if fate == "answered":
-                choice = {
-                    "index": 0,
-                    "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": self.answer(body)},
-                }
-                usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
-                said = {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "usage": usage}
-                line["response"] = {"status_code": 200, "body": {**said, "choices": [choice]}}
-            elif fate == "errored":
-                line["response"] = {"status_code": 500, "body": {"error": {"message": "The server had an error."}}}
-            else:
-                line["error"] = {"code": "batch_expired", "message": "This request could not be executed in time."}
-            lines.append(line)
+        for key, body, fate in self.fates(name):
+            usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+            said = {"id": "x", "object": "chat.completion", "created": 1, "model": body["model"], "usage": usage}
+            message = {"role": "assistant", "content": self.answer(body)}
+            said["choices"] = [{"index": 0, "finish_reason": "stop", "message": message}]
+            told: Body = {
+                "answered": {"response": {"status_code": 200, "body": said}},
+                "errored": {"response": {"status_code": 500, "body": {"error": {"message": "The server failed."}}}},
+                "expired": {"error": {"code": "batch_expired", "message": "This was not executed in time."}},
+            }[fate]
+            if (fate == "answered") is (kind == "out"):
+                lines.append({"custom_id": key, "response": None, "error": None, **told})
         return self.content(lines)
 
 
 class AnthropicBatchServer(BatchServer):
-    """Messages, alone and in batches; `single` holds those asked alone."""
+    """Messages."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -162,21 +153,21 @@ class AnthropicBatchServer(BatchServer):
 
     async def look(self, request: Request) -> Response:
         """https://platform.claude.com/docs/en/api/messages/batches/retrieve"""
-        self._note_look()
-        status = "in_progress" if self.looked <= self.looks else "ended"
+        status = "in_progress" if self.is_under_way() else "ended"
         return JSONResponse({"id": request.path_params["name"], "processing_status": status})
 
     async def download(self, request: Request) -> Response:
         """https://platform.claude.com/docs/en/api/messages/batches/results"""
         lines = []
-        for key, body, fate in self.results(int(request.path_params["name"].partition("_")[2])):
-            said: Body = {"type": fate}
-            if fate == "answered":
-                message = {"id": "m", "type": "message", "role": "assistant", "model": body["model"]}
-                message |= {"content": [{"type": "text", "text": self.answer(body)}], "stop_reason": "end_turn"}
-                usage = {"input_tokens": 1000, "output_tokens": 100}
-                said = {"type": "succeeded", "message": {**message, "stop_sequence": None, "usage": usage}}
-            elif fate == "errored":
-                said["error"] = {"type": "error", "error": {"type": "api_error", "message": "The server had an error."}}
-            lines.append({"custom_id": key, "result": said})
+        for key, body, fate in self.fates(request.path_params["name"]):
+            message = {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "stop_sequence": None}
+            message |= {"content": [{"type": "text", "text": self.answer(body)}], "stop_reason": "end_turn"}
+            message["usage"] = {"input_tokens": 1000, "output_tokens": 100}
+            error = {"type": "error", "error": {"type": "api_error", "message": "The server failed."}}
+            told: Body = {
+                "answered": {"type": "succeeded", "message": message},
+                "errored": {"type": "errored", "error": error},
+                "expired": {"type": "expired"},
+            }[fate]
+            lines.append({"custom_id": key, "result": told})
         return self.content(lines)
