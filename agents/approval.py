@@ -105,13 +105,11 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
             return self.all()
         if choice.casefold() in ("none", "n", "no"):
             return self.none(reason)
-        names = [one.strip() for one in choice.split(",")] if "," in choice else [choice]
-        numbers = choice.replace(",", " ").split()
-        if numbers and all(map(str.isdecimal, numbers)):
-            places = dict.fromkeys(map(int, numbers))
-            if not all(1 <= place <= len(self.candidates) for place in places):
+        names = list[str]()
+        for one in dict.fromkeys(part.strip() for part in choice.split(",")):
+            if one.isdecimal() and not 1 <= int(one) <= len(self.candidates):
                 raise ValueError(f"there are candidates 1 to {len(self.candidates)}")
-            names = [self.candidates[place - 1].name for place in places]
+            names.append(self.candidates[int(one) - 1].name if one.isdecimal() else one)
         try:
             return self.only(*names, reason=reason)
         except ValueError:

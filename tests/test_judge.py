@@ -1,4 +1,4 @@
-"""The judge: a model proposes, rules decide."""
+"""The judge: a model proposes, rules decide; reading goes on while it pays and the depth allows it."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -8,23 +8,29 @@ import pytest
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from builders import asked, drug_record, findings, judge_draft, record, reply, scripted
+from builders import QUESTION, asked, drug_record, findings, judge_draft, record, reply, scripted
 
+from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.assessment import (
+    SETTLED_AFTER,
     SHOWN_RECORDS,
     AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
     Progress,
+    progress,
     shown_records,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
+from willowbark.agents.findings import Dossier
 from willowbark.agents.judge import NO_REASON, JudgeAgent, JudgeLimits
+from willowbark.agents.report.material import Material
+from willowbark.agents.report.texts import write_line
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.questions import parse_question
-from willowbark.tools.search import Status
+from willowbark.tools.search import SourceReply, Status
 
 TRIAL = record(
     "1",
@@ -124,27 +130,25 @@ async def test_counts_come_from_the_records_and_scores_without_a_candidate_are_n
     assert (none.candidates_score, none.clinical_evidence_score) == (0, 0)
 
 
-async def test_candidates_that_no_record_names_are_struck() -> None:
-    wish = proposal(**{"drug_candidates": ["Inderal", "migrastatin"]})
-    verdict = await judged(*ROUND, answer=wish)
-    assert verdict.details.drug_candidates == ["propranolol"]
-    assert verdict.notes == ["judge: 1 of the model's candidates excluded, since no record was read on them"]
-
-
-async def test_reasons_and_gaps_name_drugs_that_exist_and_findings_are_sentences_of_the_records() -> None:
+async def test_candidates_reasons_and_gaps_name_drugs_read_and_findings_are_sentences_of_the_records() -> None:
     found = [{"evidence_key": key, "drug": "Inderal"} for key in ("pmid:1", "pmid:2")]
     wish = proposal(
         clinical_reasons=[{"says": "trials are small", "drugs": ["Inderal", "it cures all"]}],
         mechanism_reasons=[{"says": "target known", "drugs": ["it is harmless"]}],
         gaps=[{"missing": "doses", "drugs": []}, {"missing": "a second trial", "drugs": ["beta blockers"]}],
         key_findings=found,
+        drug_candidates=["Inderal", "migrastatin"],
     )
     verdict = await judged(*ROUND, answer=wish)
+    assert verdict.details.drug_candidates == ["propranolol"]
     assert verdict.details.clinical_reasoning == "trials are small (propranolol)"
     assert verdict.details.mechanism_reasoning == NO_REASON
     assert verdict.gaps == ["doses", "a second trial (beta-blockers)"]
     assert verdict.details.key_findings == [f"propranolol: “{TRIAL.content.splitlines()[-1]}” (PMID 1)"]
-    assert verdict.notes == ["judge: 1 of the model's key findings excluded, since no record was read on them"]
+    assert verdict.notes == [
+        f"judge: 1 of the model's {what} excluded, since no record was read on them"
+        for what in ("candidates", "key findings")
+    ]
 
 
 async def test_a_model_that_fails_is_replaced_and_named() -> None:
@@ -192,24 +196,18 @@ async def test_a_model_sees_drugs_that_failed_or_did_harm_however_many_helped() 
     assert "- failure11: 0 supporting, 11 contradicting" in said
 
 
-async def test_a_model_judges_readings_and_sees_no_abstract() -> None:
+async def test_a_model_judges_readings_without_abstracts_and_one_line_a_query_whatever_pages_it_had() -> None:
     idle = "Background of no use. " * 40
     long = record("7", "Propranolol in migraine", f"{idle}Propranolol reduced migraine attacks.")
     client = scripted(proposal())
-    await judged(asked(), findings("literature", reply(TRIAL, long)), judge=JudgeAgent("judge", client))
+    pages = [each.model_copy(update={"total": 3}) for each in (reply(TRIAL, long), reply())]
+    failed = reply(source="europepmc", status=Status.UNAVAILABLE)
+    await judged(asked(), findings("literature", *pages, failed), judge=JudgeAgent("judge", client))
     said = str(client.create_calls[0]["messages"][-1].content)
     assert '"key": "pmid:1", "drug": "propranolol", "says": "supports"' in said
     assert "Propranolol reduced migraine attacks" in said
     assert "Background of no use" not in said
-
-
-async def test_a_model_reads_one_line_a_query_whatever_sources_and_pages_it_had() -> None:
-    client = scripted(proposal())
-    pages = [each.model_copy(update={"total": 3}) for each in (reply(TRIAL), reply())]
-    failed = reply(source="europepmc", status=Status.UNAVAILABLE)
-    await judged(asked(), findings("literature", *pages, failed), judge=JudgeAgent("judge", client))
-    said = str(client.create_calls[0]["messages"][-1].content)
-    assert "Searches so far:\n- migraine: pubmed 1 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
+    assert "Searches so far:\n- migraine: pubmed 2 of 3, europepmc 0 of 0 (unavailable)\nAppraisal" in said
 
 
 async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reason() -> None:
@@ -227,3 +225,113 @@ async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reas
     assert "timolol AND migraine: no specialist has the name given\n" in said
     assert "- literature: Few trials." in said
     assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 4," in said
+
+
+def search(query: str = "q", source: str = "pubmed", read: int = 50, hits: int = 770) -> SourceReply:
+    return SourceReply(source=source, query=query, status=Status.OK, records=[TRIAL] * read, total=hits)
+
+
+def test_hits_are_those_of_the_widest_search_of_each_kind() -> None:
+    searches = [
+        search(),
+        search("drugs", hits=90),
+        search(source="europepmc", hits=800),
+        search(source="clinicaltrials"),
+    ]
+    found = progress(searches, [TRIAL], 300)
+    assert (found.read, found.hits, found.unread) == (1, 1570, ["q", "drugs"])
+
+
+def test_a_query_is_unread_until_its_pages_are_as_many_as_its_hits_or_one_is_empty() -> None:
+    assert progress([search(hits=100), search(hits=0)], [], 300).unread == []
+    assert progress([search(hits=101), search(hits=0)], [], 300).unread == ["q"]
+    assert progress([search(hits=101), search(read=0)], [], 300).unread == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "goes_on"),
+    [
+        ({}, True),
+        ({"unread": []}, False),
+        ({"read": 300}, False),
+        ({"unchanged": SETTLED_AFTER - 1}, True),
+        ({"unchanged": SETTLED_AFTER}, False),
+    ],
+    ids=["unread hits", "all read", "as deep as asked", "not settled", "settled"],
+)
+def test_reading_goes_on_while_it_pays_and_the_depth_allows_it(changes: dict[str, Any], goes_on: bool) -> None:
+    assert Progress(**{"read": 200, "hits": 770, "unread": ["q"], **changes}).goes_on is goes_on
+
+
+def page(number: int, *pmids: str) -> Any:
+    found = [record(pmid, f"Migraine, a comment {pmid}", "Nothing was tested.") for pmid in pmids]
+    one = reply(TRIAL, *found, asked="migraine drugs").model_copy(update={"total": 770})
+    return findings("literature", one, iteration=number)
+
+
+OTHERS = (findings("mechanism"), findings("trials"))
+
+
+async def test_however_sure_a_model_is_further_hits_are_read_first() -> None:
+    verdict = await judged(asked(), page(1), *OTHERS, answer=proposal(gaps=[]))
+    assert (verdict.sufficient, verdict.recommendation) == (False, "continue")
+    assert (verdict.next_search_queries, verdict.next_specialists) == (["migraine drugs"], ["literature", "trials"])
+
+
+async def test_at_the_depth_asked_for_nobody_is_asked_to_read_on_but_mechanisms_are() -> None:
+    gaps = [{"missing": "a second trial", "drugs": []}]
+    wish = proposal(confidence=0.1, next_searches=searches("literature", "mechanism"), gaps=gaps)
+    verdict = await judged(asked(), page(1), *OTHERS, answer=wish, max_records=1)
+    assert (verdict.recommendation, verdict.next_specialists) == ("continue", ["mechanism"])
+    done = proposal(confidence=0.1, next_searches=searches("trials"))
+    ended = await judged(asked(), page(1), *OTHERS, answer=done, max_records=1)
+    assert ended.stop_reason == "depth_reached"
+
+
+async def test_the_search_ends_where_the_last_records_changed_no_verdict() -> None:
+    client = scripted(*[proposal(confidence=0.1)] * 2)
+    judge = JudgeAgent("judge", client, limits=JudgeLimits())
+    judge.join(RunContext())
+    first = await judged(asked(), page(1), judge=judge)
+    assert (first.recommendation, first.progress.unchanged) == ("continue", 0)
+    others = [str(number) for number in range(20_000_000, 20_000_000 + SETTLED_AFTER)]
+    second = await judged(page(2, *others), judge=judge)
+    assert second.stop_reason == "verdicts_settled"
+    assert (second.progress.read, second.progress.unchanged) == (1 + SETTLED_AFTER, SETTLED_AFTER)
+
+
+def searches(*specialists: str) -> list[dict[str, str]]:
+    return [{"closes": "More.", "specialist": name, "query": "migraine"} for name in specialists]
+
+
+def ending(verdict: JudgeAssessment) -> str:
+    dossier = Dossier(question=QUESTION)
+    found = Material(dossier=dossier, assessments=[verdict], pool=[], candidates=[], verdicts=Verdicts())
+    return write_line("summary", "ending", m=found)
+
+
+@pytest.mark.parametrize(
+    ("reason", "changes", "words"),
+    [
+        ("verdicts_settled", {"unchanged": 100}, "the last 100 records changed no verdict; 300 of 770 hits were read"),
+        ("depth_reached", {}, "the requested depth of 300 records was reached; 300 of 770 hits were read"),
+        ("no_new_evidence", {"hits": 300}, "further searches found nothing new; all 300 hits were read"),
+        (
+            "no_new_evidence",
+            {"read": 290},
+            "the remaining hits were unavailable or duplicates; 290 of 770 hits were read",
+        ),
+        (
+            "no_new_evidence",
+            {"hits": 300, "unread": ["gout"]},
+            "further searches found nothing new; 300 records read, though not all hits of each source were fetched",
+        ),
+        ("sufficient_evidence", {}, "the evidence was judged sufficient; 300 of 770 hits were read"),
+    ],
+)
+async def test_a_report_says_why_the_search_ended_and_how_much_was_read(
+    reason: Any, changes: dict[str, Any], words: str
+) -> None:
+    verdict = await judged(asked(), page(1))
+    told = {"stop_reason": reason, "progress": Progress(**{"read": 300, "hits": 770, **changes})}
+    assert ending(verdict.model_copy(update=told)) == words
