@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.teams.config import Settings
+from willowbark.teams.config import LLMSettings, Settings
 from willowbark.tools.errors import UsageError
 
 EVERYTHING = """
@@ -167,6 +167,7 @@ def test_options_override_and_are_checked_like_the_file() -> None:
     changed = Settings().overridden({"research.max_iterations": 3, "llm.model": None, "output.directory": Path("x")})
 
     assert changed.research.max_iterations == 3
+    assert Settings(llm=LLMSettings(batch=True)).overridden({"llm.batch": False}).llm.batch is False
     assert changed.llm.model == "baseline"
     assert changed.output.directory == Path("x")
     with pytest.raises(UsageError, match="less than or equal to 20, not 30"):

@@ -11,7 +11,6 @@ from typing import Self
 from willowbark.agents.asking import add_usage
 from willowbark.agents.asking.reader import BATCH
 from willowbark.agents.autogen import RequestUsage
-from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
@@ -95,24 +94,13 @@ class Prices:
         costs = [turn.cost_usd for turn in self.account(turns)]
         return None if None in costs else sum(cost or 0.0 for cost in costs)
 
-    def account(self, turns: Sequence[TurnUsage], total: RequestUsage | None = None) -> list[TurnUsage]:
-        """Build a report's account: turns by round and agent, with US dollars where the price is known.
-
-        What a `total` of the whole run exceeds the turns by becomes an entry of its own.
-        """
-        entries = sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent))
-        if total is not None:
-            beside = TurnUsage(
-                agent=OTHER_CALLS,
-                prompt_tokens=max(0, total.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
-                completion_tokens=max(0, total.completion_tokens - sum(turn.completion_tokens for turn in turns)),
-            )
-            entries += [beside] if beside.tokens else []
+    def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
+        """Return the turns by round and agent, with US dollars where the price is known."""
         priced = []
-        for entry in entries:
-            usage = RequestUsage(entry.prompt_tokens, entry.completion_tokens)
-            cost = self.cost_usd(usage, self.roles.of(entry.agent), in_batch=entry.agent == BATCHED)
-            priced.append(entry.model_copy(update={"cost_usd": cost}))
+        for turn in sorted(turns, key=lambda turn: (turn.iteration is None, turn.iteration or 0, turn.agent)):
+            usage = RequestUsage(turn.prompt_tokens, turn.completion_tokens)
+            cost = self.cost_usd(usage, self.roles.of(turn.agent), in_batch=turn.agent == BATCHED)
+            priced.append(turn.model_copy(update={"cost_usd": cost}))
         return priced
 
 
@@ -149,11 +137,6 @@ class Budget:
             shares.append(self._cost_usd / self.max_cost_usd)
         return max(shares)
 
-    @property
-    def is_low(self) -> bool:
-        """Whether only the reserve for the report is left."""
-        return self.share > 1 - BUDGET_RESERVE
-
     def check(self) -> None:
         """Raise BudgetExceeded if a limit is reached."""
         if self.share >= 1:
@@ -175,8 +158,13 @@ class Budget:
             self.calls = ModelCalls(made=made, failed=failed, reason=reason)
 
     def account(self, turns: Sequence[TurnUsage]) -> list[TurnUsage]:
-        """Return the turns with their costs, by round and agent, and usage outside of turns last."""
-        return self.prices.account(turns, self._used)
+        """Return the turns with their costs, and usage outside of turns as an entry of its own."""
+        beside = TurnUsage(
+            agent=OTHER_CALLS,
+            prompt_tokens=max(0, self._used.prompt_tokens - sum(turn.prompt_tokens for turn in turns)),
+            completion_tokens=max(0, self._used.completion_tokens - sum(turn.completion_tokens for turn in turns)),
+        )
+        return self.prices.account([*turns, beside] if beside.tokens else turns)
 
     def __str__(self) -> str:
         tokens = f"{self.tokens:,} tokens" + (f" of {self.max_tokens:,}" if self.max_tokens is not None else "")

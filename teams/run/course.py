@@ -165,10 +165,6 @@ class Course:
                                 said.append(message)
                         for event in events:
                             yield event
-                        if isinstance(message, AssessmentMessage):
-                            most = asked.max_iterations
-                            if iteration - 1 < WARN_SHARE * most <= iteration < most:
-                                self._warnings.append(f"{iteration} of at most {most} rounds are used up")
             except BaseException as error:
                 is_stop = self._token.is_cancelled()  # agents may raise anything then
                 if not isinstance(error, Exception) and not (is_stop and isinstance(error, asyncio.CancelledError)):
@@ -196,9 +192,8 @@ class Course:
         line = "A report of what was found until then" if report is None else report.line
         if report is None:
             heard = {(each.source, each.content.iteration) for each in said if isinstance(each, FindingsMessage)}
-            for name, each in self._in_hand.items():
-                if (name, each.iteration) not in heard:
-                    said.append(FindingsMessage(content=each, source=name))
+            unheard = {name: each for name, each in self._in_hand.items() if (name, each.iteration) not in heard}
+            said += [FindingsMessage(content=each, source=name) for name, each in unheard.items()]
             readings = Readings() if self._earlier else self._readings  # readings from before a resume are made again
             report = await partial_report(said, reason, self.settings, self.model.name, self._budget.account, readings)
 
@@ -308,7 +303,7 @@ class Course:
 
     def _find_exhausted(self, iteration: int) -> Exhausted | None:
         """Return the budget used up except for its reserve; a replayed round repeats its earlier verdict on time."""
-        if self._budget.is_low:
+        if self._budget.share > 1 - BUDGET_RESERVE:
             return "token_budget_exceeded"
         verdicts = [turn.message["content"] for turn in self._earlier if turn.type == AssessmentMessage.__name__]
         before = next((verdict for verdict in verdicts if verdict["iteration"] == iteration), None)

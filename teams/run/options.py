@@ -1,7 +1,6 @@
 """All options of one run, in one model, for Python, command line, notebook and Studio."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -222,7 +221,7 @@ def approver_for(
 
     if isinstance(approve, ApproverAgent):
         return approve
-    agent = partial(ApproverAgent, default=asked.approval_default, timeout_s=asked.approval_timeout_s)
-    if approve is None or isinstance(approve, bool):
-        return agent(nobody="nobody was there to ask") if input_func is None else agent(input_func=input_func, via=via)
-    return agent(approve=approve, via=via)
+    who: dict[str, Any] = {"nobody": "nobody was there to ask"}
+    if callable(approve) or input_func is not None:
+        who = {"approve": approve if callable(approve) else None, "input_func": input_func, "via": via}
+    return ApproverAgent(default=asked.approval_default, timeout_s=asked.approval_timeout_s, **who)
