@@ -1,7 +1,7 @@
 """The page in a browser, as people meet it: by keyboard, on a phone, in dark, with a server that dies; and axe's word.
 
 `make page-test` runs it, against the bundled library. It needs a Chromium; `CHROMIUM` names one that is somewhere else,
-`AXE` the script of axe-core. What the browser showed stands in build/page-shots, what was measured is printed.
+`AXE` the script of axe-core. What the browser showed stands in build/page-shots.
 """
 
 import os
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -25,8 +25,6 @@ AXE = Path(os.environ.get("AXE", ROOT / ".venvs" / "axe" / "axe_playwright_pytho
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
 CHROMIUM_FLAGS = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking".split()
 QUESTION = "Which existing drugs could prevent migraine attacks?"
-READY_DUE_S, FIRST_DUE_S = 2.0, 1.5
-SLOW = 5  # times what is due fail the test: the processor may be busy with other things
 RUN_MS = 120_000
 TOO_PALE = """
 // What axe cannot settle (texts in pictures, dots, what lies below a bar that stays): each text against what is painted
@@ -70,15 +68,15 @@ class Server:
         self._folder, self.url = folder, f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> float:
-        """Start it; gives the seconds until it answers."""
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
         program = [sys.executable, "-m", "willowbark", "serve", "--offline", "--port", str(self._port)]
         began = time.monotonic()
         self._process = subprocess.Popen(program, cwd=self._folder, stderr=subprocess.DEVNULL)  # noqa: S603
         while True:
             try:
                 assert httpx.get(self.url, trust_env=False).status_code == 200
-                return time.monotonic() - began
+                return
             except httpx.TransportError:
                 assert time.monotonic() - began < 60, "the server does not answer"
                 time.sleep(0.02)
@@ -90,28 +88,11 @@ class Server:
         self._process.wait(timeout=60)
 
 
-class Figure(NamedTuple):
-    """Something that was measured, and what is due."""
-
-    name: str
-    seconds: float
-    due_s: float
-
-
 @pytest.fixture(scope="session")
-def figures() -> Iterator[list[Figure]]:
-    measured: list[Figure] = []
-    yield measured
-    lines = [f"{one.name}: {one.seconds:.2f} s (due: at most {one.due_s:g} s)" for one in measured]
-    (SHOTS / "figures.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    print("\n", *lines, sep="\n", file=sys.__stderr__)
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, figures: list[Figure]) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     SHOTS.mkdir(parents=True, exist_ok=True)
     one = Server(tmp_path_factory.mktemp("workspace"))
-    figures.append(Figure("page ready after the start", one.start(), READY_DUE_S))
+    one.start()
     yield one
     one.end()
 
@@ -154,13 +135,11 @@ def report(server: Server, browser: Browser) -> str:
     return page.url
 
 
-def ask(page: Page, server: Server, **fields: str) -> None:
+def ask(page: Page, server: Server, *, approve: bool = False) -> None:
     """Ask, and wait for the first event."""
     page.goto(f"{server.url}/")
-    page.fill("#question", fields.get("question", QUESTION))
-    for box in ("approve",):
-        if box in fields:
-            page.check(f"[name={box}]")
+    page.fill("#question", QUESTION)
+    page.set_checked("[name=approve]", approve)
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#log li").first).to_be_attached()
 
@@ -196,14 +175,8 @@ def test_every_page_is_in_order(server: Server, page: Page, report: str) -> None
 
 
 @in_every_look
-def test_a_run_is_watched_to_its_report(server: Server, page: Page, figures: list[Figure]) -> None:
-    page.goto(f"{server.url}/")
-    page.fill("#question", QUESTION)
-    began = time.monotonic()
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#log li").first).to_be_attached()
-    took = time.monotonic() - began
-    figures.append(Figure("first event on the page after asking", took, FIRST_DUE_S))
+def test_a_run_is_watched_to_its_report(server: Server, page: Page) -> None:
+    ask(page, server)
     expect(page.locator("#board table tbody tr").first).to_be_visible()
     look(page, "live")
     page.reload()
@@ -215,15 +188,8 @@ def test_a_run_is_watched_to_its_report(server: Server, page: Page, figures: lis
     page.screenshot(path=SHOTS / f"report-candidates-{page.evaluate('innerWidth')}.png")
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     look(page, "report-opened")
-    assert took < SLOW * FIRST_DUE_S
-
-
-@in_every_look
-def test_the_contents_stay_in_sight_and_name_the_section(page: Page, report: str) -> None:
-    page.goto(report)
     page.evaluate("document.querySelector('#references').scrollIntoView()")
-    nav = page.locator(".report > nav")
-
+    nav = page.locator(".report > nav")  # stays in sight and names the section
     expect(nav).to_be_in_viewport()
     expect(nav.locator("a[aria-current]")).to_have_count(1)
 
@@ -297,7 +263,7 @@ def test_everything_goes_by_keyboard(server: Server, page: Page) -> None:
 
 @pytest.mark.parametrize("page", ["desktop", "phone-dark"], indirect=True)
 def test_a_person_approves_on_the_page(server: Server, page: Page) -> None:
-    ask(page, server, approve="yes")
+    ask(page, server, approve=True)
     expect(page.locator("#asked")).to_be_focused(timeout=RUN_MS)
     look(page, "approval")
     page.get_by_role("button", name="All or none").click()
@@ -320,7 +286,3 @@ def test_an_open_page_goes_on_when_a_killed_server_is_back(browser: Browser, tmp
     expect(page.locator(".report")).to_be_visible(timeout=RUN_MS)
     page.close()
     server.end()
-
-
-def test_the_page_is_ready_in_time(server: Server, figures: list[Figure]) -> None:
-    assert figures[0].seconds < SLOW * READY_DUE_S

@@ -6,10 +6,11 @@ What is recorded is handed out again with one place of it changed, by a seeded c
 import asyncio
 import copy
 import json
+import operator
 import random
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import httpx
@@ -81,19 +82,6 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value, (*path, key))
 
 
-def mutated(data: Any, path: tuple[Any, ...], choice: random.Random) -> Any:
-    """A copy with one place taken out or put wrong."""
-    changed = copy.deepcopy(data)
-    holder = changed
-    for step in path[:-1]:
-        holder = holder[step]
-    if choice.random() < 0.2:
-        del holder[path[-1]]
-    else:
-        holder[path[-1]] = choice.choice(ODD)
-    return changed
-
-
 def mutants(name: str) -> Iterator[tuple[str, dict[str, bytes], bool]]:
     """What was changed, the reply that holds it, and whether it lies within a record."""
     replies, choice = kept(name)[0], random.Random(f"mutants of {name}")
@@ -104,7 +92,12 @@ def mutants(name: str) -> Iterator[tuple[str, dict[str, bytes], bool]]:
         path = choice.choice(listed[key])
         within = len(path) > (at := path.index(RECORDS[name]) + 2 if RECORDS.get(name) in path else 99) >= 0
         within = within and "mapIds" not in path  # what a name leads to is another request, of which no reply is kept
-        changed = mutated(read[key], path, choice)
+        changed = copy.deepcopy(read[key])
+        holder = reduce(operator.getitem, path[:-1], changed)
+        if choice.random() < 0.2:
+            del holder[path[-1]]
+        else:
+            holder[path[-1]] = choice.choice(ODD)
         yield f"{key} {path} {at}", {key: json.dumps(changed).encode()}, within
 
 
