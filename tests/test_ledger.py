@@ -48,7 +48,7 @@ def started(ledger: Ledger, run_id: str = "one", **more: Any) -> Any:
 
 
 def exchange(body: bytes = b"{}", error: str | None = None, status: int = 200) -> Exchange:
-    return Exchange("pubmed", "GET", "https://x/y", 1, status, 0.1, len(body), error, body, "application/json", "r1")
+    return Exchange("pubmed", "GET", "https://x/y", 1, status, 0.1, error, body, "application/json", "r1")
 
 
 # --- what it keeps ---

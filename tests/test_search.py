@@ -162,6 +162,13 @@ def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: lis
     assert [r.relevance for r in ranked] == sorted((r.relevance for r in ranked), reverse=True)
 
 
+def test_a_rare_word_weighs_more_and_a_repeated_one_a_little_more() -> None:
+    texts = ["drugs", "drugs drugs", "migraine drugs", "migraine migraine drugs", "timolol drugs"]
+    ranked = rank("timolol migraine", [evidence(text, pmid=at + 1) for at, text in enumerate(texts)])
+
+    assert [each.content for each in ranked] == [*texts[:1:-1], *texts[:2]]
+
+
 def test_a_better_fit_is_more_relevant() -> None:
     fits = [
         evidence("Soil bacteria.", pmid="1"),

@@ -112,7 +112,7 @@ def test_what_went_wrong_in_a_library_stays_out_of_the_file(tmp_path: Path) -> N
 def test_spans_hold_no_query_of_an_address(tmp_path: Path) -> None:
     with trace_file(tmp_path / "t.jsonl"):
         url = "https://pubmed.example.invalid/search?term=canary&api_key=canary"
-        SpanRecorder().exchanged(Exchange("pubmed", "GET", url, 1, None, 0.1, 0, "ended by canary"))
+        SpanRecorder().exchanged(Exchange("pubmed", "GET", url, 1, None, 0.1, "ended by canary"))
 
     assert "canary" not in (tmp_path / "t.jsonl").read_text(encoding="utf-8")
 
@@ -152,4 +152,4 @@ def test_nothing_is_logged_unless_asked_and_nothing_stays_set(capsys: pytest.Cap
 def test_a_full_disk_costs_the_trace_and_not_the_run() -> None:
     with trace_file(Path("/dev/full")):
         for _ in range(2):
-            SpanRecorder().exchanged(Exchange("pubmed", "GET", "https://pubmed.example.invalid/", 1, 200, 0.1, 0, None))
+            SpanRecorder().exchanged(Exchange("pubmed", "GET", "https://pubmed.example.invalid/", 1, 200, 0.1))

@@ -236,6 +236,7 @@ def test_a_call_of_so_many_seconds_has_time_for_a_second_attempt(seconds: float,
     policy = RetryPolicy.within(seconds)
 
     assert policy.deadline_s == seconds
+    assert 0 < policy.longest_wait_s <= seconds / 10
     assert [policy.timeout_s(silences) for silences in range(len(timeouts_s))] == pytest.approx(timeouts_s, abs=0.01)
     assert policy.timeout_s(0) + policy.timeout_s(1) + policy.first_wait_s < seconds
 
@@ -351,7 +352,6 @@ async def test_every_exchange_is_recorded() -> None:
         (3, 200, "answered with a web page instead of data"),
         (4, 200, None),
     ]
-    assert log.exchanges[3].received_bytes == len(json.dumps(GOOD))
     assert {(e.source, e.method) for e in log.exchanges} == {("opentargets", "POST")}
 
 

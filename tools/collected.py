@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from .enclosure import visible
 from .errors import UsageError
@@ -79,8 +79,8 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
     """The best passages on a question."""
 
     query: str
-    passages: list[Passage] = Field(default_factory=list)
-    matching: int = Field(default=0, ge=0)
+    passages: list[Passage]
+    matching: int
     """Number of records with a word of the question."""
     truncated: bool = False
     """Whether more passages were found."""

@@ -17,19 +17,15 @@ def cards() -> Mapping[str, SourceCard]:
     return {name: module.CARD for name, module in source_modules().items()}
 
 
-def offered(specialist: str | None = None) -> tuple[str, ...]:
-    """List the default sources of a run, which need no key, for one specialist or all."""
-    return tuple(card.name for card in _of(specialist) if card.use in ("searched", "on_demand"))
-
-
 def searchable(specialist: str | None = None) -> tuple[str, ...]:
     """List the sources that settings may name, for one specialist or all."""
-    return tuple(card.name for card in _of(specialist))
-
-
-def _of(specialist: str | None) -> Iterable[SourceCard]:
     found = (card for card in cards().values() if card.specialist is not None)
-    return (card for card in found if specialist in (None, card.specialist))
+    return tuple(card.name for card in found if specialist in (None, card.specialist))
+
+
+def offered(specialist: str | None = None) -> tuple[str, ...]:
+    """List the default sources of a run, which need no key, for one specialist or all."""
+    return tuple(name for name in searchable(specialist) if cards()[name].use in ("searched", "on_demand"))
 
 
 def title_of(name: str) -> str:

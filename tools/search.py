@@ -49,9 +49,7 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
         name, there_are = str(first["loc"][0])[:40], ", ".join(cls.model_fields)
-        if first["type"] == "extra_forbidden":
-            raise SourceRefused(source, f"knows no filter {name}; there are {there_are}")
-        raise SourceRefused(source, f"does not take {str(first['input'])[:40]!r} as {name}: {first['msg'][:200]}")
+        raise SourceRefused(source, f"filter {name}: {first['msg'][:200]}; its filters are {there_are}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +259,17 @@ class Source:
         at = max(each for each in search if each <= number)
         while True:
             mark, total = search[at]
-            found, problems = await _fill_page(mark, size, ask)
-            total = found.total if mark is None else total
+            found, problems = await ask(mark), list[str]()
+            while found.mark not in (None, mark) and len(found.hits) < min(size, found.total or size) and not problems:
+                mark = found.mark
+                try:
+                    more = await ask(mark)
+                except SearchError as error:
+                    problems = [f"only the first {len(found.hits)} could be had: {error.reason}"]
+                else:
+                    following = more.mark if more.hits else None
+                    found = Page([*found.hits, *more.hits], found.total, following, found.url)
+            total = total or found.total
             if found.mark and found.hits and not problems:
                 search[at + 1] = (found.mark, total)
             if at == number:
@@ -342,21 +349,6 @@ def request_size(size: int, most: int) -> int:
     (50, 84)
     """
     return -(-size // -(-size // most))
-
-
-async def _fill_page(
-    mark: str | None, size: int, ask: Callable[[str | None], Awaitable[Page]]
-) -> tuple[Page, list[str]]:
-    """Request hits after a cursor until the page is full; failures after the first request are returned."""
-    found = await ask(mark)
-    while found.mark and found.mark != mark and len(found.hits) < (min(size, found.total) if found.total else size):
-        mark = found.mark
-        try:
-            more = await ask(mark)
-        except SearchError as error:
-            return found, [f"only the first {len(found.hits)} could be had: {error.reason}"]
-        found = Page([*found.hits, *more.hits], found.total, more.mark if more.hits else None, found.url)
-    return found, []
 
 
 async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceReply]], timeout_s: float) -> SourceReply:

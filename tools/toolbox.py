@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from .collected import Answer, CollectedEvidence
 from .enclosure import blocks, enclose, enclose_lines, new_marker, one_line
@@ -125,17 +125,14 @@ class FewDrugArgs(DrugArgs):
 
 class ToolReply(BaseModel):
     replies: list[SourceReply]
-    _texts: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def as_text(self, marker: str) -> str:
-        """Format the records as marked blocks below a summary line; cached."""
-        if marker not in self._texts:
-            told = [
-                enclose(reply.records, marker, head=reply.model_dump(mode="json", exclude={"records"}))
-                for reply in self.replies
-            ]
-            self._texts[marker] = "\n".join(["; ".join(reply.line for reply in self.replies), *told])
-        return self._texts[marker]
+        """Format the records as marked blocks below a summary line."""
+        lines = ["; ".join(reply.line for reply in self.replies)]
+        for reply in self.replies:
+            head = reply.model_dump(mode="json", exclude={"records"})
+            lines.append(enclose(reply.records, marker, head=head))
+        return "\n".join(lines)
 
 
 class EvidenceTool(BaseTool[Args, ToolReply]):

@@ -42,7 +42,7 @@ class SpanRecorder:
                 "willowbark.source": exchange.source,
                 "http.request.method": exchange.method,
                 "http.request.resend_count": exchange.attempt - 1,
-                "http.response.body.size": exchange.received_bytes,
+                "http.response.body.size": len(exchange.body),
                 "http.response.status_code": exchange.status or 0,
                 "server.address": address.hostname or "",
                 "url.path": address.path,

@@ -112,7 +112,6 @@ class Exchange:
     """None when no reply came."""
     elapsed_s: float
     """Counted from sending."""
-    received_bytes: int
     error: str | None = None
     """None if it succeeded."""
     body: bytes = field(default=b"", repr=False)
@@ -407,7 +406,6 @@ class Transport:
                     attempt=attempt,
                     status=reply.status if reply else None,
                     elapsed_s=time.monotonic() - started,
-                    received_bytes=len(body),
                     error=failure,
                     body=body.replace(key.get_secret_value().encode(), b"[key]") if key else body,
                     content_type=reply.headers.get("content-type", "") if reply else "",
