@@ -16,7 +16,6 @@ from .matching import (
     cue_pattern,
     cue_regex,
     find_abbreviations,
-    long_forms,
     merge_mentions,
     phrase_key,
     read_table,
@@ -98,19 +97,9 @@ def find_known_conditions(text: str) -> list[Mention]:
 
 
 def _find_in_table(text: str) -> list[Mention]:
-    """Return the table's names found in a text, except where they mean something else.
-
-    An abbreviation that is also a word matches in capitals only, and one that the text defines differently not at all:
-    TTP is no purpura if it stands for time to progression.
-    """
-    known, written_out, found = _load_conditions(), long_forms(text), []
-    for each in known.index.find(text):
-        if each.text.upper() in known.capitals and not each.text.isupper():
-            continue
-        meaning = written_out.get(each.text)
-        if meaning is None or any(other.name == each.name for other in known.index.find(meaning)):
-            found.append(each)
-    return found
+    """Return the table's names found in a text; an abbreviation that is also a word matches in capitals only."""
+    known = _load_conditions()
+    return [each for each in known.index.find(text) if each.text.upper() not in known.capitals or each.text.isupper()]
 
 
 def canonical_condition(name: str) -> str | None:

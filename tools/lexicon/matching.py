@@ -123,32 +123,6 @@ def find_abbreviations(text: str, mentions: list[Mention]) -> list[Mention]:
     return [Mention(meanings[use.group()], use.start(), use.end(), use.group()) for use in uses.finditer(text)]
 
 
-def long_forms(text: str) -> dict[str, str]:
-    """Return the long forms that a text gives before abbreviations in brackets.
-
-    A long form is the fewest words before the bracket that contain the letters in order, the first one as an initial
-    (Schwartz and Hearst, https://pubmed.ncbi.nlm.nih.gov/12603049/); without such words an abbreviation is not defined.
-
-    >>> long_forms("Time to progression (TTP) was 5 months; GERD (n = 3).")
-    {'TTP': 'Time to progression'}
-    """
-    found: dict[str, str] = {}
-    for bracket in _ABBREVIATION.finditer(text):
-        short, before = bracket[1], text[max(0, bracket.start() - 80) : bracket.start()]
-        at = len(before)
-        for place, letter in reversed(list(enumerate(short.casefold()))):
-            if not letter.isalnum():
-                continue
-            at = before.casefold().rfind(letter, 0, at)
-            while place == 0 and at > 0 and before[at - 1].isalnum():
-                at = before.casefold().rfind(letter, 0, at)
-            if at < 0:
-                break
-        else:
-            found.setdefault(short, before[at:])
-    return found
-
-
 def merge_mentions(preferred: Sequence[Mention], others: Sequence[Mention]) -> list[Mention]:
     """Return the preferred mentions and those of the others that do not overlap them, in the order of the text."""
     taken = {at for mention in preferred for at in range(mention.start, mention.end)}
