@@ -13,12 +13,10 @@ from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
-from willowbark.agents.report.content import NONE_PROPOSED
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.texts import write_line
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Match, Passage
 from willowbark.tools.records import Drug
@@ -83,16 +81,6 @@ async def written(*messages: Any, answers: tuple[str, ...] = (), agent: ReportAg
     response = await reporter.on_messages(thread, CancellationToken())
     assert isinstance(response.chat_message, ReportMessage)
     return response.chat_message.content
-
-
-async def test_a_claim_that_stands_is_its_candidates_and_a_model_cannot_hide_what_failed_by_silence() -> None:
-    report = await written(answers=(drafted(CLAIM),))
-    assert report.drug_candidates == ["propranolol", "cyclandelate"]
-    candidate = report.candidates[0]
-    assert candidate.claims == [CLAIM.model_copy(update={"section": "Abstract"})]
-    assert candidate.supporting_citations == ["pmid:11111111"]
-    assert candidate.current_indications == ["Hypertension"]
-    assert "ADRB1" in candidate.mechanism
 
 
 def read_in(match: Match, *drugs: str) -> FindingsMessage:
@@ -212,28 +200,6 @@ async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
     assert report.claims_kept == 1
 
 
-async def test_a_judges_reasons_findings_and_gaps_are_the_reports() -> None:
-    judged = verdict("synthesize", stop_reason="sufficient_evidence", gaps=["a second trial (propranolol)"])
-    judged.content.details.key_findings.append(f"propranolol: “{CLAIM.quote}” (PMID 11111111)")
-    report = await written(*THREAD[:-1], judged, answers=(drafted(CLAIM),))
-    appendix = report.to_appendix()
-    assert "At the end: Mechanisms, 5 of 10: half of it is known" in appendix
-    assert "At the end: Clinical evidence, 5 of 10: some trials agree" in appendix
-    assert f"Found: propranolol: “{CLAIM.quote}” (PMID 11111111)" in appendix
-    assert "Still missing: a second trial (propranolol)." in report.to_markdown()
-
-
-async def test_no_evidence_makes_an_honest_report() -> None:
-    report = await written(
-        asked(),
-        findings("literature", reply(status=Status.EMPTY)),
-        agent=ReportAgent("report", BaselineChatCompletionClient()),
-    )
-    assert (report.candidates, report.references, report.confidence_score) == ([], [], 0.0)
-    assert "no existing drug with verifiable evidence" in report.conclusion
-    assert 100 <= len(report.executive_summary) <= 1000
-
-
 async def test_the_judging_models_confidence_is_the_reports_and_of_rules_a_silent_source_lowers_it() -> None:
     down = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"])
     by_rule = [ReportAgent("report", BaselineChatCompletionClient()) for _ in range(2)]
@@ -248,66 +214,12 @@ async def test_the_judging_models_confidence_is_the_reports_and_of_rules_a_silen
     assert "It is harmless" not in report.to_json() + report.to_markdown() + report.to_appendix()
 
 
-PREPRINT = record("3", "Propranolol in migraine", "Propranolol reduced attacks.", is_preprint=True)
-BARE = record("4", "Propranolol and migraine: a letter")
-PULLED = record("5", "Propranolol cures migraine", "Propranolol reduced all attacks.", retracted=True)
-SECOND = record("2", "Topiramate in migraine", "Topiramate reduced attacks.")
-DOWN = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["is not available (500)"])
-
-
-@pytest.mark.parametrize(
-    ("replies", "line"),
-    [
-        ([reply(TRIAL), DOWN], "Not available: europepmc: is not available (500)."),
-        ([reply(TRIAL, PREPRINT)], "1 record not peer-reviewed (preprint)."),
-        ([reply(TRIAL, BARE)], "1 record without an abstract: only the title could be read."),
-        ([reply(TRIAL, PULLED)], "Retracted, therefore excluded from the appraisal: pmid:5"),
-        (
-            [reply(TRIAL).model_copy(update={"total": 59})],
-            "Of the widest search not all hits of each source were fetched, the most relevant first: PubMed 1 of 59.",
-        ),
-    ],
-    ids=["a source down", "a preprint", "a title alone", "retracted", "hits not read"],
-)
-async def test_what_a_report_cannot_say_stands_in_its_limitations(replies: list[Any], line: str) -> None:
-    report = await written(asked(), findings("literature", *replies), answers=(drafted(CLAIM),))
-
-    assert any(each.startswith(line) for each in report.limitations)
-    assert report.sources_searched == ["pubmed"]
-
-
 async def test_a_record_that_only_mentions_a_drug_is_not_counted_as_inconclusive() -> None:
     mention = record("77", "Care in migraine", "Some patients with migraine were given propranolol and a meal.")
     report = await written(asked(), findings("literature", reply(TRIAL, mention)), answers=(drafted(CLAIM),))
 
     assert "pmid:77" in {row.key for row in report.evidence_table if row.drug == "propranolol"}
     assert report.candidates[0].undecided_citations == []
-
-
-async def test_counts_and_tables_hold_what_was_read() -> None:
-    sent = reply(TRIAL, url="https://eutils.ncbi.nlm.nih.gov/entrez/eutils/esearch.fcgi?term=migraine&retmax=10")
-    idle = record("33333333", "Timolol and migraine", "Timolol has been on the market for many years.")
-    found = (findings("literature", sent, reply(AGAINST, idle)), findings("mechanism", reply(DRUG, source="chembl")))
-    report = await written(asked(), *found, answers=(drafted(CLAIM),))
-    row, markdown = report.evidence_table[0], report.to_markdown()
-    cited = {reference["key"]: reference["title"] for reference in report.references}
-
-    assert cited["pmid:11111111"] == TRIAL.citation.title
-    assert "pmid:33333333" not in cited
-    assert [each["number"] for each in report.references] == list(range(1, len(cited) + 1))
-    assert ResearchReport.model_validate_json(report.to_json()) == report
-    assert "not medical advice" in markdown
-
-    assert (report.total_papers_reviewed, report.search_iterations, report.stop_reason) == (3, 1, "sufficient_evidence")
-    assert report.tokens_used > 220
-    assert (report.flow.identified, report.flow.included) == ({"chembl": 1, "pubmed": 3}, 2)
-    assert (row.key, row.drug, row.direction, row.sample_size) == ("pmid:11111111", "propranolol", "supports", 500)
-    assert [entry.source for entry in report.search_log] == ["pubmed", "pubmed", "chembl"]
-    assert report.search_log[0].filters == {"retmax": "10"}
-    assert "better than placebo: p<0.001, 500 participants [1]" in markdown
-    (entry,) = (line for line in report.to_appendix().splitlines() if "ChEMBL, database entry" in line)
-    assert "[Propranolol](https://www.ebi.ac.uk/chembl/explore/compound/CHEMBL27). ChEMBL, database entry." in entry
-    assert "Unknown" not in entry
 
 
 @pytest.mark.parametrize(
@@ -338,24 +250,6 @@ async def test_bare_figures_stand_only_where_no_other_drug_is_named_beside_them(
     shown = {row.key: row.figures for row in report.evidence_table if row.drug == "propranolol"}
 
     assert shown == {"pmid:1": ["31%", "p=0.01"], "pmid:2": []}
-
-
-async def test_a_mechanism_is_proposed_only_where_a_database_links_a_target_with_the_condition() -> None:
-    disease = Evidence(
-        content="migraine disorder",
-        citation=Citation(source="opentargets", title="migraine disorder", url="https://platform.opentargets.org/x"),
-        metadata={
-            "kind": "disease",
-            "disease": "migraine disorder",
-            "targets": [{"symbol": "CALCA", "score": 0.6}, {"symbol": "ADRB1", "score": 0.31}],
-        },
-    )
-    linked = (*THREAD[:-1], findings("mechanism", reply(disease, source="opentargets")), THREAD[-1])
-    alone, with_disease = [(await written(*each, answers=(drafted(CLAIM),))).candidates[0] for each in (THREAD, linked)]
-    assert alone.proposed_mechanism == NONE_PROPOSED
-    assert with_disease.proposed_mechanism.endswith(
-        "; acts on ADRB1, which is associated with migraine disorder (Open Targets)"
-    )
 
 
 async def test_people_get_the_report_as_text_before_the_message() -> None:

@@ -200,16 +200,6 @@ def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> N
     assert "details::details-content { content-visibility: visible; block-size: auto; }" in on_paper
 
 
-def test_the_tree_names_every_reference_and_every_record_of_the_evidence_with_its_quote() -> None:
-    report = sample()
-    shown = " ".join(unescape(FORMS["markdown"](report)).replace("\\", "").split())
-    told = [str(each["title"]).split("(")[0].rstrip(" .") for each in report.references]
-    told += [text for row in report.evidence_table for text in (row.title.split(",")[0], row.sentence.split("(")[0])]
-
-    assert len(told) == 12
-    assert [text for text in told if text not in shown] == []
-
-
 def cite(keys: Iterable[str]) -> Cite:
     return Cite(tuple(range(1, len(list(keys)) + 1)))
 
@@ -250,23 +240,6 @@ def test_figures_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> 
     assert shown("46 vs. -12%", "p = 0.004") == ["46 vs. -12%", "p = 0.004"]
     assert shown("31%", "p = 0.002", result="no difference") == [], "on another outcome"
     assert shown("31%", "p = 0.2", result="no difference") == ["31%", "p = 0.2"]
-
-
-def test_each_drug_has_its_own_row_link_and_studies() -> None:
-    one = sample().candidates[0]
-    own = {"supporting_citations": ["pmid:7"], "contradicting_citations": [], "undecided_citations": []}
-    report = sample(
-        candidates=[one, one.model_copy(update={"name": "varenicline", **own})],
-        evidence_table=[*sample().evidence_table, study("pmid:7", "Another trial", drug="varenicline")],
-    )
-    overview = [row for block in tree.candidates(report).blocks if isinstance(block, Table) for row in block.rows]
-    whole = tree.more_evidence(report)
-
-    assert [row.cells[0][0].url for row in overview] == ["#candidate-1", "#candidate-2"]  # type: ignore[union-attr]
-    assert overview[1].cells[1] == flow("not reported (1 study)")
-    assert whole is not None
-    studies = [block.rows for part in whole.blocks for block in part.blocks if isinstance(block, Table)]  # type: ignore[union-attr]
-    assert [len(rows) for rows in studies] == [4, 1]
 
 
 def test_a_short_follow_up_is_told_in_weeks() -> None:

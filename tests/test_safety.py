@@ -7,27 +7,11 @@ from builders import ScriptedReader, material, record
 
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.findings import safety
-from willowbark.agents.report.forms.blocks import Section
 from willowbark.agents.report.texts import References
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.evidence import Citation, Evidence, SourceName
-from willowbark.tools.records import Approval, Drug, Record
-from willowbark.tools.sources.labels.openfda import parse_label
+from willowbark.tools.evidence import Evidence
 
 QUESTION = "Which existing drugs could prevent migraine attacks in pregnancy?"
-
-
-def entry(source: SourceName, number: str, said: Record, content: str = "") -> Evidence:
-    cited = Citation(source=source, title=number, url=f"https://example.org/{source}/{number}")
-    return Evidence(content=content or number, citation=cited, record=said)
-
-
-def label(drug: str, **sections: list[str]) -> Evidence:
-    number = f"{len(drug):08}-0000-0000-0000-000000000000"
-    given: dict[str, Any] = {"set_id": number, "openfda": {"generic_name": [drug]}, **sections}
-    found = parse_label(given)
-    assert found is not None
-    return found
 
 
 def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> ReportSection:
@@ -44,58 +28,6 @@ def section(*about: Evidence, question: str = QUESTION, **fields: Any) -> Report
 
 def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
     return section(*about, question=question, **fields).content
-
-
-def test_an_approval_has_its_day_its_agency_and_its_number() -> None:
-    approved = Approval(
-        drug="topiramate",
-        agency="FDA",
-        first_approved="1996-12-24",
-        applications=[{"number": "NDA020505", "brand": "TOPAMAX", "approved": "1996-12-24"}],
-        is_sold=True,
-    )
-
-    assert "first 1996-12-24 by the FDA (NDA020505, TOPAMAX)" in told(entry("drugsfda", "t", approved))
-    year = entry("chembl", "p", Drug(drug="propranolol", first_approval=1967))
-    assert "first in 1967, by ChEMBL, which names no agency" in told(year)
-
-
-def test_labels_are_quoted_where_they_meet_the_people_asked_about() -> None:
-    said = told(
-        label(
-            "TOPIRAMATE",
-            boxed_warning=["Harm to the unborn child."],
-            contraindications=["Do not use for migraine in pregnancy."],
-            warnings=["Kidney stones."],
-            indications_and_usage=["Epilepsy. Prevention of migraine in adults."],
-            drug_interactions=["On and on about other things. " * 60 + "Propranolol levels rise. Lithium levels fall."],
-        )
-    )
-
-    assert "**Boxed warning:** “Harm to the unborn child.”" in said
-    assert "**Warnings on pregnancy or migraine:** “Do not use for migraine in pregnancy.” (Contraindications)" in said
-    assert "**Labelled for:** “Prevention of migraine in adults.” (Indications and usage)" in said
-    assert "propranolol: “Propranolol levels rise.” (Drug interactions)" in said
-    assert not any(words in said for words in ("Kidney stones", "Lithium"))
-
-
-def test_warnings_of_databases_are_told_with_country_and_year_and_stand_in_the_heading() -> None:
-    warning = {"kind": "withdrawn", "about": "cardiotoxicity", "country": "United States", "year": 2004}
-    found = section(entry("chembl", "t", Drug.model_validate({"drug": "topiramate", "warnings": [warning]})))
-
-    assert "**Warnings by ChEMBL:** withdrawn (cardiotoxicity; United States; 2004)" in found.content
-    assert {each.title: each.note for each in found.blocks if isinstance(each, Section)} == {
-        "topiramate": "withdrawn",
-        "rofecoxib": "withdrawn",
-    }
-
-
-def test_events_reported_more_than_expected_come_with_their_ratio_and_as_no_cause() -> None:
-    signal = {"term": "paraesthesia", "count": 1200, "log_likelihood": 310.5}
-    said = told(entry("opentargets", "t", Drug.model_validate({"drug": "topiramate", "signals": [signal]})))
-
-    assert "paraesthesia (1,200 reports, log-likelihood ratio 310.5)" in said
-    assert "do not show that the drug caused it" in said
 
 
 def test_silence_is_no_safety_nothing_is_recommended_and_a_withdrawal_is_said() -> None:

@@ -86,13 +86,6 @@ def test_drugs_that_only_animals_or_cells_were_given_are_not_said_to_help(
     assert "helps" not in told
 
 
-def test_its_parts_stand_in_their_order_and_cite_the_best_estimate() -> None:
-    told = first_screen(asked_of(QUESTION, TRIAL), [candidate("propranolol")])
-
-    assert [part.label for part in told] == ["", "Propranolol", "Failed or harmful", "Missing", "Read", ""]
-    assert told[1].citations == ["pmid:0"]
-
-
 def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() -> None:
     down = reply(source="europepmc", status=Status.UNAVAILABLE)
     assert "Missing: Europe PMC did not answer;" in summary(
