@@ -2,11 +2,12 @@
 
 import asyncio
 import gc
+import logging
 import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.search import SourceReply
 
 
 async def followed(**options: Any) -> list[AgentEvent]:
@@ -249,3 +251,67 @@ async def test_a_state_holds_what_the_report_was_made_of(endpoints: Endpoints) -
     assert [verdict.iteration for verdict in state.assessments] == list(range(1, report.search_iterations + 1))
     assert (earlier.iteration, len(earlier.assessments)) == (1, 1)
     assert ResearchState.model_validate_json(state.model_dump_json()) == state
+
+
+# --- hooks ---
+
+
+@pytest.fixture
+def no_chembl() -> Iterator[Endpoints]:
+    with FaultyServer(faults=FaultPlan(dead={"chembl": "reset"})) as server:
+        yield Endpoints.at(server.url)
+
+
+@pytest.mark.whole
+async def test_hooks_get_the_runs_events_one_that_fails_is_told_and_the_log_says_who_searches_and_why(
+    no_chembl: Endpoints, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "willowbark.run")
+    seen: list[AgentEvent] = []
+
+    async def note(event: AgentEvent) -> None:
+        seen.append(event)
+
+    async def broken(event: AgentEvent) -> None:
+        if event.type == "searching":
+            raise ValueError("what it knows stays unsaid")
+
+    quick = settings(research__max_results_per_tool=50, research__search_timeout=5)
+    stream = research_stream(QUESTION, settings=quick, endpoints=no_chembl, hooks=[broken, note])
+    events = [event async for event in stream]
+    report = events[-1].report
+
+    told = "a hook failed on searching: ValueError"
+    assert report is not None
+    assert seen == [event for event in events if event.message != told]
+    searches = [event for event in seen if event.type == "searching"]
+    assert all(event.call for event in searches)
+    assert [event.message for event in events].count(told) == len(searches) > 0
+    replies = [event.data for event in seen if event.type == "search_complete"]
+    assert any(isinstance(each, SourceReply) and each.warnings for each in replies if each.source == "chembl")
+    turns = [event for event in seen if event.tokens is not None]
+    assert {event.agent for event in turns} == {"literature", "trials", "mechanism", "judge", "report"}
+    assert sum(event.tokens for event in turns) == report.tokens_used > 0
+    assert report.references
+
+    chosen = [vars(each) for each in caplog.records if each.getMessage() == "chosen"]
+    first = {each["agent"]: each for each in chosen if each["round"] == 1}
+    assert set(first) == {"literature", "trials", "mechanism"}
+    assert first["literature"]["tool"] == "search_pubmed, search_europepmc"
+    assert {each["told"] for each in first.values()} == {
+        "a question of kind prevent: in the first round every specialist searches"
+    }
+    later = [each for each in chosen if each["round"] > 1]
+    assert later
+    assert all("first round" not in each["told"] for each in later)
+
+
+async def test_a_hook_that_hangs_is_left_behind(endpoints: Endpoints, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(event: AgentEvent) -> None:
+        await asyncio.sleep(60 if event.type == "started" else 0)
+
+    monkeypatch.setattr(course, "HOOK_TIMEOUT_S", 0.01)
+    stream = research_stream(QUESTION, settings=settings(), endpoints=endpoints, hooks=[hangs])
+    events = [await anext(stream), await anext(stream)]
+    await stream.aclose()
+    assert [event.message for event in events] == [QUESTION, "a hook failed on started: TimeoutError"]

@@ -1,14 +1,15 @@
 """Keys are found nowhere they do not belong."""
 
+import asyncio
 import contextlib
 import json
 import logging
 import socket
 import sqlite3
-import threading
 import traceback
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -39,16 +40,6 @@ CANARIES = {
     name: f"canary-{name.lower().replace('_', '-')}-5f1c"
     for name in ("NCBI_API_KEY", "OPENFDA_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
 }
-
-
-class Keeper:
-    """A recorder that keeps all it gets."""
-
-    def __init__(self) -> None:
-        self.kept: list[Exchange] = []
-
-    def exchanged(self, exchange: Exchange) -> None:
-        self.kept.append(exchange)
 
 
 def keyed(server: SourceServer) -> Endpoints:
@@ -84,8 +75,8 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
 ) -> None:
     for name, value in CANARIES.items():
         monkeypatch.setenv(name, value)
-    told: list[str] = []
-    keeper = Keeper()
+    told, kept = list[str](), list[Exchange]()
+    keeper = SimpleNamespace(exchanged=kept.append)
     settings = Settings(research=ResearchSettings(max_iterations=1, max_results_per_tool=3), output=OutputSettings())
     ledger = tmp_path / "ledger" / "ledger.db"
     with caplog.at_level(logging.DEBUG), FaultyServer(faults=FaultPlan.rough(3).scaled(0.01)) as server:
@@ -98,11 +89,11 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
                 told += [render(event.data, name).decode("utf-8", "replace") for name in ("html", "csv", "bib")]
         told += [f"{request.path}?{request.query}" for request in server.requests if request.source != "openfda"]
         told += [repr(endpoints), endpoints.model_dump_json(), settings.model_dump_json()]
-    told += [f"{exchange!r} {exchange.url} {exchange.body!r}" for exchange in keeper.kept]
+    told += [f"{exchange!r} {exchange.url} {exchange.body!r}" for exchange in kept]
     told += [record.getMessage() for record in caplog.records]
     told += [json.dumps(team_in_json()), words_of(ledger)]
 
-    assert "pubmed" in {exchange.source for exchange in keeper.kept}
+    assert "pubmed" in {exchange.source for exchange in kept}
     assert "migraine" in words_of(ledger)
     assert [value for value in CANARIES.values() if any(value in text for text in told)] == []
 
@@ -122,11 +113,13 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
         body = json.dumps({"error": "API key invalid", "api-key": key}).encode()
         return httpx.Response(status, headers={"x-key": key}, content=body)
 
-    keeper, told = Keeper(), ""
+    kept, told = list[Exchange](), ""
     with SourceServer() as server:
         network = httpx.MockTransport(echo)
         policy = RetryPolicy(attempts=2, first_wait_s=0.01)
-        async with Transport(keyed(server), policy=policy, recorder=keeper, network=network) as transport:
+        async with Transport(
+            keyed(server), policy=policy, recorder=SimpleNamespace(exchanged=kept.append), network=network
+        ) as transport:
             try:
                 await transport.get(source, "x", read=lambda reply: None, params={"term": "x"})
             except SearchError as error:
@@ -134,28 +127,8 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
 
     assert key in seen[0]
     assert (key in seen[0].split(" ")[-1]) is (source == "openfda")  # the address
-    assert keeper.kept
-    assert key not in told + caplog.text + "".join(f"{exchange!r} {exchange.body!r}" for exchange in keeper.kept)
-
-
-class Listener(threading.Thread):
-    """A server on loopback that keeps what it is sent and answers nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.heard = b""
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._socket.getsockname()[1])
-
-    def run(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                with connection:
-                    self.heard += connection.recv(4096)
-
-    def close(self) -> None:
-        self._socket.close()
+    assert kept
+    assert key not in told + caplog.text + "".join(f"{exchange!r} {exchange.body!r}" for exchange in kept)
 
 
 @pytest.mark.parametrize("source", ["pubmed", "clinicaltrials"])
@@ -163,26 +136,28 @@ async def test_a_name_that_is_bound_anew_to_loopback_hears_no_request(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source's name may come to lead anywhere; without its certificate nobody gets to read what is asked."""
-    listener = Listener()
-    listener.start()
-    looked_up = socket.getaddrinfo
-    there = socket.getaddrinfo("127.0.0.1", listener.port)
+    heard = bytearray()
 
-    def rebound(host: Any, *args: Any, **kwargs: Any) -> Any:
-        name = host.decode() if isinstance(host, bytes) else host
-        return there if name == "rebound.invalid" else looked_up(host, *args, **kwargs)
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.extend(await reader.read(4096))
+        writer.close()
 
-    monkeypatch.setattr(socket, "getaddrinfo", rebound)
-    public = Endpoints()[source]
-    bound = public.model_copy(
-        update={"base_url": f"https://rebound.invalid:{listener.port}", "key": SecretStr(CANARIES["NCBI_API_KEY"])}
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    there, looked_up = socket.getaddrinfo("127.0.0.1", port), socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda host, *more, **named: there if "rebound" in str(host) else looked_up(host, *more, **named),
     )
+    key = SecretStr(CANARIES["NCBI_API_KEY"])
+    bound = Endpoints()[source].model_copy(update={"base_url": f"https://rebound.invalid:{port}", "key": key})
     policy = RetryPolicy(attempts=2, first_wait_s=0.01, longest_wait_s=0.02)
     async with Transport(Endpoints(by_source={source: bound}), policy=policy) as transport:
         with pytest.raises(SearchError):
             await transport.get(source, "secret-path", read=Reply.json, params={"term": "x"})
-    listener.close()
+    server.close()
 
-    assert listener.heard.startswith(b"\x16\x03")  # TLS begins with a handshake; a request would begin with its method
-    assert b"secret-path" not in listener.heard
-    assert CANARIES["NCBI_API_KEY"].encode() not in listener.heard
+    assert heard.startswith(b"\x16\x03")  # TLS begins with a handshake; a request would begin with its method
+    assert b"secret-path" not in heard
+    assert CANARIES["NCBI_API_KEY"].encode() not in heard
