@@ -22,7 +22,6 @@ from willowbark.agents.autogen import (
     AssistantMessage,
     BaseAgentEvent,
     BaseChatMessage,
-    BaseTool,
     CancellationToken,
     ChatCompletionClient,
     ChatCompletionContext,
@@ -40,7 +39,6 @@ from willowbark.agents.autogen import (
     ToolCallSummaryMessage,
     ToolSchema,
     UserMessage,
-    Workbench,
     speaking_through,
     tools_of,
 )
@@ -123,13 +121,12 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     Args:
         name: shown by the team and in its messages.
         model_client: chooses the queries.
-        tools: tools it may use.
         description: one sentence for the selector of speakers.
         system_message: its prompt, to which instructions for reading records are added.
         fallback: chooses queries if the model fails, and asks the judge's; None leaves all to the model.
         reader: reads the publications found; None for `model_client`. Rules read for one that takes data.
         turn_timeout_s: seconds for a turn; the results so far are then returned.
-        options: passed to `AssistantAgent`.
+        options: passed to `AssistantAgent`, `tools` or `workbench` among them.
     """
 
     component_config_schema = SpecialistAgentConfig
@@ -140,8 +137,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         name: str,
         model_client: ChatCompletionClient,
         *,
-        tools: Sequence[BaseTool[Any, Any]] | None = None,
-        workbench: Workbench | Sequence[Workbench] | None = None,
         description: str = "Searches its sources and reports what they say.",
         system_message: str | None = None,
         fallback: ChatCompletionClient | None = None,
@@ -153,8 +148,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         super().__init__(
             name,
             model_client,
-            tools=list(tools) if tools is not None else None,
-            workbench=workbench,
             description=description,
             system_message=instructions if GUIDANCE in instructions else f"{instructions.rstrip()}\n\n{GUIDANCE}",
             **{"model_context": CondensedContext(), **options, **_SET_HERE},
@@ -182,9 +175,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
         turn = _Turn(found)
-        for message in messages:
-            if isinstance(message, TextMessage) and message.source == "user":
-                run.asked = parse_question(follow_up([*await self._questions(), message.content]))
+        heard = [each for each in await self._model_context.get_messages() if isinstance(each, UserMessage)]
+        asked = [str(each.content) for each in heard if each.source == "user"]
+        asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
+        run.asked = question = parse_question(follow_up(asked))
         for tool in tools_of(self):
             if isinstance(tool, EvidenceTool) and transport is not None:
                 tool.bind(transport, run.marker, run.read_ahead)
@@ -197,7 +191,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                     yield ShortResults(**dict(event))
                 elif not isinstance(event, Response):
                     yield event
-            question = parse_question(follow_up(await self._questions()))
             found.declared = await self._declare()
             found.summary = turn.said or "Nothing searched: " + ("; ".join(found.notes) or "the model said nothing")
             if found.replies and not turn.said.startswith(REFUSED):
@@ -294,11 +287,6 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         add_usage(turn.used, answer.usage)
         turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
-
-    async def _questions(self) -> list[str]:
-        """Return the user's questions so far, in order."""
-        messages = await self._model_context.get_messages()
-        return [str(each.content) for each in messages if isinstance(each, UserMessage) and each.source == "user"]
 
     async def _read(
         self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken

@@ -68,10 +68,10 @@ async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = 
     return response.chat_message.content
 
 
-async def test_the_model_reads_what_came_back_people_get_text_and_others_findings() -> None:
+async def test_the_model_reads_what_came_between_marked_lines_people_get_text_and_others_findings() -> None:
     client = scripted(calls("migraine"), SEEN, READ)
-    agent = specialist(client)
-    agent.join(RunContext(transport()))
+    agent, run = specialist(client), RunContext(transport())
+    agent.join(run)
     *_, text, response = [event async for event in agent.on_messages_stream([asked()], CancellationToken())]
     assert isinstance(response, Response)
     assert isinstance(text, TextMessage)
@@ -83,7 +83,10 @@ async def test_the_model_reads_what_came_back_people_get_text_and_others_finding
     assert usage.prompt_tokens > USAGE.prompt_tokens  # of choosing and of reading
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "Propranolol in migraine prevention" in str(client.create_calls[1]["messages"])
-    assert "Propranolol reduced migraine attacks." in str(client.create_calls[2]["messages"])
+    before, _, block = client.create_calls[2]["messages"][-1].content.partition(f"<records {run.marker}>\n")
+    assert "Propranolol" not in before
+    assert "Propranolol reduced migraine attacks." in block
+    assert block.endswith(f"\n</records {run.marker}>")
     assert findings.reflection == SEEN
     assert SEEN in text.content
     assert SEEN in response.chat_message.to_model_text()
@@ -140,18 +143,6 @@ async def test_a_model_that_fails_after_its_searches_loses_none_of_them() -> Non
     assert findings.notes == ["literature: the model failed (ValueError) after its searches; what came is used"]
 
 
-async def test_records_reach_the_model_only_between_marked_lines() -> None:
-    client = scripted(calls("migraine"), SEEN, READ)
-    agent = specialist(client)
-    run = RunContext(transport())
-    agent.join(run)
-    await agent.on_messages([asked()], CancellationToken())
-    asked_to_read = client.create_calls[2]["messages"][-1].content
-    before, _, block = asked_to_read.partition(f"<records {run.marker}>\n")
-    assert "Propranolol" not in before
-    assert block.endswith(f"\n</records {run.marker}>")
-
-
 @pytest.mark.parametrize(
     "answer",
     [httpx.Response(500), httpx.Response(200, text="<html>Maintenance</html>"), httpx.Response(200, text='{"esearch')],
@@ -166,12 +157,8 @@ async def test_a_source_that_fails_is_named_and_never_empty(answer: httpx.Respon
 
 
 async def test_bad_arguments_are_noted_and_do_not_stop_the_turn() -> None:
-    bad = CreateResult(
-        finish_reason="function_calls",
-        content=[FunctionCall(id="1", name="search_pubmed", arguments='{"url": "http://evil"}')],
-        usage=USAGE,
-        cached=False,
-    )
+    bad = calls("migraine")
+    bad.content[0].arguments = '{"url": "http://evil"}'  # type: ignore[union-attr]
     findings = await found(specialist(scripted(bad, "Hm.")))
     assert findings.notes == ["literature: search_pubmed was called with unusable arguments"]
 
