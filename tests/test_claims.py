@@ -155,6 +155,8 @@ MISSPELT = "Propranalol halved migraine attacks at once"
         (f"BACKGROUND: {AIM} RESULTS: It was tolerated. CONCLUSION: It is safe.", AIM, "what was known before"),
         (f"METHODS: A trial. RESULTS: {QUOTE}. CONCLUSION: It works.", QUOTE, None),
         (f"METHODS: A trial. RESULTS AND HARM: {QUOTE}. CONCLUSION: It works.", QUOTE, None),
+        (f"Methods: A trial. Results: {QUOTE}. Conclusion: It works.", QUOTE, None),
+        (f"Methods: {QUOTE}. Results: It was tolerated. Conclusion: It works.", QUOTE, "a part of a sentence"),
         (f"It was a trial of 62 adults. In women with aura: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),
         (f"It was a trial of 62 adults. Male patients: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),
         (f"It was a trial of 62 adults. Women: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),

@@ -12,6 +12,7 @@ from willowbark.agents.pictures import (
     StudyEffect,
     Timeline,
     TrialSpan,
+    date_in_years,
     forest_plots,
     timeline,
 )
@@ -56,6 +57,8 @@ def test_a_picture_has_two_estimates_at_least_and_ratios_share_an_axis_that_diff
     [plot] = plots_of(sizes[2], sizes[2].model_copy(update={"value": 3.0}))
     assert (plot.measures, plot.is_ratio, "line of no effect at 0" in plot.description) == ("MD", False, True)
     assert plots_of(GOOD[0]) == []
+    narrow = [each.model_copy(update={"value": 1.3, "ci_low": 1.1, "ci_high": 1.4}) for each in GOOD]
+    assert {"1.2", "1.5"} <= set(words(plots_of(*narrow)[0])), "marks stand close where values do"
 
 
 def test_a_sentence_that_compares_drugs_is_left_out_and_counted() -> None:
@@ -103,6 +106,7 @@ def test_the_timeline_marks_stopped_trials_by_phase_and_leaves_out_those_without
     assert [trial.nct_id for trial in plot.trials] == ["NCT03809897", "NCT02188459"]
     assert "stopped" in words(plot)
     assert "Stopped: NCT03809897." in plot.description
+    assert date_in_years("2016-07-01") == date_in_years("2016-07") == 2016.5
     assert undated.model_copy(update={"phases": ["NA"]}).phase_words == "phase not applicable"
     many = timeline([TrialSpan(str(year), "phase 2", 2, "completed", year, None) for year in range(1980, 2010)])
     assert many is not None

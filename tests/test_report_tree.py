@@ -185,6 +185,7 @@ def test_a_terminal_obeys_no_record() -> None:
 def test_lists_and_wide_tables_keep_what_they_hold_in_one_line_and_in_markdown() -> None:
     content = TypeAdapter(Flow).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
     assert [node.text for node in spans(content)] == ["a", "b", "[1]", "; ", "c"]
+    assert markdown.inline(flow("a", Text(" b", "strong"), "c", Text("d ", "emphasis"), "e")) == "a **b**c*d* e"
     rows = (Row((flow("1"), flow("2")), flow("more")), Row((flow("3"), flow("4"))))
     wide = Table("Caption", ("a", "b"), (Group(rows, flow("both")),), "records")
 
