@@ -95,15 +95,6 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
         self._memory = Memory()
         self._run = RunContext()
 
-    @property
-    def via(self) -> str:
-        """Name of the interface through which somebody is asked, for the report."""
-        if self._via is not None:
-            return self._via
-        if self._approve is not None:
-            return "Python"
-        return "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
-
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
@@ -127,7 +118,11 @@ class ApproverAgent(Participant[Memory], UserProxyAgent, Component[ApproverAgent
                 answer, because = await self._ask(request, asked.request_id, cancellation_token)
             if answer is None:
                 answer, who = request.all() if self.default == "all" else request.none("nobody approved it"), "default"
-            approval = Approval.by(who, self.via, proposals, answer, because)
+            via = self._via
+            if via is None:
+                own = "terminal" if self.input_func is terminal_input else "AutoGen user proxy"
+                via = "Python" if self._approve is not None else own
+            approval = Approval.by(who, via, proposals, answer, because)
         message = ApprovalMessage(content=approval, source=self.name)
         yield TextMessage(content=message.to_text(), source=self.name)
         yield Response(chat_message=message)
