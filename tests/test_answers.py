@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from benchmarks.questions import first_lines
-from builders import evidence, material
+from builders import assert_as_kept, evidence, material
 from posted_study import trial
 
 from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.material import mechanisms_of
+from willowbark.agents.report.texts import References
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.appraisal.harms import boxed, harms, warnings
+from willowbark.tools.appraisal.harms import boxed, warnings
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
@@ -91,6 +92,17 @@ def test_each_kind_of_question_is_answered_first_and_from_what_bears_on_it(case:
     assert [words for words in case.get("never", ()) if words in said] == []
 
 
+def test_the_section_below_an_answer_quotes_what_it_rests_on() -> None:
+    told = list[str]()
+    for case in CASES:
+        pool = [made(number, dict(each)) for number, each in enumerate(case.get("pool", ()), 1)]
+        answer = answered(case["question"], *pool, **case.get("told", {}))
+        section = References({record.key: record for record in pool}).write("", [*answer.said, *answer.quoted])
+        told.append(f"# {case['case']}: {case['question']} ({answer.confidence})\n\n{section.content}\n")
+
+    assert_as_kept("answers.md", "\n".join(told))
+
+
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:
     wrong = Counter(row["part"] for row, said in await first_lines() if not said.startswith(row["first"]))
 
@@ -107,43 +119,6 @@ def test_an_answer_on_what_to_avoid_says_once_that_it_is_no_proof_of_safety() ->
 def test_whether_a_drug_helps_alone_has_no_answer_of_another_kind() -> None:
     found = material("Does phenobarbital help in epilepsy?", ())
     assert answer_of(found, mechanisms_of(found)) is None
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "told", "found"),
-    [
-        (
-            "Does haloperidol cause parkinsonism?",
-            ["Haloperidol and parkinsonism. RESULTS: Parkinsonism occurred in 20 of 40 patients and in 3 on placebo."],
-            {},
-            [("undecided", "RESULTS: Parkinsonism occurred in 20 of 40 patients and in 3 on placebo.")],
-        ),
-        (
-            "Does metformin cause dementia?",
-            ["Metformin. Dementia was less frequent with metformin, which caused diarrhoea."],
-            {"metformin": CAUSE},
-            [("undecided", "Dementia was less frequent with metformin, which caused diarrhoea.")],
-        ),
-        (
-            "Is methotrexate safe in gout?",
-            [
-                "Methotrexate in gout. AIM: To study methotrexate in gout. RESULTS: Methotrexate was well tolerated. "
-                "Attacks of gout became rare.",
-                "Genes in gout under methotrexate. AIM: To tell which genes go with methotrexate in gout.",
-            ],
-            {},
-            [("undecided", "RESULTS: Methotrexate was well tolerated."), ("silent", "")],
-        ),
-    ],
-    ids=["below a title that names both", "denied", "how people bore it, and silence"],
-)
-def test_a_harm_is_found_where_a_record_tells_of_it(
-    question: str, texts: list[str], told: dict[str, Any], found: list[tuple[str, str]]
-) -> None:
-    papers = [paper(text, at) for at, text in enumerate(texts, 1)]
-    told_of = harms(papers, parse_question(question), Readings(Told(**told)))
-
-    assert [(each.stance, each.sentence) for each in told_of] == found
 
 
 def test_a_withdrawal_is_said_once_however_many_parts_of_a_question_it_answers() -> None:

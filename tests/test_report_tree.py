@@ -5,11 +5,12 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from html import unescape
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from docx import Document as WordDocument
-from exports_sample import hostile, sample
+from exports_sample import effect, hostile, sample
 from exports_sample import row as study
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +42,7 @@ from willowbark.agents.report.forms.blocks import (
     table,
 )
 from willowbark.agents.report.model import ResearchReport
+from willowbark.agents.report.tables import best_estimate
 from willowbark.agents.report.texts import write_blocks, write_lines
 from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
 from willowbark.teams.exports import render
@@ -263,3 +265,28 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
     assert list(shown) == [each.name for each in found[:MOST_BLOCKS]]
     assert len(shown["drug 0"]) == most
     assert all(rows[0].key == keys[0] and rows[1].key in keys[1:] for rows in shown.values())
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [
+        {"design": "in vivo"},
+        {"design": "cohort study"},
+        {"alone": False},
+        {"is_preprint": True},
+        {"concern": True},
+        {"sample_size": 99},
+        {"pico": {"comparator": "another treatment"}},
+        {"effects": []},
+        {"effects": [effect(1.2, 0.9, 1.6, "It rose.")]},
+        {"sample_size": 200},
+    ],
+    ids=str,
+)
+def test_the_best_estimate_is_of_the_study_with_fewest_doubts(doubt: dict[str, Any]) -> None:
+    good = {"pico": {"comparator": "placebo"}, "effects": [effect(2.8, 1.9, 4.3, "It fell.")], "sample_size": 300}
+    best = best_estimate([study("pmid:1", "T", **{**good, **doubt}), study("pmid:2", "T", **good)])
+
+    assert best is not None
+    assert best.key == "pmid:2"
+    assert best_estimate([]) is None
