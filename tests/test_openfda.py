@@ -60,10 +60,11 @@ async def test_the_label_of_the_drug_alone_comes_before_its_combinations_and_the
 
 async def test_names_are_alternatives_and_syntax_in_them_is_none() -> None:
     seen: list[httpx.Request] = []
-    await answering(OpenFDA, httpx.Response(404, json=NO_MATCH), seen).find('nosuch" (drug) [x]:y')
+    await answering(OpenFDA, httpx.Response(404, json=NO_MATCH), seen).find('nosuch" (drug) [x]:y{1}~z^')
 
     search = seen[0].url.params["search"]
     assert search.count('"') == 4
+    assert not set("[]{}~^") & set(search)
     assert " OR openfda.brand_name:" in search
 
 

@@ -70,6 +70,8 @@ WHOLE = [
         ("acromegaly but not narcolepsy", "acromegaly NOT narcolepsy"),
         ("  “Erdheim\u2013Chester”\u00a0\u200b ", '"Erdheim-Chester"'),
         ("What might help?", "What might help"),
+        ("acromegaly AND tea (green)", "acromegaly AND tea AND green"),
+        ("acromegaly AND tea (QX-12)", "acromegaly AND (tea OR QX-12)"),
         ("hepatitis A treatments", '"hepatitis A"'),
         ("finerenone (BAY 94-8862)", '(finerenone OR "BAY 94-8862" OR bay94-8862 OR kerendia)'),
         (
@@ -354,6 +356,7 @@ def test_a_condition_typed_in_a_few_words_asks_what_treats_it(typed: str) -> Non
         ("Is naproxen safe in pregnancy?", "And ibuprofen?", "Is ibuprofen safe in pregnancy?"),
         ("side effects of propranolol", "and topiramate?", "Can topiramate cause side effects?"),
         ("Which drugs prevent migraine?", "thanks", "thanks"),
+        ("What prevents gout?", "and zinc and timolol?", "Does zinc and timolol prevent gout?"),
         ("Is metformin safe in renal failure?", "What treats psoriasis?", "What treats psoriasis?"),
         ("What are the symptoms of migraine?", "what about topiramate?", "Does topiramate help in migraine?"),
         (

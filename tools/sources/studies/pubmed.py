@@ -120,8 +120,8 @@ class PubMed(Source):
         numbers = [checked_pmid(self.name, pmid) for pmid in pmids]
         if (library := local_library(self.transport)) is not None:
             return library.papers(self, numbers)
-        found, asked = await self._fetch(numbers), ", ".join(numbers)
-        return self._reply(asked, asked, Hits(sum(each.record is not None for each in found.values()), numbers), found)
+        asked = ", ".join(numbers)
+        return self._reply(asked, asked, Hits(0, numbers), await self._fetch(numbers))
 
     async def citations(self, pmid: str) -> SourceReply:
         """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
