@@ -9,18 +9,22 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, UserProxyAgent
 from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.agents._user_proxy_agent import InputFuncType, UserProxyAgentConfig
-from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team, TerminatedException, TerminationCondition
-from autogen_agentchat.conditions import MaxMessageTermination, SourceMatchTermination, TimeoutTermination
+from autogen_agentchat.base import ChatAgent, Response, TaskResult, Team, TerminationCondition
+from autogen_agentchat.conditions import (
+    FunctionalTermination,
+    MaxMessageTermination,
+    SourceMatchTermination,
+    TimeoutTermination,
+)
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
-    StopMessage,
     StructuredMessage,
     TextMessage,
     ToolCallExecutionEvent,
@@ -81,6 +85,19 @@ logging.getLogger(ROOT_LOGGER_NAME).addFilter(_is_no_cancellation)  # stopping a
 
 class NoSettings(BaseModel):
     """Configuration of a component without settings."""
+
+
+class WithoutSettings:
+    """The configuration of a component without settings; named first among its bases."""
+
+    component_config_schema = NoSettings
+
+    def _to_config(self) -> NoSettings:
+        return NoSettings()
+
+    @classmethod
+    def _from_config(cls, config: NoSettings) -> Self:
+        return cls()
 
 
 class ShortResults(ToolCallExecutionEvent):

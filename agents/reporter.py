@@ -1,24 +1,22 @@
 """The report agent: gets claims from a model, has each verified against its record, and lets code write the rest."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Self
+from typing import Any
 
 from pydantic import Field
 
 from willowbark.agents.autogen import (
-    BaseAgentEvent,
     BaseChatMessage,
     CancellationToken,
     ChatCompletionClient,
     Component,
+    FunctionalTermination,
     NoSettings,
     RequestUsage,
     Response,
-    StopMessage,
     Streamed,
-    TerminatedException,
-    TerminationCondition,
     TextMessage,
+    WithoutSettings,
 )
 
 from .analyst import Analyst, AnalystConfig, Memory
@@ -52,41 +50,11 @@ _UNJUDGED = "Written without a verdict: no judge spoke on what was found last."
 _UNENDED = "Written although the judge asked for another round."
 
 
-class ReportWritten(TerminationCondition, Component[NoSettings]):
+class ReportWritten(WithoutSettings, FunctionalTermination, Component[NoSettings]):
     """Ends a team's run with the report: a report agent that asks for a verdict ends nothing."""
 
-    component_config_schema = NoSettings
-
     def __init__(self) -> None:
-        self._is_written = False
-
-    @property
-    def terminated(self) -> bool:
-        """Whether a report has been written since the last reset."""
-        return self._is_written
-
-    async def __call__(self, messages: Sequence[BaseAgentEvent | BaseChatMessage]) -> StopMessage | None:
-        """Stop if the latest messages contain a report.
-
-        Raises:
-            TerminatedException: a report was already written, without a reset since.
-        """
-        if self._is_written:
-            raise TerminatedException("the report is written")
-        written = [message for message in messages if isinstance(message, ReportMessage)]
-        self._is_written = bool(written)
-        return StopMessage(content="The report is written", source=written[-1].source) if written else None
-
-    async def reset(self) -> None:
-        """Reset, to wait for another report."""
-        self._is_written = False
-
-    def _to_config(self) -> NoSettings:
-        return NoSettings()
-
-    @classmethod
-    def _from_config(cls, config: NoSettings) -> Self:
-        return cls()
+        super().__init__(lambda messages: any(isinstance(message, ReportMessage) for message in messages))
 
 
 class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):

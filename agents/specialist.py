@@ -39,6 +39,7 @@ from willowbark.agents.autogen import (
     ToolCallSummaryMessage,
     ToolSchema,
     UserMessage,
+    WithoutSettings,
     speaking_through,
     tools_of,
 )
@@ -63,10 +64,9 @@ _TOOL_NAME = re.compile("[a-z_]{1,40}")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
-class CondensedContext(ChatCompletionContext, Component[NoSettings]):
+class CondensedContext(WithoutSettings, ChatCompletionContext, Component[NoSettings]):
     """A model context that keeps what tools returned as counts and titles, and of other agents what is new."""
 
-    component_config_schema = NoSettings
     component_provider_override = "willowbark.agents.specialist.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
@@ -83,13 +83,6 @@ class CondensedContext(ChatCompletionContext, Component[NoSettings]):
         spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
         last = max(spoke, default=-1)
         return [each for at, each in enumerate(self._messages) if at > last or not _by_others(each)]
-
-    def _to_config(self) -> NoSettings:
-        return NoSettings()
-
-    @classmethod
-    def _from_config(cls, config: NoSettings) -> Self:
-        return cls()
 
 
 def _titled(message: LLMMessage) -> Iterator[str]:

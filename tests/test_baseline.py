@@ -215,20 +215,24 @@ async def test_all_drugs_that_records_name_are_asked_for_in_one_query_and_once()
 
 
 @pytest.mark.parametrize(
-    ("question", "trial", "words"),
+    ("question", "trial", "words", "candidates"),
     [
         (
             "Which drugs treat type 2 diabetes?",
             record("3", "Metformin in type 2 diabetes", "Metformin reduced HbA1c in type 2 diabetes against placebo."),
             ("metformin", " AND ", "niddm"),
+            ["metformin"],
         ),
-        ("Do triptans prevent migraine?", TRIAL, ("almotriptan OR eletriptan",)),
+        ("Do triptans prevent migraine?", TRIAL, ("almotriptan OR eletriptan",), []),
     ],
     ids=["all names of the condition", "members of a class"],
 )
-async def test_drugs_are_asked_for_by_all_names(question: str, trial: Evidence, words: tuple[str, ...]) -> None:
-    queries = assessment(to_assess(trial, hits=2, question=question)).next_search_queries
-    assert any(all(word in query for word in words) for query in queries)
+async def test_drugs_are_asked_for_by_all_names_and_only_those_of_a_class_are_candidates(
+    question: str, trial: Evidence, words: tuple[str, ...], candidates: list[str]
+) -> None:
+    verdict = assessment(to_assess(trial, hits=2, question=question))
+    assert any(all(word in query for word in words) for query in verdict.next_search_queries)
+    assert verdict.drug_candidates == candidates
 
 
 async def test_it_is_a_model_client_like_any() -> None:
