@@ -12,7 +12,7 @@ from posted_study import trial
 
 from willowbark.agents.report.answers import Answer, answer_of
 from willowbark.agents.report.material import mechanisms_of
-from willowbark.agents.report.texts import References
+from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import boxed, warnings
 from willowbark.tools.evidence import Citation, Evidence
@@ -92,13 +92,16 @@ def test_each_kind_of_question_is_answered_first_and_from_what_bears_on_it(case:
     assert [words for words in case.get("never", ()) if words in said] == []
 
 
-def test_the_section_below_an_answer_quotes_what_it_rests_on() -> None:
+def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> None:
     told = list[str]()
     for case in CASES:
         pool = [made(number, dict(each)) for number, each in enumerate(case.get("pool", ()), 1)]
-        answer = answered(case["question"], *pool, **case.get("told", {}))
-        section = References({record.key: record for record in pool}).write("", [*answer.said, *answer.quoted])
-        told.append(f"# {case['case']}: {case['question']} ({answer.confidence})\n\n{section.content}\n")
+        found = material(case["question"], pool, Readings(Told(**case.get("told", {}))))
+        answer, title = answer_of(found, mechanisms_of(found)), write_line("summary", "title", m=found)
+        assert answer is not None
+        section = References(found.records).write("", [*answer.said, *answer.quoted])
+        read = write_line("findings", "question", asked=found.asked)
+        told.append(f"# {case['case']}: {title} ({answer.confidence})\n\n{read}\n\n{section.content}\n")
 
     assert_as_kept("answers.md", "\n".join(told))
 

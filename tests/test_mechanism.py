@@ -202,37 +202,6 @@ def argument(found: MechanismGraph, references: References, drug: str = "propran
     return references.write("", [Said("mechanism", "argument", {"chain": found.chain(drug), "graph": found})])
 
 
-def disease(found: MechanismGraph, references: References) -> str:
-    return references.write("", [Said("mechanism", "disease", {"graph": found})]).content
-
-
-def test_the_argument_names_who_says_each_step_and_what_is_missing() -> None:
-    pool = [ACTS, protein("ADRB1", "vasodilation")]
-    found = graph(*pool)
-    references = References({each.key: each for each in pool})
-    whole = argument(found, references)
-
-    assert "Propranolol acts on ADRB1" in whole.content
-    assert "ChEMBL CHEMBL27 [1]" in whole.content
-    assert "No record links a process of ADRB1 with the condition" in whole.content
-    assert "No record connects ADRB1 with migraine: this link is missing" in whole.content
-    tied = [*pool, record("7", "T", "Vasodilation is a hallmark of migraine.")]
-    linked = argument(graph(*tied), References({e.key: e for e in tied}))
-    assert "ADRB1 takes part in vasodilation (GO:vasodilation), by UniProt GO:vasodilation [2]" in linked.content
-
-
-def test_the_mechanism_of_the_condition_is_cited_or_its_absence_said() -> None:
-    known = graph(ACTS, PART, associated(CALCA=0.7))
-    pool = {"pmid:7": record("7", "T"), associated().key: associated()}
-    said = disease(known, References(pool))
-
-    assert said.index("CALCA") < said.index("ADRB1")
-    assert "Open Targets EFO_1, score 0.70 [1]" in said
-    assert "acted on by propranolol" in said
-    assert "“ADRB1 is active in migraine.”" in said
-    assert "That is a gap in these sources" in disease(graph(), References({}))
-
-
 def test_a_disease_is_known_by_its_name_and_not_by_what_a_note_says_beside_it() -> None:
     note = "A stroke syndrome that is often associated with migraine."
     assert not chain(ACTS, protein("ADRB1", note=note)).missing
@@ -257,12 +226,6 @@ def test_an_agonist_and_an_antagonist_of_one_target_are_never_given_the_same_arg
 def test_where_approved_drugs_disagree_the_direction_is_unknown() -> None:
     pool = ACTS, approved("a", "ADRB1"), approved("b", "ADRB1", "agonist"), associated(ADRB1=0.8)
     assert chain(*pool).direction == "unknown"
-
-
-def test_genetic_support_is_an_argument_of_its_own() -> None:
-    pool = [ACTS, associated(ADRB1={"score": 0.6, "genetic": 0.41})]
-    section = argument(graph(*pool), References({each.key: each for each in pool}))
-    assert "Genetic support: Open Targets scores ADRB1 0.41 of 1 for the condition by genetic" in section.content
 
 
 GENETIC, NONE_GENETIC = {"genetic": 0.5}, {"genetic": 0.0}

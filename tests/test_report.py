@@ -14,10 +14,8 @@ from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
-from willowbark.agents.report.texts import write_line
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Match, Passage
 from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
@@ -47,26 +45,6 @@ THREAD = (
     findings("mechanism", reply(DRUG, source="chembl")),
     verdict("synthesize", stop_reason="sufficient_evidence"),
 )
-
-
-@pytest.mark.parametrize(
-    ("question", "read"),
-    [
-        (QUESTION, "migraine; any existing drug; any; its prevention"),
-        ("Is valproate safe in pregnancy for migraine?", "migraine and pregnancy; valproic acid; any; safety"),
-        (
-            "Is topiramate better than propranolol for migraine?",
-            "migraine; topiramate; propranolol; benefit of one over the other",
-        ),
-        (
-            "Which drugs treat migraine, but not triptans?",
-            "migraine; any existing drug, without triptans; any; benefit in those who have it",
-        ),
-    ],
-)
-def test_the_methodology_says_how_the_question_was_read(question: str, read: str) -> None:
-    words = "The question was read as: population: {}; intervention: {}; comparator: {}; outcome: {}."
-    assert write_line("findings", "question", asked=parse_question(question)) == words.format(*read.split("; "))
 
 
 def drafted(*claims: Claim, **fields: Any) -> str:

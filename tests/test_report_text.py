@@ -21,7 +21,7 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.reading import Passage
 from willowbark.tools.records import Approval as FirstApproval
-from willowbark.tools.records import Disease, Drug, Record
+from willowbark.tools.records import Disease, Drug, Protein, Record
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import parse_label
 
@@ -61,13 +61,17 @@ async def written() -> ResearchReport:
             readings.append(reading(f"pmid:{pmid}", drug, reader="a model", **fields))
     days = outcome("Monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
     pubmed = reply(
-        *records, record("99", "Care in migraine"), warnings=["slow"], url="https://x.org/?term=migraine&retmax=10"
+        *records,
+        record("99", "Care in migraine"),
+        record("98", "T", "Vasodilation is a hallmark of migraine."),
+        warnings=["slow"],
+        url="https://x.org/?term=migraine&retmax=10",
     ).model_copy(update={"total": 59})
     literature = findings("literature", pubmed, reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"]))
     literature = literature.model_copy(
         update={"content": literature.content.model_copy(update={"readings": readings, "reading_notes": ["A note"]})}
     )
-    targets = [{"symbol": "ADRB1", "score": 0.31}, {"symbol": "CALCA", "score": 0.6}]
+    targets = [{"symbol": "ADRB1", "score": 0.31, "genetic": 0.41}, {"symbol": "CALCA", "score": 0.6}]
     given: dict[str, Any] = {
         "set_id": "00000008-0000-0000-0000-000000000000",
         "openfda": {"generic_name": ["TOPIRAMATE"]},
@@ -84,6 +88,8 @@ async def written() -> ResearchReport:
     product = {"number": "NDA016418", "brand": "INDERAL", "approved": "1967-11-13"}
     first = {"agency": "FDA", "first_approved": "1967-11-13", "applications": [product], "is_sold": False}
     approval = FirstApproval.model_validate({"drug": "propranolol", **first})
+    process = {"id": "GO:1", "name": "vasodilation"}
+    protein = {"uniprot_id": "P08588", "gene_symbol": "ADRB1", "processes": [process], "protein_name": "Receptor"}
     signal = {"term": "paraesthesia", "count": 1200, "log_likelihood": 310.5}
     known = {"drug": "topiramate", "signals": [signal], "first_approval": 1996}
     databases = [
@@ -93,6 +99,7 @@ async def written() -> ResearchReport:
         entry("chembl", Drug.model_validate({"drug": "rofecoxib", "warnings": [warning], "max_phase": 4}), "Rofecoxib"),
         entry("opentargets", Drug.model_validate(known), "Topiramate"),
         drug_record("cyclandelate", "Calcium channel blocker", "CACNA1C", 28),
+        entry("uniprot", Protein.model_validate(protein), "ADRB1"),
     ]
     mechanism = findings("mechanism", *(reply(each, source=each.citation.source) for each in databases))
     trials = findings("trials", reply(trial(days), source="clinicaltrials"), reply(label, source="openfda"))

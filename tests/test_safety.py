@@ -30,14 +30,6 @@ def told(*about: Evidence, question: str = QUESTION, **fields: Any) -> str:
     return section(*about, question=question, **fields).content
 
 
-def test_silence_is_no_safety_nothing_is_recommended_and_a_withdrawal_is_said() -> None:
-    said = told()
-
-    assert "worldwide, 2004: heart attack and stroke" in said
-    assert "No approval, label or reported adverse events were found for propranolol and topiramate;" in said
-    assert "Nothing here is a recommendation, and the absence of a report is not evidence of safety." in said
-
-
 NAUSEA = record(
     "4",
     "Topiramate in migraine",

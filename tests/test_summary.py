@@ -13,7 +13,6 @@ from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short
-from willowbark.agents.report.texts import write_line
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -130,18 +129,3 @@ def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimate
     assert 900 < len(told) <= 1000
     assert failed.line in told
     assert [each.line in told for each in estimates] == [True, True, False, False, False]
-
-
-@pytest.mark.parametrize(
-    ("question", "named"),
-    [
-        ("Does aspirin help?", "What the evidence says: Does aspirin help?"),
-        ("Do beta-blockers prevent migraine attacks?", "Beta-blockers to prevent migraine: what the evidence says"),
-        (
-            "What drugs could be repurposed for long COVID?",
-            "Existing drugs for long COVID: what the evidence says",
-        ),
-    ],
-)
-def test_the_title_names_condition_and_class_as_the_question_does(question: str, named: str) -> None:
-    assert write_line("summary", "title", m=asked_of(question, TRIAL)) == named
