@@ -144,6 +144,13 @@ def test_a_team_without_judge_reporter_or_specialist_or_with_two_approvers_is_re
         ResearchTeam([*default_participants(client, approver=ApproverAgent("one")), ApproverAgent("two")])
 
 
+def test_settings_say_when_the_judge_ends_the_search() -> None:
+    said = {"research.depth": "quick", "research.judge_threshold": 0.5, "research.limits.max_tokens": 900}
+    members = default_participants(BaselineChatCompletionClient(), Settings().overridden(said))
+    (judge,) = (each for each in members if isinstance(each, JudgeAgent))
+    assert judge.limits == JudgeLimits(max_iterations=10, judge_threshold=0.5, max_tokens=900, max_records=60)
+
+
 # --- who speaks next, read from the thread alone ---
 
 ALL = ["literature", "trials", "mechanism"]

@@ -5,8 +5,10 @@ Killed runs are F8 of the fault matrix.
 
 import json
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,7 +22,7 @@ from faults.server import SourceServer
 
 from willowbark.agents.judge import JudgeAgent
 from willowbark.agents.report.model import ResearchReport
-from willowbark.teams.ledger import Ledger, LedgerError
+from willowbark.teams.ledger import Ledger, LedgerError, journal
 from willowbark.teams.run.research import replay, research, research_stream, resume
 from willowbark.tools.http.endpoints import Endpoints
 
@@ -185,6 +187,23 @@ async def test_a_replay_of_a_run_that_ran_out_of_time_gives_its_report(seconds: 
 
     assert report.stop_reason == "timeout"
     assert without_clock(again) == without_clock(report)
+
+
+async def test_a_replay_ends_with_the_verdict_that_time_forced(
+    sources: SourceServer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_s = 0.0
+    monkeypatch.setattr(journal, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed_s))
+    short = settings(research__judge_threshold=1.0, research__limits__max_seconds=10_000)
+    with Ledger(path) as ledger:
+        asked: Any = {"endpoints": Endpoints.at(sources.url), "ledger": ledger, "run_id": "one"}
+        async for event in research_stream(QUESTION, settings=short, **asked):
+            if event.type == "search_complete":
+                passed_s = 9_500.0  # what is left is reserved for the report
+        again = await replay("one", ledger)
+
+    assert (event.report.stop_reason, event.report.search_iterations) == ("timeout", 1)
+    assert without_clock(again) == without_clock(event.report)
 
 
 def calling(tool: str, query: str) -> CreateResult:
