@@ -179,11 +179,12 @@ def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
 ) -> None:
     monkeypatch.setattr("willowbark.teams.faces.read._TOLD_EVERY", 2)
     source, out = written(tmp_path / "in.jsonl"), tmp_path / "out"
-    source.write_text(source.read_text() + "{torn\n")
+    first, *others = source.read_text().splitlines()
+    source.write_text("\n".join([first, "{torn", *others]))
     read_file(source, ScriptedReader(), out=out)
     assert capsys.readouterr().err.splitlines() == [
-        "willowbark: 2 records, 2 readings",
-        f"willowbark: {source}, line 4: not JSON in UTF-8; skipped",
+        f"willowbark: {source}, line 2: not JSON in UTF-8; skipped",
+        "willowbark: 4 records, 3 readings",
         "willowbark: 4 records, 3 readings; 1 unreadable records skipped",
     ]
     source.write_text("<xml>\n</xml>\n")
