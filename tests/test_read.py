@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from builders import ScriptedReader
+from typer.testing import CliRunner
 
+from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.read import COLUMNS, Format, InputRecord, read_file, records_in
 from willowbark.tools.errors import UsageError
 
@@ -193,13 +195,12 @@ def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
     assert not (tmp_path / "none").exists()
 
 
-def test_standard_input_is_read_as_json_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(written(tmp_path / "in", 1).read_bytes() + b"{")))
-    read(Path("-"), tmp_path / "out")
-    assert "standard input, line 2: not JSON" in capsys.readouterr().err
-    assert json.loads((tmp_path / "out").read_text())["id"] == "r0"
+def test_the_command_reads_standard_input_as_json_lines(tmp_path: Path) -> None:
+    out, content = tmp_path / "out.csv", written(tmp_path / "in", 1).read_bytes() + b"{"
+    done = CliRunner().invoke(app, ["read", "-", "--to", "csv", "--out", str(out), "--quiet"], input=content)
+    assert (done.exit_code, done.stderr) == (0, "willowbark: standard input, line 2: not JSON in UTF-8; skipped\n")
+    (found,) = csv.DictReader(out.read_text().splitlines())
+    assert (found["id"], found["drug"], found["condition"]) == ("r0", "topiramate", "migraine")
 
 
 def test_a_table_holds_one_line_a_reading_and_no_formula(tmp_path: Path) -> None:

@@ -352,22 +352,20 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
-@command(epilog=EXIT_CODES)
+@command("form", "condition", "quiet", epilog=EXIT_CODES)
 def read(
     file: Annotated[
         Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
     ],
     *,
-    form: Any,
-    condition: str | None,
     read_to: Any,
     read_out: Path | None,
-    quiet: bool,
+    **given: Any,
 ) -> None:
     """Extract what each record in a file reports about each drug. One line each: role, verdict, design, quote."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), form=form, condition=condition, to=read_to, out=read_out, quiet=quiet)
+    faces.read.read_file(file, load_reader(), to=read_to, out=read_out, **given)
 
 
 @command("model", "settings", "batch")
