@@ -173,20 +173,28 @@ def page_of(total: int, *records: Evidence) -> FunctionExecutionResult:
 
 
 @pytest.mark.parametrize(
-    ("total", "by_judge", "expected"),
-    [(3, True, [{"page": 2}]), (1, True, []), (3, False, [{}])],
-    ids=["further hits", "all read", "asked anew"],
+    ("pages", "by_judge", "expected"),
+    [
+        ([1], True, [{"page": 2}]),
+        ([1, 1], True, [{"page": 3}]),
+        ([1, 1, 1], True, []),
+        ([1, 0], True, []),
+        ([1], False, [{}]),
+    ],
+    ids=["further hits", "and further", "all read", "an empty page", "asked anew"],
 )
 async def test_a_query_that_is_wanted_again_is_one_for_its_next_page(
-    total: int, by_judge: bool, expected: list[dict[str, int]]
+    pages: list[int], by_judge: bool, expected: list[dict[str, int]]
 ) -> None:
     query = preprocess_query(QUESTION)
     call = FunctionCall(id="search_pubmed-1", name="search_pubmed", arguments=json.dumps({"query": query}))
-    results = FunctionExecutionResultMessage(content=[page_of(total, TRIAL)])
     again = [verdict(next_search_queries=[query]).to_model_message()] if by_judge else asked()
-    told = [*asked(), AssistantMessage(content=[call], source="literature"), results, *again]
+    told: list[LLMMessage] = asked()
+    for read in pages:
+        results = FunctionExecutionResultMessage(content=[page_of(3, *[TRIAL] * read)])
+        told += [AssistantMessage(content=[call], source="literature"), results]
 
-    answer = await BaselineChatCompletionClient().create(told, tools=[SourceTool("pubmed")])
+    answer = await BaselineChatCompletionClient().create([*told, *again], tools=[SourceTool("pubmed")])
 
     calls = [json.loads(each.arguments) for each in answer.content if isinstance(each, FunctionCall)]
     assert calls == [{"query": query, **page} for page in expected]

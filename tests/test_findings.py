@@ -17,7 +17,9 @@ from willowbark.agents.findings import (
     digest_replies,
     make_digest,
 )
+from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ReportMessage
+from willowbark.agents.reporter import turns_of
 from willowbark.teams import ResearchTeam
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import blocks
@@ -69,6 +71,15 @@ def test_other_models_read_the_summary_and_not_the_records() -> None:
         assert "Propranolol looks good." in text
         assert A.content not in text
     assert FindingsMessage.load(message.dump()) == message
+
+
+def test_what_reading_took_is_accounted_for_apart_and_that_in_batches_at_its_own_price() -> None:
+    message = findings("literature", reply(A))
+    message.content.reading_tokens, message.content.batch_tokens = (60, 7), (40, 4)
+    turns = turns_of("literature", 2, message.models_usage, message)
+    told = {turn.agent: (turn.iteration, turn.prompt_tokens, turn.completion_tokens) for turn in turns}
+    assert told == {"literature": (2, 40, 3), READING: (2, 20, 3), BATCHED: (2, 40, 4)}
+    assert turns_of("literature", 1, None) == []
 
 
 def line(drug: str, number: int, direction: str = "supports", quote: str = "Attacks fell.") -> EvidenceLine:
