@@ -76,6 +76,8 @@ def test_the_workbook_holds_the_same_rows_as_the_csv_and_what_a_reviewer_needs()
     [offered] = sheet.data_validations.dataValidation
     assert offered.formula1 == f'"{",".join(VERDICTS)}"'
     assert str(offered.sqref) == f"AA2:AA{1 + len(ROWS)}"
+    [offered] = workbook(empty())["Evidence"].data_validations.dataValidation
+    assert str(offered.sqref) == "AA2", "below the heads, with nothing found too"
     assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:AB{1 + len(ROWS)}")
 
 

@@ -175,10 +175,10 @@ async def test_records_go_in_batches_and_are_told_apart_by_their_keys() -> None:
     assert [sum(prompt.count(f'"{each.key}"') for prompt in prompts) for each in records] == [1] * 30
     assert max(prompt.count('"key"') for prompt in prompts) <= BATCH
     assert len(found.done) == 30
-    long = [record(str(at), f"Propranolol {at}", f"{RESULT} {'Nothing more. ' * 2_500}") for at in range(4)]
+    long = [record(str(at), f"Propranolol {at}", f"{RESULT} {'Nothing more. ' * 1_400}") for at in range(4)]
     client = scripted(*[answered()] * 4)
     await of(client, *long)
-    assert len(client.create_calls) == 4, "what is long goes in smaller batches"
+    assert len(client.create_calls) == 2, "what is long goes in smaller batches"
 
 
 async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> None:
@@ -194,14 +194,17 @@ async def test_what_does_not_stand_is_told_and_never_dropped_in_silence() -> Non
     assert failed.notes == ["1 record not read by the model: the model did not answer (ValueError)"]
 
 
-async def test_what_is_not_read_in_time_is_counted() -> None:
+async def test_what_is_not_read_in_time_is_counted_and_a_stop_goes_on_to_whoever_asked() -> None:
     class Silent(BaselineChatCompletionClient):
         async def create(self, *_: Any, **__: Any) -> Any:
             return await asyncio.Event().wait()
 
-    records = to_read([TRIAL, TIMOLOL], ASKED)
-    found = await read(Silent(), QUESTION, records, new_marker(), CancellationToken(), timeout_s=0.05)
+    records, token = to_read([TRIAL, TIMOLOL], ASKED), CancellationToken()
+    found = await read(Silent(), QUESTION, records, new_marker(), token, timeout_s=0.05)
     assert found.notes == ["2 records not read by the model: its time was up"]
+    asyncio.get_running_loop().call_later(0.05, token.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await read(Silent(), QUESTION, records, new_marker(), token)
 
 
 async def test_a_reading_that_does_not_stand_is_sent_back_once_with_the_reason() -> None:
@@ -222,6 +225,8 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again_in_halves_unless_it
         assert [reading.drug for reading in found.readings] == ["propranolol"]
         assert (found.notes, len(client.create_calls)) == ([], calls)
         assert found.usage.prompt_tokens > USAGE.prompt_tokens
+    alone = await of(scripted(CUT, CUT), TRIAL)
+    assert "cut off at the limit" in alone.notes[0], "one record is not halved"
 
 
 LONG = (
