@@ -6,6 +6,7 @@ import httpx
 import pytest
 from recorded import recorded
 
+from willowbark.tools.errors import SearchError
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.chembl import ChEMBL, names_it, parse_drug
 
@@ -129,9 +130,11 @@ async def test_long_lists_are_read_page_by_page() -> None:
 
 
 async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
+    molecules = [PARENT]
+
     def answer(request: httpx.Request) -> httpx.Response:
         refused = "molecule_synonyms__molecule_synonym__in" in request.url.params
-        whole = {"molecules": [PARENT], "page_meta": {"next": None}}
+        whole = {"molecules": molecules, "page_meta": {"next": None}}
         empty = {"mechanisms": [], "drug_indications": [], "page_meta": {}}
         return httpx.Response(400) if refused else httpx.Response(200, json=whole | empty)
 
@@ -139,6 +142,9 @@ async def test_one_refused_filter_of_names_costs_itself_alone() -> None:
 
     assert (found.status, len(found.records)) == (Status.PARTIAL, 1)
     assert any("some names could not be asked" in line for line in found.warnings)
+    molecules.clear()
+    with pytest.raises(SearchError):  # not: no molecule has this name
+        await ChEMBL(recorded({"*": answer})).look_up("propranolol")
 
 
 @pytest.mark.parametrize(("many", "end"), [(18, "Condition 14 (phase 2) and 3 more."), (15, "Condition 14 (phase 2).")])

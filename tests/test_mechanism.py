@@ -182,8 +182,12 @@ def test_what_denies_a_step_stands_among_what_contradicts_and_retracted_papers_c
 def test_hypotheses_ask_for_what_is_missing_and_the_judge_hands_their_queries_on() -> None:
     trial = record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks against placebo (p<0.001).")
     pool = [trial, drug_record("propranolol", "Beta-1 adrenergic receptor antagonist", "ADRB1")]
-    found, chains, _ = assess(appraise_candidates(ASKED, pool), pool, ASKED)
+    others = [record(number, "Timolol in migraine", "Timolol prevented migraine attacks.") for number in ("2", "3")]
+    candidates = appraise_candidates(ASKED, [*others, *pool])
+    candidates.sort(key=lambda each: each.drug, reverse=True)  # the one without a target first
+    found, chains, _ = assess(candidates, [*others, *pool], ASKED)
 
+    assert [each.drug for each in candidates] == ["timolol", "propranolol"]
     [one] = found.hypotheses
     assert found.primary_hypothesis == one
     assert one.confidence == chains["propranolol"].confidence < 0.2

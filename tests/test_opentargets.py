@@ -92,6 +92,14 @@ async def test_drugs_are_asked_for_together_with_mechanisms_and_indications_and_
     assert "Candesartan: Type-1 angiotensin II receptor antagonist (target AGTR1)." in record.content
 
 
+async def test_diseases_and_drugs_are_given_a_page_at_a_time() -> None:
+    query = "migraine AND propranolol AND candesartan"
+    pages = [await source().find(query, 1, {"page": number}) for number in (1, 2, 3, 4)]
+
+    assert [(len(each.records), each.total) for each in pages] == [(1, 3), (1, 3), (1, 3), (0, 3)]
+    assert len({record.key for each in pages for record in each.records}) == 3
+
+
 async def test_nothing_else_is_given_for_what_was_asked_about() -> None:
     drug = await source(MapIds=hits("CANDESARTAN", kind="drug")).look_up("propranolol")
     disease = await source(Search=hits("gout")).find("migraine")

@@ -70,6 +70,7 @@ WHOLE = [
         ("acromegaly but not narcolepsy", "acromegaly NOT narcolepsy"),
         ("  “Erdheim\u2013Chester”\u00a0\u200b ", '"Erdheim-Chester"'),
         ("What might help?", "What might help"),
+        ("acromegaly AND gizmo 12", 'acromegaly AND "gizmo 12"'),
         ("acromegaly AND tea (green)", "acromegaly AND tea AND green"),
         ("acromegaly AND tea (QX-12)", "acromegaly AND (tea OR QX-12)"),
         ("hepatitis A treatments", '"hepatitis A"'),
