@@ -47,7 +47,6 @@ from ..sources.publications import is_code
 
 GAP = 0.1  # weight of a step without evidence
 MOST_UNDIRECTED = 0.5  # maximum if no approved drug shows whether more or less of the target helps
-MOST_STEPS = 3  # nodes before the condition: drug, target, process
 MAX_SHOWN_GENES = 3
 NOT_REPORTED = "not reported"
 RECOMMENDED = 3  # hypotheses whose searches are recommended
@@ -372,13 +371,13 @@ class MechanismGraph:
             missing=missing,
         )
 
-    def _ways(self, start: Node, most: int = MOST_STEPS) -> Iterator[list[Step]]:
-        """Yield the paths from a node to the condition, with at most so many steps."""
+    def _ways(self, start: Node) -> Iterator[list[Step]]:
+        """Yield the paths from a node to the condition; a target or a process leads to no earlier kind of node."""
         for end, step in self._after[start].items():
             if end == self.disease:
                 yield [step]
-            elif most > 1:
-                yield from ([step, *further] for further in self._ways(end, most - 1))
+            else:
+                yield from ([step, *further] for further in self._ways(end))
 
     def _before(self, node: Node) -> list[Node]:
         return [start for start, ends in self._after.items() if node in ends]
