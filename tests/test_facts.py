@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import candidates, facts_of, study_design
+from willowbark.tools.reading.facts import candidates, facts_of, purpose_at, study_design
 from willowbark.tools.reading.reading import StudyDesign
 
 CASES = [
@@ -89,3 +89,32 @@ def test_any_text_has_facts(text: str) -> None:
 def test_several_cases_are_a_series() -> None:
     assert study_design("case_report", participants=12) is StudyDesign.case_series
     assert study_design("case_report", participants=1) is StudyDesign.case_report
+
+
+@pytest.mark.parametrize(
+    ("text", "mesh_terms", "design"),
+    [
+        ("A trial", (), "rct"),
+        ("An open-label phase after a double-blind trial", (), "rct_open"),
+        ("A double-blind trial with an open-label phase", (), "rct_blinded"),
+        ("A trial", ("*Double-Blind Method/standards",), "rct_blinded"),
+        ("A trial", ("Migraine/double-blind method",), "rct"),
+    ],
+)
+def test_blinding_is_by_what_is_named_first_or_by_descriptor(
+    text: str, mesh_terms: tuple[str, ...], design: str
+) -> None:
+    assert study_design("rct", text, mesh_terms).value == design
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "purpose"),
+    [
+        ("Sumatriptan", "It ended acute attacks.", "relief"),
+        ("Migraine prophylaxis", "It helped.", "prevention"),
+        ("Migraine", "It prevents and aborts.", "prevention"),
+        ("Migraine", "It helped.", "unknown"),
+    ],
+)
+def test_the_purpose_is_that_of_the_sentence_else_of_the_title(title: str, text: str, purpose: str) -> None:
+    assert purpose_at(Document(title, text), text) == purpose

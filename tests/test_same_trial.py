@@ -135,6 +135,7 @@ def test_a_pooled_analysis_has_its_trials_and_a_review_has_none() -> None:
     )
 
     assert trials_of(both, StudyDesign.rct_blinded) == (NUMBER, "NCT99999902")
+    assert topiramate(both).records[0].item.pools == (NUMBER, "NCT99999902")
     assert trials_of(review, StudyDesign.systematic_review) == ()
     assert trials_of(POSTED, StudyDesign.registry_entry) == (NUMBER,)
 
