@@ -27,7 +27,7 @@ from willowbark.tools.sources.labels.openfda import parse_label
 
 QUESTION = "Which existing drugs prevent migraine in pregnancy?"
 STUDIES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "propranolol": ("{} halved migraine attacks (OR 2.8, 95% CI 1.9 to 4.3).", {"primary": "met"}, {}),
+    "propranolol": ("{} halved migraine attacks (OR 2.8, 95% CI 1.9 to 4.3; RR 1.5).", {"primary": "met"}, {}),
     "topiramate": ("{} helped a third of patients with migraine (p=0.04) in pregnancy.", {"hedged": True}, {}),
     "cyclandelate": ("{} did not reduce migraine attacks.", {"effect": "no_difference", "primary": "not_met"}, {}),
     "timolol": ("{} reduced migraine attacks in rats.", {"design": "animal"}, {}),

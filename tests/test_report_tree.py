@@ -279,6 +279,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
         {"pico": {"comparator": "another treatment"}},
         {"effects": []},
         {"effects": [effect(1.2, 0.9, 1.6, "It rose.")]},
+        {"effects": [effect(0.2, -0.4, 0.5, "It rose.").model_copy(update={"measure": "MD"})]},
         {"sample_size": 200},
     ],
     ids=str,

@@ -27,7 +27,6 @@ DISCLAIMER = (
 )
 NOT_REPORTED: Final = "not reported"
 EFFICACY = "efficacy"  # the kind of outcome of most studies, which goes without saying
-REPURPOSING = "Repurposing candidate"
 NONE_PROPOSED = "none beyond the mechanism listed"
 CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our convention
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"

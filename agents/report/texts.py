@@ -45,7 +45,6 @@ from .forms.blocks import (
     flow,
 )
 
-MAX_CITED = 4  # records cited for one drug or step
 TEMPLATES = Path(__file__).parent / "templates"
 _INSERTED = re.compile("\ue000(\\d+)\ue001")
 _STRONG = re.compile(r"\*\*(.+?)\*\*")
@@ -167,7 +166,7 @@ def describe_sources(step: Step) -> dict[str, Any]:
         "entries": list(dict.fromkeys(entries)),
         "sentences": len(sentences),
         "hedged": sum(each.hedged for each in sentences.values()),
-        "records": list(dict.fromkeys(each.key for each in given))[:MAX_CITED],
+        "records": list(dict.fromkeys(each.key for each in given))[:4],
     }
 
 
