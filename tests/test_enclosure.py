@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import blocks, embed, enclose, extract, visible, without_embedded
+from willowbark.tools.enclosure import blocks, embed, enclose, extract, one_line, visible, without_embedded
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
 
@@ -125,3 +125,8 @@ def test_data_comes_out_of_words_as_it_went_in_and_leaves_the_words(queries: lis
 )
 def test_hidden_characters_are_removed(hidden: str) -> None:
     assert visible(f"did{hidden} not") == "did not"
+
+
+def test_a_line_for_the_terminal_is_one_and_short() -> None:
+    assert one_line("did\x1b[31m\nnot\t reduce") == "did[31m not reduce"
+    assert (one_line("x" * 9, 9), one_line("x" * 10, 9)) == ("x" * 9, "x" * 8 + "…")

@@ -13,7 +13,18 @@ from willowbark.tools.errors import SourceUnavailable
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.search import Filters, SearchHandler, SearchTool, Source, SourceReply, Status, ToolMetadata, rank
+from willowbark.tools.registry import cards
+from willowbark.tools.search import (
+    Filters,
+    Page,
+    SearchHandler,
+    SearchTool,
+    Source,
+    SourceReply,
+    Status,
+    ToolMetadata,
+    rank,
+)
 
 
 class Tool:
@@ -165,8 +176,10 @@ def test_relevance_lies_between_0_and_1_and_repeats(question: str, contents: lis
 def test_a_rare_word_weighs_more_and_a_repeated_one_a_little_more() -> None:
     texts = ["drugs", "drugs drugs", "migraine drugs", "migraine migraine drugs", "timolol drugs"]
     ranked = rank("timolol migraine", [evidence(text, pmid=at + 1) for at, text in enumerate(texts)])
+    longer, shorter = evidence(f"migraine {'timolol ' * 40}", pmid="1"), evidence("migraine drugs", pmid="2")
 
     assert [each.content for each in ranked] == [*texts[:1:-1], *texts[:2]]
+    assert [each.key for each in rank("migraine", [longer, shorter])] == ["pmid:2", "pmid:1"]
 
 
 def test_a_better_fit_is_more_relevant() -> None:
@@ -200,3 +213,57 @@ def test_without_a_matching_word_the_sources_order_decides(question: str) -> Non
 )
 def test_a_word_is_found_however_it_is_written(asked: str, written: str) -> None:
     assert rank(asked, [evidence("soil", pmid="1"), evidence(written, pmid="2")])[0].key == "pmid:2"
+
+
+class Paged(Source):
+    """A source of ten hits, two by a request; its cursor is the number of the next hit."""
+
+    name, description = "paged", "Gives pages."
+
+    def __init__(self, transport: Transport, down_at: str = "") -> None:
+        super().__init__(transport)
+        self.asked, self.down_at = list[str | None](), down_at
+
+    async def hits(self, number: int, size: int) -> tuple[list[int], int, list[str]]:
+        page, problems = await self.page(number, size, "migraine", self.ask)
+        return page.hits, page.total, problems
+
+    async def ask(self, mark: str | None) -> Page:
+        self.asked.append(mark)
+        if mark == self.down_at:
+            raise SourceUnavailable("paged", "is down")
+        at = int(mark or 0)
+        return Page([at, at + 1], 0 if at else 10, str(at + 2) if at < 8 else None)
+
+
+async def test_each_page_goes_on_where_the_one_before_ended_and_is_filled(transport: Transport) -> None:
+    source = Paged(transport)
+
+    assert await source.hits(1, 4) == ([0, 1, 2, 3], 10, [])
+    assert await source.hits(2, 4) == ([4, 5, 6, 7], 10, [])
+    assert source.asked == [None, "2", "4", "6"]
+    assert await source.hits(3, 4) == ([8, 9], 10, [])
+    assert await source.hits(7, 4) == ([], 10, [])
+
+
+async def test_a_page_that_breaks_off_keeps_its_hits_and_is_asked_for_again(transport: Transport) -> None:
+    source = Paged(transport, down_at="2")
+
+    assert await source.hits(1, 4) == ([0, 1], 10, ["only the first 2 could be had: is down"])
+    source.down_at = ""
+    assert await source.hits(1, 4) == ([0, 1, 2, 3], 10, [])
+
+
+async def test_a_query_without_hits_is_widened_until_there_are_some(transport: Transport) -> None:
+    class Narrow(Source):
+        card = cards()["pubmed"]
+
+        async def find_online(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
+            asked.append(query)
+            return self.reply(query, [evidence(pmid="1")] if len(asked) > 1 else [])
+
+    asked = list[str]()
+    reply = await Narrow(transport).find("acromegaly AND flares AND children")
+
+    assert asked == ["acromegaly AND flares AND children", "acromegaly AND flares"]
+    assert (reply.status, reply.warnings) == (Status.OK, [f"nothing on the whole query; asked {asked[1]}"])

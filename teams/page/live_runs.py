@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +174,6 @@ class LiveRuns:
         self.known: dict[str, LiveRun] = {}
         """Runs in progress and the latest ended ones, by id."""
         self._options = options.model_copy(update={"settings": self.settings})
-        self._open = ExitStack()
         self._endpoints = options.sources_at(self.settings)
 
     @property
@@ -234,7 +233,6 @@ class LiveRuns:
             async with asyncio.timeout(seconds):
                 while under_way := self.under_way:
                     await under_way[0].changed(seconds)
-        self._open.close()
 
     async def _begin(
         self, run_id: str | None, question: str, settings: Settings, start: Callable[..., _Events]
@@ -242,10 +240,8 @@ class LiveRuns:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         if len(self.under_way) >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
-        root = settings.output.directory
-        folder = RunFolder.at(root, run_id or new_run_id(question))
+        folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
         run = LiveRun(folder, question, offline=settings.library.path is not None)
-
         approve = approver_for(run.ask_person, settings, "page")
         given = {"endpoints": self._endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)
