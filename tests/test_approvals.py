@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from builders import QUESTION, ScriptedReader, drug_record, record
-from test_safety import label
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, select_shown
 from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
+from willowbark.tools.sources.labels.openfda import parse_label
 
 PAPER = record("1", "Propranolol to prevent migraine", "Propranolol reduced migraine attacks.")
 DISEASE = Evidence(
@@ -17,6 +17,14 @@ DISEASE = Evidence(
     citation=Citation(source="opentargets", title="Migraine", url="https://platform.opentargets.org/disease/MONDO_1"),
     metadata={"kind": "disease", "disease": "migraine", "drugs": [{"name": "PROPRANOLOL", "max_phase": 4}]},
 )
+
+
+def label(drug: str, **sections: list[str]) -> Evidence:
+    number = f"{len(drug):08}-0000-0000-0000-000000000000"
+    given: dict[str, Any] = {"set_id": number, "openfda": {"generic_name": [drug]}, **sections}
+    found = parse_label(given)
+    assert found is not None
+    return found
 
 
 def indicated(name: str, phase: float = 4) -> Evidence:
