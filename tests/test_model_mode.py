@@ -202,10 +202,16 @@ async def test_a_client_in_caches_of_its_owner_is_handed_schemas_as_by_itself() 
 
 async def test_of_hundreds_of_calls_of_tools_forty_are_made() -> None:
     calls = [FunctionCall(id=f"c{at}", name="search_pubmed", arguments="{}") for at in range(500)]
-    usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+    usage = RequestUsage(prompt_tokens=-1, completion_tokens=1)  # a server may tell anything
     said = CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
     client = JournaledClient(ReplayChatCompletionClient([said]), Budget(), None, "openai/x")
-    assert len((await client.create([UserMessage(content="Search.", source="user")])).content) == MAX_CALLS
+    answer = await client.create([UserMessage(content="Search.", source="user")])
+    assert (len(answer.content), answer.usage.prompt_tokens) == (MAX_CALLS, 0)
+
+
+def test_when_a_search_was_made_does_not_tell_two_requests_apart() -> None:
+    at = [UserMessage(content=f'{{"asked_at": "2026-01-0{day}", "query": "x"}}', source="user") for day in (1, 2)]
+    assert request_key(at[:1], (), None, {}) == request_key(at[1:], (), None, {})
 
 
 def test_an_answer_of_backslashes_is_hashed_at_once() -> None:

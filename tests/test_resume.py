@@ -71,6 +71,7 @@ async def test_a_cancelled_run_can_be_resumed_and_its_time_goes_on(sources: Sour
         report = await resume("one", ledger, endpoints=Endpoints.at(sources.url))
         assert ledger.run("one").status == "complete"
         assert ledger.run("one").spent_s > spent_s > 0
+        assert ledger.run("one").rounds == report.search_iterations  # no turn is kept twice
         with pytest.raises(LedgerError, match="is complete"):
             await resume("one", ledger, endpoints=Endpoints.at(sources.url))
 
