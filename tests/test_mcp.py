@@ -321,5 +321,3 @@ async def test_a_specialist_reads_the_records_of_the_tools_through_autogens_work
     assert isinstance(found, FindingsMessage)
     assert [(each.source, each.asked != "") for each in found.content.replies] == [("chembl", True)]
     assert found.content.records != []
-    assert found.content.declared is not None
-    assert "search_chembl" in found.content.declared.tools

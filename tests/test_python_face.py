@@ -43,5 +43,5 @@ async def test_a_source_is_searched_by_itself(monkeypatch: pytest.MonkeyPatch) -
     assert all(isinstance(each, Evidence) for each in (*found, *drugs))
     assert (reply.source, len(reply.records)) == ("pubmed", 3)
     assert set(dir(tools)) == set(searchable())
-    with pytest.raises(SourceRefused, match="there are page, mindate"):
+    with pytest.raises(SourceRefused, match="its filters are page, mindate"):
         await pubmed.search("migraine", year=2001)
