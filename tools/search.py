@@ -49,7 +49,7 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
         name, there_are = str(first["loc"][0])[:40], ", ".join(cls.model_fields)
-        raise SourceRefused(source, f"filter {name}: {first['msg'][:200]}; there are {there_are}")
+        raise SourceRefused(source, f"filter {name}: {first['msg'][:200]}; its filters are {there_are}")
 
 
 @dataclass(frozen=True, slots=True)
