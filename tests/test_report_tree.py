@@ -291,3 +291,11 @@ def test_the_best_estimate_is_of_the_study_with_fewest_doubts(doubt: dict[str, A
     assert best is not None
     assert best.key == "pmid:2"
     assert best_estimate([]) is None
+
+
+def test_a_drug_that_mostly_fails_has_a_block_however_low_it_stands() -> None:
+    one = sample().candidates[0]
+    drugs = [one.model_copy(update={"name": str(at), "contradicting_citations": []}) for at in range(MOST_BLOCKS + 2)]
+    drugs[-1] = drugs[-1].model_copy(update={"contradicting_citations": ["pmid:1", "pmid:2", "pmid:3"]})
+
+    assert list(rows_of_blocks(drugs, [])) == [*map(str, range(MOST_BLOCKS)), str(MOST_BLOCKS + 1)]
