@@ -21,7 +21,7 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
 
-WRONG = {"fourth": 1, "fifth": 1, "second work": 2, "sixth": 2, "ninth": 4, "tenth": 3, "eleventh": 2, "thirteenth": 1}
+WRONG = {"fourth": 1, "fifth": 1, "second work": 2, "second kept": 1, "sixth": 2, "ninth": 3, "tenth": 3, "eleventh": 2}
 """How many questions on safety of a part are not answered rightly; of the other parts none."""
 CAUSE = {"role": "cause"}
 
