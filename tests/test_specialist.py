@@ -133,6 +133,8 @@ async def test_a_turn_has_three_rounds_of_calls_and_a_reflection_of_few_words() 
     findings = await found(specialist(client))
     assert [reply.asked for reply in findings.replies] == [f"migraine {at}" for at in range(3)]
     assert len(findings.reflection.split()) == MAX_REFLECTION
+    more = await found(specialist(scripted(*(calls(f"migraine {at}") for at in range(4)), NOTHING_READ)))
+    assert (len(more.replies), more.reflection) == (3, "")
 
 
 async def test_a_model_that_fails_after_its_searches_loses_none_of_them() -> None:
