@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import candidates, facts_of, purpose_at, study_design
+from willowbark.tools.reading.facts import candidates, design_features, facts_of, purpose_at, study_design
 from willowbark.tools.reading.reading import StudyDesign
 
 CASES = [
@@ -44,6 +44,13 @@ CASES = [
 def test_clear_records_are_told(title: str, text: str, design: str, participants: int | None) -> None:
     facts = facts_of(Document(title, text))
     assert (facts.design, facts.participants) == (design, participants)
+
+
+def test_no_drugs_name_tells_a_design() -> None:
+    told = [
+        design_features(Document(f"{drug} in mice", f"They got {drug}.")) for drug in ("Metformin", "Valproic acid")
+    ]
+    assert told[0] == told[1]
 
 
 def test_a_publication_type_alone_does_not_make_a_review_a_trial() -> None:

@@ -200,6 +200,12 @@ def test_a_decided_trial_counts_as_the_design_that_was_registered_and_an_undecid
         ("Change in KCCQ total symptom score", "score on a scale", True),
         ("Effects of kidney disease, domain score", "scores on a scale", None),
         ("Change in serum potassium", "mmol/L", None),
+        ("Percentage of participants with headache pain relief", "percentage of participants", True),
+        ("Number of participants with ulcer healing", "Participants", True),
+        ("Number of responders with 50% fewer attacks", "Participants", True),
+        ("Migraine-specific quality of life", "points", True),
+        ("Conversion to Alzheimer's disease", "Participants", False),
+        ("Sputum culture conversion", "Participants", True),
     ],
 )
 def test_the_good_direction_of_an_outcome(title: str, unit: str, better: bool | None) -> None:

@@ -5,6 +5,7 @@ participants is one of the numbers in the text, or a sum of its arms, picked by 
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,9 +74,17 @@ def weight_of(head: Head) -> Mapping[str, float]:
 
 
 def design_features(document: Document) -> list[str]:
-    """List words, word pairs and design cues, in part by where they stand, and publication types."""
+    """List words, word pairs and design cues, in part by where they stand, and publication types.
+
+    Any drug is `DRUG`, as where the weights were learnt, so that no drug's name tells a design.
+    """
     found: list[str] = []
-    shown, last = document.words, len(document.sentences) - 1
+    shown, last = [*document.words], len(document.sentences) - 1
+    starts = [token.start for token in document.tokens]
+    for _, start, end in document.drugs:
+        at, after = bisect_left(starts, start), bisect_left(starts, end)
+        if starts[at : at + 1] == [start]:
+            shown[at:after] = ["DRUG", *[""] * (after - at - 1)]
     for order, sentence in enumerate(document.sentences):
         words = [word for word in shown[sentence.first : sentence.last] if word]
         part = "t:" if sentence.headed == "title" else ""

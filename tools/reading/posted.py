@@ -56,6 +56,7 @@ _OF_PLACEBO = re.compile(
 _FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\b)?|[^a-z0-9.]+", re.IGNORECASE)
 _OF_SCALE = r"(?:(?:\w|-|')+\W+){0,7}?"
 _VALUE = r"(?:(?:\w+\W+){0,3}?{measure}\W+" + _OF_SCALE + ")?"
+_PREPOSITIONS = frozenset("of from in to with without for on at after by during".split())
 _SCALES = tuple(
     (rf"{{{much}}}\W+{_VALUE}(?:{{says}}|[=:])\W+(?:(?:a|an|the|in)\W+)?{_OF_SCALE}{{{told}}}", is_good)
     for much, told, is_good in (
@@ -481,7 +482,8 @@ def higher_is_better(outcome: str) -> bool | None:
         return True
     if loss and good and loss.start() < good.end() + 12:
         return False
-    if bad and good:
-        first = not {"of", "from", "in", "to"}.isdisjoint(phrase_key(outcome).split())
-        return good.start() < bad.start() if first else good.start() > bad.start()
+    if bad and good:  # the first is meant before a preposition ("death in remission"), else the last ("pain relief")
+        before, after = sorted((good, bad), key=re.Match.start)
+        is_first = not _PREPOSITIONS.isdisjoint(phrase_key(outcome[before.end() : after.start()]).split())
+        return (good.start() < bad.start()) == is_first
     return bool(good) if good or bad else None

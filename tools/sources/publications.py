@@ -335,7 +335,8 @@ def _parse_boundary(first: bool, value: object) -> object:
     if value is None:
         return None
     year, *further = str(value).strip().replace("/", "-").split("-")
-    if len(year) != 4 or len(further) > 2 or not all(map(str.isdecimal, (year, *further))):
+    is_short = len(year) == 4 and len(further) <= 2 and all(len(part) <= 2 for part in further)
+    if not is_short or not all(map(str.isdecimal, (year, *further))):
         raise ValueError("years and dates (YYYY-MM-DD) are understood")
     month = int(further[0]) if further else 1 if first else 12
     return date(int(year), month, int(further[1]) if further[1:] else 1 if first else monthrange(int(year), month)[1])
