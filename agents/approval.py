@@ -105,8 +105,9 @@ class ApprovalRequest(BaseModel, frozen=True, extra="forbid"):
             return self.all()
         if choice.casefold() in ("none", "n", "no"):
             return self.none(reason)
-        names = list[str]()
-        for one in dict.fromkeys(part.strip() for part in choice.split(",")):
+        names, numbers = list[str](), choice.replace(",", " ").split()
+        parts = numbers if numbers and all(map(str.isdecimal, numbers)) else choice.split(",")
+        for one in dict.fromkeys(part.strip() for part in parts):
             if one.isdecimal() and not 1 <= int(one) <= len(self.candidates):
                 raise ValueError(f"there are candidates 1 to {len(self.candidates)}")
             names.append(self.candidates[int(one) - 1].name if one.isdecimal() else one)

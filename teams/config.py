@@ -229,7 +229,8 @@ class Settings(_Section):
         content = _read(file) if path is not None or os.path.lexists(file) else {}
         settings = cls.restored(_changed(content, variables), str(file), variables)
         address = settings.llm.base_url
-        if path is None and address and "llm.base_url" not in variables and not on_this_machine(address):
+        is_from_file = "base_url" not in _changed({}, variables).get("llm", {})
+        if path is None and address and is_from_file and not on_this_machine(address):
             raise UsageError(
                 f"{file}: llm.base_url: a server beyond this machine would get your key; set "
                 f"{_variable('llm.base_url')} in the environment, or name the file with --config {file} if you trust it"
@@ -302,7 +303,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _read_environment() -> dict[str, Any]:
     """Return the settings that variables hold, by dotted name; lists and tables are written as JSON."""
     found: dict[str, Any] = {}
-    for variable, value in os.environ.items():
+    for variable, value in sorted(os.environ.items()):  # a section comes before what it holds
         name = variable.upper().removeprefix(ENV_PREFIX).lower()
         is_setting = _DELIMITER in name or name.partition("_")[0] in Settings.model_fields
         if variable.upper().startswith(ENV_PREFIX) and is_setting and value:
@@ -322,10 +323,17 @@ def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
     """Return settings with values by dotted name put into their sections."""
     changed = dict(content)
     for name, value in changes.items():
-        section, _, below = name.partition(".")
-        own = changed.get(section)
-        changed[section] = _changed(own if isinstance(own, Mapping) else {}, {below: value}) if below else value
+        for section in reversed(name.split(".")):
+            value = {section: value}  # noqa: PLW2901
+        changed = _merged(changed, value)
     return changed
+
+
+def _merged(content: Any, changes: Any) -> Any:
+    if not isinstance(changes, Mapping):
+        return changes
+    own = content if isinstance(content, Mapping) else {}
+    return {**own, **{name: _merged(own.get(name), value) for name, value in changes.items()}}
 
 
 def _names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:

@@ -134,6 +134,16 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
         if response.request.headers.get(name) != value or response.is_error:  # an error's body is read by the library
             response.stream = CappedBody(response.stream, response.request.extensions["until"])
 
+    send = http.send
+
+    async def send_in_time(request: Any, **options: Any) -> Any:
+        try:
+            async with asyncio.timeout(timeout_s):  # for the headers, too, which may come a byte at a time
+                return await send(request, **options)
+        except TimeoutError as error:
+            raise library.ReadTimeout(f"no answer within {timeout_s:g} s") from error
+
+    http.send = send_in_time
     http.timeout = timeout_s  # between two bytes: Ollama's library would wait without end for the first
     http.event_hooks["request"].append(start)
     http.event_hooks["response"].append(cap)

@@ -81,6 +81,8 @@ async def reported(*messages: Any) -> ResearchReport:
         ("none; too weak", (), "too weak"),
         ("1,3", ("propranolol", "montelukast"), ""),
         ("3, 1, 3", ("montelukast", "propranolol"), ""),
+        ("1 3", ("propranolol", "montelukast"), ""),
+        ("1, 3,", ("propranolol", "montelukast"), ""),
         ("2; the others are dear", ("valproic acid",), "the others are dear"),
         ("Valproic Acid", ("valproic acid",), ""),
         ("montelukast, propranolol", ("montelukast", "propranolol"), ""),

@@ -91,6 +91,20 @@ def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatc
     assert settings.tools.sources == ("europepmc",)
 
 
+def test_a_section_in_the_environment_leaves_what_it_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("willowbark.toml").write_text(EVERYTHING)
+    monkeypatch.setenv("WILLOWBARK_RESEARCH__MAX_ITERATIONS", "2")
+    monkeypatch.setenv("WILLOWBARK_RESEARCH", '{"max_iterations": 3, "limits": {"max_seconds": 30}}')
+    monkeypatch.setenv("WILLOWBARK_LLM", '{"base_url": "https://models.example.org/v1"}')
+
+    settings = Settings.load()
+
+    assert settings.research.limits.max_seconds == 30
+    assert settings.research.limits.max_tokens == 100_000
+    assert settings.research.max_iterations == 2
+    assert settings.llm.base_url == "https://models.example.org/v1"
+
+
 @pytest.mark.parametrize(
     ("content", "parts"),
     [

@@ -189,6 +189,7 @@ BODIES: dict[str, tuple[bytes, bytes, float]] = {
     "endless": (b"application/json", b" " * 65536, 0.0),
     "a drop at a time": (b"application/json", b" ", 0.05),
     "packed": (b"application/json\r\ncontent-encoding: gzip", gzip.compress(b" " * 1_000_000), 0.0),
+    "headers a drop at a time": (b"", b"x", 0.05),
     "silent": (b"", b"", 0.0),
 }
 """What a hostile server says over and over: its type, a piece, seconds between two."""
@@ -206,8 +207,10 @@ async def hostile(kind: str) -> AsyncIterator[tuple[str, Counter[str]]]:
         with suppress(ConnectionError):
             if form:
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: " + form + b"\r\ntransfer-encoding: chunked\r\n\r\n")
-            while form and not over.is_set():
-                writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            elif piece:
+                writer.write(b"HTTP/1.1 200 OK\r\nx-piece: ")
+            while piece and not over.is_set():
+                writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n" if form else piece)
                 await writer.drain()
                 sent["bytes"] += len(piece)
                 await asyncio.sleep(pause_s)
