@@ -161,6 +161,8 @@ def test_what_cannot_be_read_or_written_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=why):
             read(refused, target)
     assert out.read_text() == "my notes\n"
+    with pytest.raises(UsageError, match="--condition is empty"):
+        read(source, tmp_path / "new", condition=" ")
 
 
 def test_a_record_without_drug_or_condition_is_read_for_each_that_it_names(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_a_run_is_meant_by_its_id_its_beginning_or_last_and_one_of_several_is_re
         (NEWER, b"{}", "not a report of this version"),
         (NEWER, b"\xff\xfe", "not a report of this version"),
         (NEWER, "a pipe", "not a file of 256 MB at most"),
+        (NEWER, "a" * 300, "cannot be read"),
     ],
 )
 def test_what_is_no_run_or_no_report_is_refused_in_a_line_and_the_list_goes_on(
@@ -121,8 +122,10 @@ def test_what_is_no_run_or_no_report_is_refused_in_a_line_and_the_list_goes_on(
     report = folders / "runs" / NEWER / "report.json"
     if isinstance(content, bytes):
         report.write_bytes(content)
-    elif content:
+    elif content == "a pipe":
         os.mkfifo(report)
+    elif content:
+        report.symlink_to(content)  # a name that is too long
     for command in ("export", "show"):
         assert part in complaint(invoke(command, run))
     said = invoke("runs").stdout
@@ -256,6 +259,13 @@ def test_a_quiet_replay_prints_the_runs_own_report_and_writes_nothing(run_id: st
     assert minute.sub("", replayed.stdout) == minute.sub("", written)
     assert replayed.stderr.splitlines() == ["willowbark: the report is the run's own"]
     assert sorted(tmp_path.rglob("*.md")) == before
+
+
+def test_a_replay_claims_nothing_where_no_report_was_kept(run_id: str) -> None:
+    with Ledger() as ledger:
+        ledger.connection.execute("UPDATE run SET report = NULL")
+    replayed = invoke("replay", run_id, "-q")
+    assert (replayed.exit_code, replayed.stderr) == (0, "")
 
 
 def test_a_replay_differs_where_the_stored_report_is_another(run_id: str) -> None:

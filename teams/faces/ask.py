@@ -150,7 +150,9 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     if shown.out is not None:
         RunFolder.at(shown.out, run_id).write_report(outcome.report)
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
-    same = stored is None or without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
+    if stored is None:  # the run was killed before it was kept
+        return ExitCode.REPORT
+    same = without_clock(stored) == without_clock(json.loads(outcome.report.to_json()))
     complain("the report is the run's own" if same else "the report differs from the run's own")
     return ExitCode.REPORT if same else ExitCode.FAILED
 

@@ -93,6 +93,8 @@ def read_file(
         out: new file for the output, UsageError if it exists; None is standard output.
         quiet: show no progress.
     """
+    if condition is not None and not condition.strip():
+        raise UsageError("--condition is empty")
     name = "standard input" if str(file) == "-" else str(file)
     if (form := form or _ENDINGS.get(file.suffix.lower())) is None:
         raise UsageError(f"the format of {file.name} is unknown from its extension; name it with --format")

@@ -106,11 +106,11 @@ def load_report(root: Path, run_id: str) -> "ResearchReport":
 
 def _read_report(path: Path) -> bytes:
     """Read a report; pipes, devices and endless files are refused, as exhaustive reports have some 10 MB."""
-    if not path.exists():
-        raise UsageError(f"{path}: the run has no JSON report")
-    if not path.is_file() or path.stat().st_size > 256 << 20:
-        raise UsageError(f"{path}: is not a file of 256 MB at most")
     try:
+        if not path.exists():
+            raise UsageError(f"{path}: the run has no JSON report")
+        if not path.is_file() or path.stat().st_size > 256 << 20:
+            raise UsageError(f"{path}: is not a file of 256 MB at most")
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
@@ -178,7 +178,7 @@ def list_runs(root: Path) -> list[RunRow]:
                     drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
                 costs = [turn["cost_usd"] for turn in report.get("usage", [])]
                 cost = "–" if not costs else "?" if None in costs else f"${sum(costs):.2f}"
-        except (ValueError, KeyError, TypeError, AttributeError, UsageError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
             drugs = "unreadable report"
         took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
         said = (one_line(question), one_line(drugs), one_line(certainty))

@@ -341,7 +341,8 @@ def _error_page(_: Request, error: Exception) -> Response:
     if isinstance(error, UsageError):
         status, line = 400, str(error)
     elif isinstance(error, HTTPException):
-        status, line, headers = error.status_code, error.detail, error.headers
+        known = {404: "There is no such page.", 405: "This page does not take that request."}
+        status, line, headers = error.status_code, known.get(error.status_code, error.detail), error.headers
     return HTMLResponse(page("notice.html", title="That did not work", line=line), status, headers)
 
 
