@@ -184,6 +184,8 @@ async def test_a_deep_research_client_searches_and_fetches(tmp_path: Path) -> No
         assert (document["id"], document["url"]) == (hit["id"], hit["url"])
         assert document["text"]
         assert len(document["text"]) <= PAGE_CHARACTERS
+        assert len(text_of(result).encode()) <= MOST_BYTES
+    assert 3 * PAGE_CHARACTERS < MOST_BYTES  # a character of Chinese has 3 bytes
 
 
 async def test_records_come_in_marked_blocks_and_pages_follow_each_other(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The notebook's face: one display that follows the run, interruptions that keep the report, in a real kernel."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,10 @@ import pytest
 from builders import QUESTION, record, reply
 
 from willowbark.teams.events import AgentEvent
+from willowbark.teams.faces import notebook
 from willowbark.teams.faces.notebook import LiveView
 from willowbark.teams.ledger import DEFAULT_PATH
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.search import SourceReply, Status
 
 pytestmark = pytest.mark.whole
@@ -116,6 +119,29 @@ async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel) -> 
     assert not [m for m in seen if m["type"] == "error" or m.get("name") == "stderr"]
     assert printed(seen) == "cancelled True\n"
     assert "The run was stopped" in displays(seen)[-1]["data"]["text/html"]
+
+
+async def test_a_second_interruption_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def endless(_: RunOptions) -> AsyncIterator[AgentEvent]:
+        began.set()
+        try:
+            await asyncio.sleep(3600)
+            yield AgentEvent(type="thinking", message="still there")
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(notebook, "research_stream", endless)
+    cell = asyncio.create_task(notebook.ask(QUESTION))
+    await began.wait()
+    for _ in range(2):
+        cell.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await cell
+    await asyncio.wait_for(ended.wait(), 10)
 
 
 def test_a_display_that_fails_does_not_stop_the_run() -> None:

@@ -67,7 +67,7 @@ MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens
 RESEARCH_BYTES = 8_000  # of text and data of `research` together
 CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (500, 6), (500, 3), (500, 1)
 """Characters of each record's text and records of a reply: the first that fits."""
-PAGE_CHARACTERS = 6_000  # of a page of a record's text
+PAGE_CHARACTERS = 4_500  # of a page of a record's text, of up to 3 bytes each
 MOST_APPRAISED = 20  # records of one appraisal
 _SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
 _RUNS = "willowbark://runs"

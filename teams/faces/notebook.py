@@ -64,8 +64,11 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
         await asyncio.shield(run)
     except asyncio.CancelledError:  # an interrupted cell; asks for a partial report
         token.cancel()
-        await asyncio.wait([run], timeout=GRACE_S)
-        if not run.cancel() and (task := asyncio.current_task()) is not None:
+        try:
+            await asyncio.wait([run], timeout=GRACE_S)
+        finally:  # also when interrupted again
+            is_late = run.cancel()
+        if not is_late and (task := asyncio.current_task()) is not None:
             task.uncancel()
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report; `willowbark resume last` resumes it")
