@@ -15,6 +15,7 @@ from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.fulltext import (
     MAX_SECTION_CHARS,
+    MAX_XML_BYTES,
     FullText,
     extended,
     parse_full_text,
@@ -185,8 +186,9 @@ def test_long_results_end_with_a_whole_sentence() -> None:
         ARTICLE.read_text(encoding="utf-8").encode()[:-200],
         b"",
         b"<html></html>",
+        b"<article>" + b" " * MAX_XML_BYTES + b"</article>",
     ],
-    ids=["cut", "empty", "html"],
+    ids=["cut", "empty", "html", "too large"],
 )
 def test_what_is_no_article_is_refused(xml: bytes) -> None:
     with pytest.raises(UnreadableReply):

@@ -60,6 +60,17 @@ def test_the_table_never_makes_more_of_fields_than_they_say(found: tuple) -> Non
         assert (effect == "better" and not hedged) or (effect == "no_difference" and non_inferior)
 
 
+def test_a_failure_quoted_from_a_sentence_on_another_drug_alone_is_not_sure() -> None:
+    title = "Propranolol and timolol for migraine prevention: a randomised placebo-controlled trial"
+    aim = "We compared timolol, propranolol and placebo in 96 patients. RESULTS: There were 96 patients. CONCLUSIONS: "
+    shown = {}
+    for said in ("Propranolol was", "Timolol was"):
+        text = f"{aim}{said} not more effective than placebo in the prevention of migraine and had no benefit."
+        found = LearnedReader().read_document(Document(title, text), "propranolol", "migraine")
+        shown[said] = (found.verdict, found.sure)
+    assert shown == {"Propranolol was": ("contradicts", True), "Timolol was": ("contradicts", False)}
+
+
 @pytest.mark.parametrize(
     ("role", "comparator", "effect", "verdict"),
     [

@@ -139,7 +139,11 @@ class LearnedReader:
         role, match, kind, comparator, effect, hedged, non_inferior = consistent(verdict, told)
         quoted = _find_quoted(view, states.sentences, verdict)
         passages = () if quoted is None else (_passage(view, quoted),)
-        sure = verdict != "supports" or (probability >= self._weights.sure and primary != "not_met")
+        if verdict == "supports":
+            sure = probability >= self._weights.sure and primary != "not_met"
+        else:  # a failure is sure unless its sentence speaks of another drug alone
+            signs = {"DRUG"} if quoted is None else set(view.sentences[quoted])
+            sure = verdict != "contradicts" or "OTHER" not in signs or not signs.isdisjoint(("DRUG", "CLASS"))
         return Reading(
             key=key,
             drug=drug,

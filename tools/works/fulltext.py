@@ -31,6 +31,7 @@ _AT_ONCE = 4  # concurrent requests; half of Europe PMC's rate limit
 _OPEN = ("CC0", "CC BY")
 """Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
 
+MAX_XML_BYTES = 4 * 1024 * 1024  # articles with their tables and references take 0.1 to 1 MB
 MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other records
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
@@ -50,6 +51,8 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     Raises:
         UnreadableReply: the XML is truncated, too large or too deep, holds entities, or is no article.
     """
+    if len(xml) > MAX_XML_BYTES:
+        raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
     root, found = read_xml("europepmc", xml, ("article",))
     if root == "errorBean":  # `Article with id … is not open access one`, with status 200
         return None
