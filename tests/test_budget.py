@@ -13,7 +13,7 @@ from faults.server import SourceServer
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.ledger import Ledger
+from willowbark.teams.ledger import Ledger, Model
 from willowbark.teams.ledger.model_calls import JournaledClient
 from willowbark.teams.run.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.run.research import replay, research_stream
@@ -122,6 +122,20 @@ async def test_without_a_price_the_account_says_tokens_only(sources: SourceServe
     assert sum(turn.tokens for turn in report.usage) == report.tokens_used
     assert {turn.cost_usd for turn in report.usage} == {None}
     assert "The model's price is unknown: tokens only." in report.to_appendix()
+
+
+async def test_counts_of_tokens_that_no_model_has_do_not_end_a_run() -> None:
+    told = [RequestUsage(10**30, -5), RequestUsage(7, 10**30)]
+    said = [CreateResult(finish_reason="stop", content="an answer", usage=each, cached=False) for each in told]
+    with Ledger(None) as ledger, ledger.start("q", settings={}, model=Model("x", "x", {}), sandboxed=True) as journal:
+        client = JournaledClient(ReplayChatCompletionClient(said), Budget(), journal, "scripted")
+        for question in ("one", "two"):
+            await client.create([UserMessage(content=question, source="user")])
+        (run,) = ledger.runs()
+
+    assert journal.failure is None
+    assert run.model_calls == 2
+    assert run.tokens == 2 * 10_000_000 + 7
 
 
 async def test_a_stopped_run_asks_no_model_any_more() -> None:

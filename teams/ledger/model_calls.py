@@ -41,6 +41,7 @@ from .journal import Journal
 
 _CLOCK = re.compile(r'(?<!\\)\\*"asked_at\\*": ?\\*"[^"\\]*\\*"')
 ANSWERS = 4  # divisor: this part of a context is reserved for the answer
+MOST_TOKENS = 10_000_000  # of one prompt or answer: a ledger holds no integer of any size that a server may tell
 MAX_CALLS = 40  # tool calls of one answer; a confused model makes hundreds
 _MARKER = re.compile(r"(</?records )[0-9a-f]{16}>")
 
@@ -159,9 +160,10 @@ class RecordedResult(CreateResult):
 
 
 def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
-    """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens from below."""
+    """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens."""
     answer, told = RecordedResult(**dict(result)), result.usage
-    answer.usage = RequestUsage(max(told.prompt_tokens, 0), max(told.completion_tokens, 0))
+    counts = (min(max(count, 0), MOST_TOKENS) for count in (told.prompt_tokens, told.completion_tokens))
+    answer.usage = RequestUsage(*counts)
     called = answer.content
     if isinstance(called, str) and tools:
         called = written_calls(called, [_schema(tool)["name"] for tool in tools])
