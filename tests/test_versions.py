@@ -80,6 +80,12 @@ def test_a_notice_in_the_pool_flags_the_record_that_it_is_on(flag: str) -> None:
     assert kept == notice
 
 
+def test_a_record_that_is_two_notices_on_another_raises_both_flags() -> None:
+    said = [{"flag": "retracted", "name": "pmid:1"}, {"flag": "corrected", "name": "pmid:1"}]
+    flagged, _ = settle([article(1), article(9, kind="notice", notice_on=said)])
+    assert (flagged.metadata["retracted"], flagged.metadata["corrected"]) == (True, True)
+
+
 async def test_what_biorxiv_says_settles_it_of_no_more_preprints_than_the_limit() -> None:
     pool = [preprint(1, doi=PREPRINT_DOI), preprint(3, doi=f"{PREPRINT_DOI}1"), article(2, doi=PUBLISHED_DOI)]
     seen = list[httpx.Request]()

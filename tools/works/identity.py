@@ -149,13 +149,13 @@ def _add_versions(record: Evidence, versions: Sequence[Evidence]) -> Evidence:
 
 
 def _add_notices(pool: Sequence[Evidence], known: Mapping[str, str]) -> list[Evidence]:
-    said: dict[str, dict[str, Reference]] = {}
+    said: dict[str, dict[tuple[str, str], Reference]] = {}
     for record in pool:
         for each in record.paper.notice_on if record.paper else ():
             target = known.get(each["name"])
             if target and target != record.key and each["flag"] in FLAGS:
                 entry = Reference(flag=each["flag"], key=record.key, url=record.citation.url)
-                said.setdefault(target, {})[record.key] = entry
+                said.setdefault(target, {})[record.key, each["flag"]] = entry
     noted = list[Evidence]()
     for record in pool:
         entries = list(said.get(record.key, {}).values())
