@@ -103,7 +103,7 @@ def test_the_report_goes_to_stdout_and_a_run_folder_and_progress_to_stderr_where
 
 
 @pytest.mark.usefixtures("reachable")
-def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> None:
+def test_options_and_settings_choose_what_is_written_and_where(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = invoke("ask", ANSWERED, "--quiet", "--json")
     assert (quiet.stderr, json.loads(quiet.stdout)["title"]) == ("", "Migraine prévention")
     Path("willowbark.toml").write_text('[output]\ndirectory = "moved"')
@@ -113,6 +113,8 @@ def test_options_and_settings_choose_what_is_written_and_where(here: Path) -> No
     for more in (["--out", "there"], ["--config", "willowbark.toml", "--out", "there"]):
         assert invoke("ask", ANSWERED, "--quiet", *more).stderr == ""
     assert {path.name for path in Path("there").glob("*/*")} >= {"report.md", "report.json", "log.txt"}
+    monkeypatch.setenv("WILLOWBARK_OUTPUT__DIRECTORY", "elsewhere")
+    assert invoke("ask", ANSWERED, "--quiet").stderr == ""
 
 
 @pytest.mark.usefixtures("reachable")

@@ -18,7 +18,7 @@ from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import FILE_NAME, OutputSettings, Settings
+from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
 from ..events import AgentEvent
 from ..run.logs import log_event, logged
 from ..run.options import RunOptions, Shown
@@ -85,7 +85,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     `stream` starts the run in the research team's place.
     """
     settings, shown = options.chosen(), options.shown
-    is_stray = options.settings is None and shown.out is None and Path(FILE_NAME).exists()
+    is_named = options.settings or shown.out or os.environ.get(f"{ENV_PREFIX}OUTPUT__DIRECTORY")
+    is_stray = not is_named and Path(FILE_NAME).exists()
     if is_stray and settings.output.directory != OutputSettings().directory:
         moved = settings.output.directory.absolute()
         complain(f"{FILE_NAME} in this folder writes run folders to {moved}; use --out to choose another place")
