@@ -7,7 +7,7 @@ from builders import QUESTION, scripted
 from pydantic import ValidationError
 
 from willowbark.teams import RunOptions, research
-from willowbark.teams.config import Settings
+from willowbark.teams.config import RoleSettings, Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import resume
 from willowbark.tools.errors import UsageError
@@ -81,3 +81,10 @@ async def test_a_resumed_run_keeps_what_it_was_started_with() -> None:
             await resume("one", ledger, max_iterations=3)
         with pytest.raises(UsageError, match="no such option"):
             await resume("one", ledger, modle="x")
+
+
+def test_a_model_named_for_a_run_is_asked_in_every_role() -> None:
+    settings = Settings.restored({"llm": {"model": "openai/main", "roles": {"judge": "openai/strong"}}})
+
+    assert RunOptions(settings=settings).chosen().llm.roles.judge == "openai/strong"
+    assert RunOptions(settings=settings, model="openai/only").chosen().llm.roles == RoleSettings()

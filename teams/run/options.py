@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Depth, LibrarySettings, Settings, nearest, wording_of
+from ..config import Depth, LibrarySettings, RoleSettings, Settings, nearest, wording_of
 from ..events import AgentEvent
 from ..model_clients import BASELINE
 
@@ -160,7 +160,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             if isinstance(field.json_schema_extra, dict)
         }
         changes |= {
-            "llm.roles": None if self.model is None else {},
+            "llm.roles": None if self.model is None else RoleSettings().model_dump(),
             "output.directory": self.shown.out,
             "library.path": str(self.library) if self.library else "bundled" if self.offline else None,
             "research.approve": True if self.approve else None,
