@@ -26,6 +26,7 @@ from willowbark.teams.faces import studio
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "studio-test"
+TEAM_LABEL = "Willowbark research team"
 SHOTS = ROOT / "build" / "studio-shots"
 USER = "guestuser@gmail.com"  # Studio's user name without a login
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -122,7 +123,7 @@ def shown(messages: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def test_studio_takes_gallery_and_team(api: httpx.Client) -> None:
-    assert set(teams_of(api)) == {studio.TEAM_LABEL}
+    assert set(teams_of(api)) == {TEAM_LABEL}
     assert galleries_of(api).count("Willowbark") == 1
 
 
@@ -139,7 +140,7 @@ def test_studio_validates_the_team(api: httpx.Client) -> None:
 
 
 def test_a_run_by_api_ends_in_a_report(url: str, api: httpx.Client) -> None:
-    session, run, component = run_of(api, studio.TEAM_LABEL)
+    session, run, component = run_of(api, TEAM_LABEL)
     messages = streamed(url, run, component)
     assert (messages[-1]["type"], messages[-1]["status"]) == ("result", "complete")
     assert {call["name"] for event in shown(messages, "ToolCallRequestEvent") for call in event["content"]} >= {
@@ -159,7 +160,7 @@ def test_a_run_by_api_ends_in_a_report(url: str, api: httpx.Client) -> None:
 
 
 def test_studios_input_box_decides_on_the_candidates(url: str, api: httpx.Client) -> None:
-    _, run, _ = run_of(api, studio.TEAM_LABEL)
+    _, run, _ = run_of(api, TEAM_LABEL)
     seen: list[dict[str, Any]] = []
     with connect(f"{url.replace('http', 'ws')}/api/ws/runs/{run}", max_size=None, proxy=None) as socket:
         start = {"type": "start", "task": QUESTION, "files": [], "team_config": studio.team(asking=True)}
@@ -176,16 +177,16 @@ def test_studios_input_box_decides_on_the_candidates(url: str, api: httpx.Client
 
 
 def test_a_stopped_run_is_over_at_once_and_the_next_one_works(url: str, api: httpx.Client) -> None:
-    _, run, component = run_of(api, studio.TEAM_LABEL)
+    _, run, component = run_of(api, TEAM_LABEL)
     messages = streamed(url, run, component, lambda message: message.get("data", {}).get("source") == "judge")
     assert (messages[-1]["type"], messages[-1]["status"]) == ("completion", "cancelled")
     assert not any(text["source"] == "report" for text in shown(messages, "TextMessage"))
-    _, run, component = run_of(api, studio.TEAM_LABEL)
+    _, run, component = run_of(api, TEAM_LABEL)
     assert streamed(url, run, component)[-1]["status"] == "complete"
 
 
 def test_another_sites_page_gets_no_websocket(url: str, api: httpx.Client) -> None:
-    _, run, _ = run_of(api, studio.TEAM_LABEL)
+    _, run, _ = run_of(api, TEAM_LABEL)
     address = f"{url.replace('http', 'ws')}/api/ws/runs/{run}"
     with pytest.raises(InvalidStatus), connect(address, origin=Origin("https://elsewhere.invalid"), proxy=None):
         pass
@@ -238,7 +239,7 @@ def test_the_gallery_file_is_taken_by_hand(url: str, api: httpx.Client, page: Pa
 
 def test_team_builder_opens_the_team(url: str, page: Page) -> None:
     page.goto(f"{url}/build")
-    page.get_by_text(studio.TEAM_LABEL).first.click()
+    page.get_by_text(TEAM_LABEL).first.click()
     nodes = page.locator(".react-flow__node")
     expect(nodes).to_have_count(1 + len(ROLES))
     told = " ".join(nodes.all_inner_texts())
@@ -251,7 +252,7 @@ def test_team_builder_takes_the_team_from_the_gallery(url: str, api: httpx.Clien
     before = len(teams_of(api))
     page.goto(f"{url}/build")
     page.get_by_text("From Gallery").click()
-    template = page.locator(".group").filter(has_text=studio.TEAM_LABEL).first
+    template = page.locator(".group").filter(has_text=TEAM_LABEL).first
     template.hover()
     template.get_by_role("button").click()
     expect(page.get_by_text("Recents (2)")).to_be_visible()
