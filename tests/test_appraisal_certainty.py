@@ -265,3 +265,11 @@ def test_a_stopped_trial_and_an_unchecked_record_are_said() -> None:
         "nct:NCT1 was stopped (terminated): reason not reported.",
         "1 of 1 records could not be checked for retraction.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("design", "tier"),
+    [("rct", "randomised"), ("cohort", "observational"), ("case_report", "other"), ("in_vivo", "other")],
+)
+def test_a_study_is_rated_with_those_of_its_kind(design: str, tier: str) -> None:
+    assert item(design=StudyDesign(design)).tier == tier

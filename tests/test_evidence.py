@@ -254,3 +254,11 @@ def test_a_record_survives_json_that_holds_its_fields_as_metadata(found: Evidenc
 
     assert dumped["metadata"] == {**found.metadata, "kind": found.record.kind}
     assert Evidence.model_validate(dumped) == found
+
+
+@pytest.mark.parametrize("relevance", [-0.1, 1.1])
+def test_relevance_is_a_share_and_hits_are_no_fewer_than_none(relevance: float) -> None:
+    with pytest.raises(ValidationError):
+        Evidence.model_validate({**record().model_dump(), "relevance": relevance})
+    with pytest.raises(ValidationError):
+        SearchResult(query="migraine", total_found=-1)
