@@ -28,7 +28,8 @@ from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
-from willowbark.tools.search import Status
+from willowbark.tools.questions import preprocess_query
+from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import listed
 
@@ -89,6 +90,8 @@ class JudgeMemory(Memory):
     gaps: list[str] = Field(default_factory=list)
     refused: list[str] = Field(default_factory=list)
     """Searches it then requested that were not made, each with the reason."""
+    wanted: list[NextSearch] = Field(default_factory=list)
+    """Searches it then requested that were passed on."""
 
 
 class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
@@ -124,6 +127,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
         iteration = max(dossier.iteration, memory.assessed + 1)
+        not_run = [
+            f"{each.query[:SHOWN_QUERY]} ({each.specialist}): sources do not take the query, or have nothing further"
+            for each in memory.wanted
+            if not any(
+                _answers(reply, each)
+                for found in dossier.findings
+                if (found.specialist, found.iteration) == (each.specialist, iteration)
+                for reply in found.replies
+            )
+        ]
+        memory.refused = [*memory.refused, *not_run]
         request = self._request(iteration, pool, candidates)
         asked: list[LLMMessage] = [
             SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
@@ -132,11 +146,12 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)
+        memory.wanted = draft.next_searches
         memory.gaps = _worded(draft.gaps, request)
         memory.assessed = iteration
 
         verdict = self._decide(draft, request, sources_breakdown(pool))
-        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in memory.refused)  # shows no query
+        why_not = dict.fromkeys(line.rpartition(": ")[2] for line in [*not_run, *memory.refused])  # shows no query
         excluded = {
             "candidates": len(draft.drug_candidates) - len(verdict.details.drug_candidates),
             "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
@@ -262,6 +277,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
+
+
+def _answers(reply: SourceReply, search: NextSearch) -> bool:
+    """Whether a reply answers a judge's search, whose query its tool may have rewritten."""
+    asked, wanted = (reply.asked or reply.query).casefold(), search.query.casefold()
+    drug = canonical_drug(search.query)
+    return (
+        asked in (wanted, preprocess_query(search.query).casefold())
+        or (drug is not None and drug in asked)
+        or (asked.isdecimal() and asked in wanted)
+    )
 
 
 def _sort_searches(draft: JudgeDraft, request: AssessmentRequest) -> tuple[JudgeDraft, list[str]]:

@@ -213,15 +213,18 @@ async def test_what_a_judge_asks_for_and_does_not_get_is_said_back_with_the_reas
     searches = [
         {"closes": "More.", "specialist": "nobody", "query": "timolol AND migraine"},
         {"closes": "More.", "specialist": "literature", "query": "candesartan AND migraine"},
+        {"closes": "More.", "specialist": "literature", "query": "migraine AND (timolol)"},
     ]
     client = scripted(proposal(**UNSURE, next_searches=searches), proposal(**UNSURE))
     judge = JudgeAgent("judge", client, limits=JudgeLimits(max_tokens=5000, max_iterations=3))
     first = await judged(*ROUND, judge=judge)
     assert first.notes == ["Not every search proposed by the judge was made: no specialist has the name given"]
-    assert [search.query for search in first.next_searches] == ["candesartan AND migraine"]
-    await judged(findings("literature", reply(TRIAL), iteration=2, reflection="Few trials."), judge=judge)
+    assert [search.query for search in first.next_searches] == [search["query"] for search in searches[1:]]
+    came = reply(TRIAL).model_copy(update={"asked": "migraine AND (timolol)"})
+    second = await judged(findings("literature", came, iteration=2, reflection="Few trials."), judge=judge)
+    assert second.notes[0].startswith("Not every search proposed by the judge was made: sources do not take the query")
     said = str(client.create_calls[1]["messages"][-1].content)
-    assert "timolol AND migraine: no specialist has the name given\n" in said
+    assert "timolol AND migraine: no specialist has the name given\n- candesartan AND migraine" in said
     assert "- literature: Few trials." in said
     assert "Budget: 1 round left; 1 of at most 300 publications and trials read; 4," in said
 
