@@ -196,7 +196,7 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
                 if len(after.text) == 3 and after.text.isdigit() and len(between) == 1 and between.isspace():
                     value, at = int(text + after.text), at + 1
             if value is None:
-                whole = re.fullmatch(r"\d+|\d{1,3}(?:,\d{3})+", text)
+                whole = re.fullmatch(r"[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+", text)
                 value = int(text.replace(",", "")) if whole else None
         elif text.partition("-")[0] in _NUMBER_WORDS:
             while at < sentence.last and (
