@@ -80,9 +80,9 @@ def test_numbers_words_and_sums_of_arms_are_candidates(text: str, value: int) ->
         ("It fell by 45 % (3.7 mm).", {0, 1}),
         ("Of the 362/371 patients recruited, most responded.", {0, 1, 362, 371, 733}),
         ("At least one dose in patients.", {0, 1}),
-        ("In this trial (NCT02207946), patients with tremor were randomized.", {0}),
+        ("In this trial (NCT02207946), patients with tremor were randomized.", {0, 1}),
     ],
-    ids=["shares", "two numbers that a stroke parts", "one of several"],
+    ids=["shares", "two numbers that a stroke parts", "one of several", "registry number"],
 )
 def test_what_counts_no_people_is_no_candidate(text: str, told: set[int]) -> None:
     assert set(candidates(Document("", text), "rct")) == told
