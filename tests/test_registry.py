@@ -132,8 +132,6 @@ def table_of_sources() -> str:
         limit = f"{card.per_second:g} a second"
         limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
         limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
-        limit += f"; {card.per_day:,} a day" if card.per_day else ""
-        limit += f", {card.per_day_with_key:,} with a key" if card.per_day_with_key else ""
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()
         cells = (
             f"[{card.title}]({card.documentation}) (`{card.name}`)",

@@ -401,19 +401,6 @@ async def test_json_and_text_travel_in_the_body() -> None:
     assert [each.sent for each in log.exchanges] == [each.content.decode() for each in script.requests]
 
 
-async def test_a_spent_day_is_told_at_once_and_not_asked() -> None:
-    class Spent(RateLimiter):
-        def spend(self, name: str, per_day: int) -> bool:
-            return super().spend(f"{name} on one day", per_day)
-
-    endpoint = Endpoint(base_url="http://127.0.0.1:1/openfda", per_day=2)
-    transport, script = asking(reply(), endpoints=Endpoints(by_source={"openfda": endpoint}), limiter=Spent())
-    assert [await ask(transport, "openfda") for _ in range(2)] == [GOOD, GOOD]
-    with pytest.raises(SourceUnavailable, match="today's 2 requests are used up"):
-        await ask(transport, "openfda")
-    assert len(script.requests) == 2
-
-
 class Asked:
     """Gives each name in capitals, but for `nothing`; keeps what it was asked for."""
 

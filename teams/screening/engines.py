@@ -110,12 +110,6 @@ class ClusterLimiter(RateLimiter):
         """Sleep until the next request to `name` may start."""
         await _limits_of(name).wait.remote(name, per_second)
 
-    def spend(self, name: str, per_day: int) -> bool:
-        """Count one request of the daily allowance; return False if it is already used up."""
-        import ray  # noqa: PLC0415  an extra
-
-        return bool(ray.get(_limits_of(name).spend.remote(name, per_day)))
-
 
 def _limits_of(name: str) -> Any:
     """Return the actor that keeps a source's limits; it outlives its callers, and restarts if its node is lost."""

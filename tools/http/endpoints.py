@@ -10,7 +10,6 @@ import re
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -33,7 +32,6 @@ _RESERVE = """
 INSERT INTO limits VALUES (:name, :now + :interval) ON CONFLICT (name) DO UPDATE
     SET number = :interval + iif(number > :now + :far, :now, max(:now, number)) RETURNING number - :interval
 """
-_SPEND = "INSERT INTO limits VALUES (:name, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1 RETURNING number"
 
 
 class Endpoint(BaseModel, frozen=True, extra="forbid"):
@@ -41,8 +39,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
     """Base URL, without a trailing slash."""
     per_second: float | None = Field(default=None, gt=0)
     """Published limit in requests per second; None where the server sets none."""
-    per_day: int | None = Field(default=None, gt=0)
-    """Published limit in requests per day; None where there is none."""
     key: SecretStr | None = None
     """API key, never shown in a URL; optional, but the limit is lower without it."""
     key_in: Literal["body", "parameter", "header"] = "body"
@@ -57,7 +53,6 @@ class Endpoint(BaseModel, frozen=True, extra="forbid"):
         return cls(
             base_url=card.address,
             per_second=with_key or with_email or card.per_second,
-            per_day=card.per_day_with_key if key else card.per_day,
             key=SecretStr(key) if key else None,
             key_in=card.key_in,
             key_header=card.key_header,
@@ -148,23 +143,19 @@ class RateLimiter:
         """Sleep until the next request to `name`, such as a host, may start."""
         for _ in range(_LATE_STARTS):
             now = time.time()
-            start = self._store(_RESERVE, name=name, interval=1.0 / per_second, now=now, far=_FAR_AHEAD_S)
+            start = self._reserve({"name": name, "interval": 1.0 / per_second, "now": now, "far": _FAR_AHEAD_S})
             if start > now:
                 await self._sleep(start - now)
             if time.time() - start < _LATE_S:
                 break
-
-    def spend(self, name: str, per_day: int) -> bool:
-        """Count one request to `name` against the daily limit (UTC); False if the limit is used up."""
-        return self._store(_SPEND, name=f"{name} on {datetime.now(UTC):%Y-%m-%d}") <= per_day
 
     def close(self) -> None:
         if self._database is not None:
             self._database.close()
             self._database = None
 
-    def _store(self, statement: str, **values: object) -> float:
-        """Change a number atomically for all processes; returns what the statement returns."""
+    def _reserve(self, values: Mapping[str, object]) -> float:
+        """Take the next start, atomically for all processes; returns it."""
         try:
             if self._database is None:
                 where: Path | str = ":memory:"
@@ -176,11 +167,11 @@ class RateLimiter:
                 )
                 self._database.execute("PRAGMA synchronous=OFF")  # losing a number costs one interval, nothing else
                 self._database.execute(_SCHEMA)
-            ((number,),) = self._database.execute(statement, values).fetchall()
-            return float(number)
+            ((start,),) = self._database.execute(_RESERVE, values).fetchall()
+            return float(start)
         except (sqlite3.Error, OSError):
             if not self.shared:
                 raise
             self.shared = False
             self.close()
-            return self._store(statement, **values)
+            return self._reserve(values)

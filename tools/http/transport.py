@@ -438,9 +438,6 @@ class Transport:
 
     async def _wait_turn(self, source: str) -> None:
         endpoint = self.endpoints[source]
-        if endpoint.per_day is not None and not self._limiter.spend(endpoint.host, endpoint.per_day):
-            line = f"today's {endpoint.per_day:,} requests are used up; a key may allow more"
-            raise SourceUnavailable(source, line)
         if endpoint.per_second is not None:
             name = endpoint.host if self.endpoints.is_public else endpoint.base_url  # one server may stand for many
             await self._limiter.wait(name, endpoint.per_second * LIMIT_SHARE)

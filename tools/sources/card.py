@@ -52,8 +52,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     per_second_with_key: float | None = Field(default=None, gt=0)
     per_second_with_email: float | None = Field(default=None, gt=0)
     """With a contact address (`NCBI_EMAIL`)."""
-    per_day: int | None = Field(default=None, gt=0)
-    per_day_with_key: int | None = Field(default=None, gt=0)
     key: str | None = None
     """Environment variable of its key; None if it takes none."""
     key_in: Literal["body", "parameter", "header"] = "body"
