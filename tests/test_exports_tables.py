@@ -75,10 +75,10 @@ def test_the_workbook_holds_the_same_rows_as_the_csv_and_what_a_reviewer_needs()
     assert {value for cells in rows for value in cells[len(COLUMNS) :]} == {None}
     [offered] = sheet.data_validations.dataValidation
     assert offered.formula1 == f'"{",".join(VERDICTS)}"'
-    assert str(offered.sqref) == f"AA2:AA{1 + len(ROWS)}"
+    assert str(offered.sqref) == f"Z2:Z{1 + len(ROWS)}"
     [offered] = workbook(empty())["Evidence"].data_validations.dataValidation
-    assert str(offered.sqref) == "AA2", "below the heads, with nothing found too"
-    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:AB{1 + len(ROWS)}")
+    assert str(offered.sqref) == "Z2", "below the heads, with nothing found too"
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("B2", f"A1:AA{1 + len(ROWS)}")
 
 
 @pytest.mark.parametrize("formula", FORMULAS)
@@ -168,7 +168,7 @@ def test_records_and_trials_are_lists_in_word() -> None:
     assert len(cards) == decisive + len(ROWS) + len(sample().trials)
     head, known, _ = cards[1]
     assert head == "Tønnesen 2003 [1]"
-    assert known == "design: blinded RCT (follow-up 12 months) · result: better"
+    assert known == "design: blinded RCT · result: better"
     head, known, quote = cards[decisive + 1]
     told = (
         "estimate: OR 2.82; 95% CI 1.89-4.28 (Continuous abstinence) · dose: 150 mg twice a day · comparator: placebo"

@@ -19,7 +19,7 @@ def test_each_row_is_a_row_and_what_is_not_reported_is_missing_and_never_zero() 
     assert list(frame["key"]) == ["url:a", "url:b"]
     numbers = frame.loc[0, ["year", "sample_size", "measure", "value", "ci_low", "effects"]].to_list()
     assert numbers == [2002, 40, "OR", 0.6, 0.4, 2]
-    assert frame.loc[1, ["year", "sample_size", "followup_months", "value", "ci_low", "p"]].isna().all()
+    assert frame.loc[1, ["year", "sample_size", "value", "ci_low", "p"]].isna().all()
     assert str(frame["sample_size"].dtype) == "Int64"
     trials = [TrialRow(key="k1", nct_id="", title="T", enrollment=12), TrialRow(key="k2", nct_id="", title="T")]
     assert sample(trials=trials).to_dataframe("trials")["enrollment"].isna().to_list() == [False, True]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from willowbark.tools.reading.numbers import doses_of, effect_sizes, figures, followup_months
+from willowbark.tools.reading.numbers import effect_sizes, figures
 
 ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95% CI 0.5 to 0.7; naproxen RR 0.7."
 
@@ -17,34 +17,11 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
 
 
 @pytest.mark.parametrize(
-    ("told", "months"),
-    [
-        ("We took trials in adults (over 18 years of age) with psoriasis.", None),
-        ("After a 2-week run-in period, patients took budesonide for 12 weeks.", 2.8),
-        ("Both were given once, with a 10-day washout period between them.", None),
-        ("Renal function was measured every 6 months for 3 years.", 36.0),
-        ("They took 20 mg every day for 12 weeks.", 2.8),
-        ("Median follow-up was 2.6 years (every 6 months).", 31.2),
-        ("After a 4-week lead-in, 48 weeks of treatment followed.", 11.0),
-        ("After washout, 12 weeks of treatment followed.", 2.8),
-        ("They were evaluated every two weeks, until the study ended.", None),
-    ],
-)
-def test_ages_and_what_goes_before_or_between_treatments_are_no_follow_up(told: str, months: float | None) -> None:
-    assert followup_months(told) == months
-
-
-@pytest.mark.parametrize(
     "sentence",
     ["Aspirin widened the SD of RR (16.0 +/- 6.6 ms).", "Aspirin lowered HR (-5 bpm).", "Mean RR 820 ± 40 ms."],
 )
 def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
     assert effect_sizes(sentence, "aspirin") == []
-
-
-def test_a_dose_is_told_as_it_is_written() -> None:
-    said = "Propranolol (80\u2013160 mg/day) reduced attacks."
-    assert doses_of([said]) == {"propranolol": [("80\u2013160 mg/day", said)]}
 
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:

@@ -138,9 +138,7 @@ async def of_sample() -> ResearchReport:
     stopped = {**SAMPLE["trials"][1], "why_stopped": "Slow accrual", "why_stopped_kind": "administrative"}
     new: dict[str, Any] = {"name": "cytisine", "evidence_quality": "refuted", "contradicting_citations": ["pmid:7"]}
     new |= {"combination": ["nicotine"], "in_asked_class": False, "for_prevention": True, "group": "repurposing"}
-    study = row(
-        "pmid:7", "Cytisine alone", "contradicts", drug="cytisine", followup_months=0.25, tested=False, alone=False
-    )
+    study = row("pmid:7", "Cytisine alone", "contradicts", drug="cytisine", tested=False, alone=False)
     return sample(
         references=[*SAMPLE["references"], more],
         trials=[*SAMPLE["trials"][:1], stopped, *running],

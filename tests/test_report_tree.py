@@ -245,14 +245,6 @@ def test_figures_stand_with_a_p_value_only_where_it_is_told_whose_they_are() -> 
     assert shown("31%", "p = 0.2", result="no difference") == ["31%", "p = 0.2"]
 
 
-def test_a_short_follow_up_is_told_in_weeks() -> None:
-    rows = [study(f"pmid:{at}", "A trial", followup_months=months) for at, months in enumerate((0.25, 0.5, 2, 6))]
-    shown = sample(evidence_table=rows).to_appendix()
-
-    for said in ("under 2 weeks", "2 weeks", "9 weeks", "6 months"):
-        assert f"(follow-up {said})" in shown
-
-
 @pytest.mark.parametrize(("drugs", "most"), [(1, 22), (10, 3), (40, 3)])
 def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_more(drugs: int, most: int) -> None:
     one = sample().candidates[0]

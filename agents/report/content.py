@@ -213,10 +213,11 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """`Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without a passage."""
     sample_size: int | None = None
     followup_months: float | None = None
+    """None: not read any more; reports of earlier versions have it."""
     effects: list[EffectSize] = []
     """On the outcome from which the direction was read; from the full text if the whole abstract has none."""
     values: list[Value] = []
-    """Values of its comparison as a model took them from the record; dose and tolerability also without a model."""
+    """Values of its comparison as a model took them from the record; tolerability also without a model."""
     figures: list[str] = []
     """Figures of the passage or of `in_figures`, as written, without an effect size and unless another drug is named
     there."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = {
     "evidence": (
-        "drug direction design date year title sample_size followup_months measure value ci_low ci_high p effects "
+        "drug direction design date year title sample_size measure value ci_low ci_high p effects "
         "is_preprint retracted concern sentence key"
     ).split(),
     "candidates": (
@@ -34,7 +34,7 @@ _COLUMNS = {
 }
 _TYPES = {
     "Int64": "year sample_size enrollment supporting contradicting inconclusive effects".split(),
-    "float64": "followup_months value ci_low ci_high p".split(),
+    "float64": "value ci_low ci_high p".split(),
 }
 
 

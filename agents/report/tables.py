@@ -21,10 +21,8 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import (
     RATIOS,
     EffectSize,
-    doses_of,
     effect_sizes,
     figures,
-    followup_months,
 )
 from willowbark.tools.reading.reading import RANDOMISED, Comparator, Match, OutcomeKind, Role, StudyDesign, Value
 from willowbark.tools.reading.screening import readable
@@ -43,7 +41,7 @@ from .material import Material
 
 MAX_EFFECTS = 4  # of a full text's many results: the first are on the primary outcome
 LONGEST_FIGURES = 100  # characters of a best estimate; the study's own row has all
-MAX_DOSES, MAX_GROUPS = 2, 3  # doses found by rule, and groups with posted adverse events, of a study
+MAX_GROUPS = 3  # groups with posted adverse events, of a study
 _FILTERS = frozenset(
     "filter.advanced filter.overallStatus datetype mindate maxdate synonym sort retmax pageSize".split()
 )
@@ -68,7 +66,6 @@ _MATCHES: Mapping[Match, str] = {
 _NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
 _OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
 _OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
-_FOLLOWS_NOBODY = frozenset(("narrative_review", "guideline", "in_vivo", "in_vitro"))
 _COMPARATORS: Mapping[Comparator, str] = {
     "placebo": "placebo",
     "none": "no treatment or usual care",
@@ -96,8 +93,6 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
     item, reading = appraised.item, appraised.readings[0] if appraised.readings else None
     effects, effects_section = _effects(appraised, record)
-    document = Document.of(record)
-    followed = [] if item.design in _FOLLOWS_NOBODY else document.once(_months_followed, document)
     passage = reading.in_figures if reading and appraised.sentence else None
     in_figures = passage.text if passage else ""
     told = " ".join((appraised.sentence, in_figures))
@@ -110,7 +105,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "title": record.citation.title,
         "sentence": appraised.sentence,
         "section": section_of(record, appraised.sentence, plain),
-        "followup_months": followed[0] if followed else None,
+        "followup_months": None,
         "effects": effects,
         "effects_section": effects_section,
         "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
@@ -118,39 +113,24 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
         "harm": bool(reading and reading.does_harm),
         "pico": pico_of(appraised, record) if reading else None,
-        "values": values_of(drug, appraised, record),
+        "values": values_of(appraised),
     }
     of_item = {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
     return EvidenceRow.model_validate(own | of_item)
 
 
-def _months_followed(document: Document) -> list[float]:
-    months = followup_months(document.body)
-    return [] if months is None else [months]
-
-
-def values_of(drug: str, appraised: AppraisedRecord, record: Evidence) -> list[Value]:
+def values_of(appraised: AppraisedRecord) -> list[Value]:
     """Return the values of a study's comparison that a model took from the record.
 
-    Without a model's, doses are those that stand beside the drug's name, and tolerability is posted results alone.
+    Without a model's, tolerability is that of posted results.
     """
     given = next((reading.values for reading in appraised.readings if reading.values), ())
-    document = Document.of(record)
-    doses = document.once(_doses_in, document).get(drug, [])
-    found = [
-        Value(what="dose", written=dose, quote=sentence, section=section_of(record, sentence, plain) or "")
-        for dose, sentence in doses
-        if not any(other.startswith(dose) and other != dose for other, _ in doses)
-    ][:MAX_DOSES]
+    found = list[Value]()
     for events in (appraised.posted.serious_events if appraised.posted else [])[:MAX_GROUPS]:
         of = "" if events.at_risk is None else f" of {events.at_risk}"
         found.append(Value(what="tolerability", written=f"{events.affected}{of}", outcome=f"serious, {events.group}"))
     kinds = {each.what for each in given}
     return [*given, *(each for each in found if each.what not in kinds)]
-
-
-def _doses_in(document: Document) -> dict[str, list[tuple[str, str]]]:
-    return doses_of([each.quote for each in document.sentences if each.headed != "title"])
 
 
 def first_figures(text: str) -> str:

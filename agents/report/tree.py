@@ -167,7 +167,7 @@ def comparison(report: ReportContent) -> Section | None:
             )
     note = (
         "Figures as the studies write them; the appendix has their sentences. Without a language model, doses are "
-        "those written beside a drug's name, and tolerability is posted results alone."
+        "not read, and tolerability is posted results alone."
     )
     compared = table("Studies compared", ("drug (study)", "effect", *_COMPARED), rows)
     return Section("Comparison", "comparison", (compared, paragraph(note, look="small"))) if shown else None
@@ -250,10 +250,6 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         and stance == "inconclusive",
     }
     flags = [node for name, is_set in marks.items() if is_set for node in flow(" ", Text(name, "flag"))]
-    months = row.followup_months or 0.0
-    weeks = f"{months * 52 / 12:.0f} weeks" if months >= 1 / 2 else "under 2 weeks"
-    lasted = f"{months:g} months" if months >= 3 else weeks  # short ones are planned in weeks
-    follow_up = "" if row.followup_months is None else Text(f" (follow-up {lasted})", "small")
     trial = next((each for each in report.trials if each.key == row.key), None)
     result = next((each.reason for each in trial.posted if each.drug == row.drug), "") if trial else ""
     result = result or (row.pico.result if row.pico else None) or ""
@@ -265,7 +261,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     return Row(
         (
             flow(*_study_link(report, row, is_whole), *flags),
-            flow(row.design, follow_up),
+            flow(row.design),
             flow(said or NOT_REPORTED),
             *(cell or flow(NOT_REPORTED) for cell in values),
         ),

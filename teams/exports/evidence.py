@@ -18,7 +18,7 @@ from willowbark.tools.reading.reading import ValueKind
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,
     "population": 22, "intervention": 18, "comparator": 18, "outcome": 24, "result": 18,
-    "estimate": 26, "figures": 18, "dose": 18, "tolerability": 26, "sample_size": 9, "followup_months": 9, "design": 16,
+    "estimate": 26, "figures": 18, "dose": 18, "tolerability": 26, "sample_size": 9, "design": 16,
     "passage": 60, "in_figures": 60, "section": 14, "second_reader": 14,
     "is_preprint": 9, "retracted": 9, "expression_of_concern": 11, "url": 30,
 }  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Literal, cast
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
 from .heads import Head, heads
-from .numbers import spelled_number
+from .numbers import NUMBER_WORDS, spelled_number
 from .reading import Design, StudyDesign
 from .text import Token, plain, says
 
@@ -29,10 +29,6 @@ _PEOPLE = frozenset(
     "outpatients inpatients case cases veterans male males female females boy boys girl girls eyes rats mice dogs pigs "
     "rabbits animals students workers users residents survivors recipients controls smokers pregnancies mothers "
     "respondents babies newborns".split()
-)
-_NUMBER_WORDS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand one".split()
 )
 _MULTIPLE = {2: ("two", "2"), 3: ("three", "3"), 4: ("four", "4")}
 _TELLING_BY_ABSENCE = (
@@ -198,10 +194,10 @@ def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
             if value is None:
                 whole = re.fullmatch(r"[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+", text)
                 value = int(text.replace(",", "")) if whole else None
-        elif text.partition("-")[0] in _NUMBER_WORDS:
+        elif text.partition("-")[0] in NUMBER_WORDS:
             while at < sentence.last and (
-                tokens[at].text in _NUMBER_WORDS
-                or (tokens[at].text == "and" and at + 1 < sentence.last and tokens[at + 1].text in _NUMBER_WORDS
+                tokens[at].text in NUMBER_WORDS
+                or (tokens[at].text == "and" and at + 1 < sentence.last and tokens[at + 1].text in NUMBER_WORDS
                     and tokens[at - 1].text in ("hundred", "thousand"))
             ):  # fmt: skip
                 at += 1

@@ -1,4 +1,4 @@
-"""Extract effect sizes, doses, follow-up and figures from abstracts, each with its sentence; parse numbers in words."""
+"""Extract effect sizes and figures from abstracts, each with its sentence; parse numbers in words."""
 
 import re
 from collections.abc import Sequence
@@ -71,22 +71,6 @@ _FIGURES = re.compile(
     r"|\b\d+(?:\.\d+)?-fold\b",
     re.IGNORECASE,
 )
-
-
-_AMOUNT = (
-    r"(?<![\w.,])\d[\d,.]*(?:\s*(?:-|to|or)\s*\d[\d,.]*)?\s*(?:mg|[µμ]g|mcg|g|IU|units?)\b(?!\s*/\s*d?l\b)"
-    r"(?:\s*/\s*(?:kg|m2|day|d|h|week)\b)*"
-    r"(?:\s+(?:(?:once|twice|(?:two|three|four|\d) times)\s+)?"
-    r"(?:(?:a|per) day|daily|(?:a|per) week|weekly|monthly|once|twice|[bt]\.?i\.?d)\b"
-    r"|\s+every\s+\d+\s+(?:hours|days|weeks)\b)?"
-)
-_DOSE = re.compile(
-    rf"{_AMOUNT}(?:(?:\s+for\s+(?:[\w-]+\s+){{1,3}}?(?:days?|weeks?|months?))?,?\s+(?:and\s+)?"
-    rf"(?:then|followed by|(?:falling|increas(?:ed|ing)|raised|reduced|rising|titrated)\s+to)\s+{_AMOUNT})*",
-    re.IGNORECASE,
-)
-"""A dose, with those that it was changed to."""
-
 _NOT_OF_KIND = {
     "participants": re.compile(r"%|\bper ?cent\b|\d\.\d|\bp\s*[<=>≤≥]|\d\s*(?:mg|g|mcg)\b"),
     "dose": re.compile(r"\bp\s*[<=>≤≥]|\bci\b|\bn\s*="),
@@ -152,27 +136,6 @@ def effect_sizes(text: str | Sequence[str], drug: str | None = None) -> list[Eff
                 found.append(size)
             last = end
     return found
-
-
-def doses_of(text: str | Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-    """Find the doses that stand right beside the names of drugs: by drug, each once, with their sentences.
-
-    >>> doses_of("Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.")["aspirin"]
-    [('300 mg once daily', 'Patients got aspirin (300 mg once daily) or 40 mg of atorvastatin.')]
-    >>> [dose for dose, _ in doses_of("Aspirin 75 mg 3 times per day for five days, then 1 g a day.")["aspirin"]]
-    ['75 mg 3 times per day for five days, then 1 g a day']
-    >>> list(doses_of("Patients got aspirin, 40 mg atorvastatin or both."))
-    ['atorvastatin']
-    """
-    found = dict[str, dict[str, str]]()
-    for sentence in _cut(text):
-        if doses := list(_DOSE.finditer(plain(sentence))):
-            named = find_drugs(sentence)
-            for dose in doses:
-                for drug in drugs_beside(sentence, dose.start(), dose.end(), named):
-                    written = " ".join(sentence[dose.start() : dose.end()].split())
-                    found.setdefault(drug, {}).setdefault(written, sentence)
-    return {drug: list(doses.items()) for drug, doses in found.items()}
 
 
 def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> set[str]:
@@ -291,29 +254,13 @@ def _float(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-_UNITS = (
+_ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
 ).split()
 _TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-_SMALL = {word: i for i, word in enumerate(_UNITS)}
-_NUMBER_WORD = rf"(?:{'|'.join([*_SMALL, *_TENS, 'hundred', 'thousand'])})"
-_SPELLED = rf"{_NUMBER_WORD}(?:[\s-]+(?:and[\s-]+)?{_NUMBER_WORD})*"
-_DAYS = {"day": 1, "week": 7, "wk": 7, "month": 30.4375, "year": 365.25, "yr": 365.25}
-_MONTHS = {unit: days / 30.4375 for unit, days in _DAYS.items()}
-_BESIDE = 18  # letters to look at after a time span: "4-week placebo run-in"
-_SPAN = rf"(?<!every )(?P<count>\d+(?:\.\d+)?|{_SPELLED})[\s-]*(?:full\s+)?(?P<unit>day|week|month|year|yr|wk)s?\b"
-_LEADS = r"(?:a |an |the |up to |at least |a period of |a total of |mean of |median of |average of )*"
-_FOLLOW_UPS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\bfollow(?:ed)?(?:[- ]?up)?(?: (?:period|time|duration|was|of|for|over|lasted|up))*[^.;\d]{0,40}?\b" + _SPAN,
-        rf"\b{_SPAN}(?:\s+of)?[\s-]+(?:mean |median |post-?treatment )?follow[- ]?up",
-        rf"\b(?:for|over|during|lasting|after|within|at) {_LEADS}"
-        rf"(?:(?:double-blind|treatment|maintenance|study|trial) )*{_SPAN}",
-        rf"\b{_SPAN}[\s,-]+(?:[\w-]+,? ){{0,6}}?(?:trial|study|treatment|period|phase|intervention|course)\b",
-    )
-)
+_BELOW_HUNDRED = {**{word: number for number, word in enumerate(_ONES)}, **_TENS}
+NUMBER_WORDS = frozenset((*_BELOW_HUNDRED, "hundred", "thousand"))
 
 
 def spelled_number(text: str) -> int | None:
@@ -327,10 +274,8 @@ def spelled_number(text: str) -> int | None:
         return int(digits)
     total = current = 0
     for word in re.findall(r"[a-z]+", text.lower()):
-        if word in _SMALL:
-            current += _SMALL[word]
-        elif word in _TENS:
-            current += _TENS[word]
+        if word in _BELOW_HUNDRED:
+            current += _BELOW_HUNDRED[word]
         elif word == "hundred":
             current = max(1, current) * 100
         elif word == "thousand":
@@ -338,26 +283,3 @@ def spelled_number(text: str) -> int | None:
         elif word != "and":
             return None
     return total + current or None
-
-
-def followup_months(text: str | Sequence[str]) -> float | None:
-    """Find how long people were followed, in months: a follow-up named as such, else the longest treatment period.
-
-    >>> followup_months("Median follow-up was 2.6 years.")
-    31.2
-    """
-    for pattern in _FOLLOW_UPS:
-        spans: list[float] = []
-        for sentence in _cut(text):
-            at = 0
-            while match := pattern.search(sentence, at):
-                is_aside = says("no follow-up", sentence[match.end("unit") : match.end("unit") + _BESIDE])
-                at = match.end("unit") if is_aside else match.end()
-                if is_aside or says("age", sentence[max(0, match.start() - 12) : match.end() + 8]):
-                    continue
-                count = match["count"]
-                number = float(count) if count[0].isdecimal() else float(spelled_number(count) or 0)
-                spans.append(round(number * _MONTHS[match["unit"].lower()], 1))
-        if any(spans):
-            return next(filter(None, spans)) if pattern in _FOLLOW_UPS[:2] else max(spans)
-    return None
