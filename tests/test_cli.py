@@ -15,13 +15,11 @@ from runpy import run_path
 from typing import Any
 
 import pytest
-from faults.server import SourceServer
 from typer.testing import CliRunner, Result
 
 from willowbark import __version__
 from willowbark.teams.faces.cli import app
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.registry import cards
 
 pytestmark = pytest.mark.whole
 
@@ -268,24 +266,11 @@ def test_a_reader_that_leaves_early_is_no_failure_and_reports_are_utf_8_whatever
     assert process.wait(60) == 0
 
 
-def test_the_doctor_asks_every_source_live(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 120.0)
-    with SourceServer() as server:
-        put_sources_at(monkeypatch, server.url)
-        result = invoke("doctor", "--live")
-
-    told = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("Live ")]
-    assert result.exit_code == 0
-    assert told == [[f"{name}:", "answered"] for name in cards()], result.stdout
-    assert "on propranolol" in result.stdout
-
-
 @pytest.mark.usefixtures("reachable")
 def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("willowbark.teams.faces.doctor.LIVE_TIMEOUT_S", 1.0)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hush")
     Path("willowbark.toml").write_text('[llm]\nmodel = "ollama/llama3.1"')
-    quick, silent = invoke("doctor"), invoke("doctor", "--live")
+    quick = invoke("doctor")
 
     for part in (
         f"Willowbark  {__version__}",
@@ -299,8 +284,7 @@ def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(monkeypatc
     ):
         assert part in quick.stdout
     assert quick.exit_code == 0
-    assert (silent.exit_code, silent.stdout.count("FAILED: no "), silent.stderr.count("\n")) == (3, len(cards()), 1)
-    assert "hush" not in quick.output + silent.output
+    assert "hush" not in quick.output
 
 
 def test_help_names_version_commands_and_exit_codes_in_whole_sentences() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx
@@ -12,13 +12,20 @@ from faults.replies import Reply
 from recorded import Answer, recorded, reply_to
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.registry import cards, searchable
 from willowbark.tools.search import SearchHandler, Status, source_class
-from willowbark.tools.sources.card import source_modules
+from willowbark.tools.sources.studies.biorxiv import published_version
+from willowbark.tools.sources.studies.crossref import updates
+from willowbark.tools.sources.studies.openalex import work
 from willowbark.tools.toolbox import SourceTool, asked_by
 
 DRUG = "propranolol"
-LOOKUPS = [card.name for card in cards().values() if card.use == "looked_up"]
+LOOKUPS: dict[str, Callable[[Transport], Awaitable[object]]] = {
+    "crossref": lambda transport: updates(["10.1136/bmj.n71"], transport),
+    "biorxiv": lambda transport: published_version("10.1101/2021.03.23.21254186", transport),
+    "openalex": lambda transport: work("10.1016/s0140-6736(97)11096-0", transport),
+}
 Breaking = Callable[[Reply], Reply]
 
 
@@ -104,12 +111,12 @@ async def test_a_broken_source_is_named_and_costs_itself_alone(name: str, how: s
 
 
 @pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.parametrize("name", [card.name for card in cards().values() if card.use == "looked_up"])
 async def test_a_broken_look_up_is_named(name: str, how: str) -> None:
     broke, failure = list[bool](), None
     async with recorded(breaks(name, BROKEN[how], broke)) as transport:
         try:
-            await source_modules()[name].small_question(transport)
+            await LOOKUPS[name](transport)
         except SearchError as error:
             failure = error
 

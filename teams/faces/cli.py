@@ -117,7 +117,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "workspace": _option(
         Path, "Folder whose ledger stores the runs.", default=Path(), exists=True, file_okay=False, **_DIR
     ),
-    "live": _option(bool, "Send every source a small query and show its answer.", "--live"),
     "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
     "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
@@ -276,9 +275,9 @@ def serve(*, host: str, port: int = 8767, **given: Any) -> None:
 
 
 @command()
-def doctor(*, settings: Path | None, live: bool) -> int:
+def doctor(*, settings: Path | None) -> int:
     """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
-    if advice := faces.doctor.examine(settings, live=live):
+    if advice := faces.doctor.examine(settings):
         faces.terminal.complain(advice)
     return 3 if advice else 0
 

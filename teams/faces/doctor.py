@@ -1,6 +1,5 @@
 """Check the installation: packages, extras, keys (whether set, never their values), configuration, sources."""
 
-import asyncio
 import os
 import platform
 import re
@@ -11,7 +10,6 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -24,18 +22,16 @@ from ..model_clients import PROVIDERS
 from .terminal import write_lines
 
 REACH_TIMEOUT_S = 3.0
-LIVE_TIMEOUT_S = 20.0  # for one source; some take nine seconds on a good day
-ASKED_LIVE = "propranolol"  # known to every source
 _PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 """A requirement of an extra: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
 
 
-def examine(config: Path | None, *, live: bool) -> str | None:
+def examine(config: Path | None) -> str | None:
     """Print what is in place and what is missing; return advice if no source can be reached, otherwise None.
 
-    `live` asks every source one small question instead of only connecting. UsageError for invalid settings or keys.
+    UsageError for invalid settings or keys.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415  loads the index's library
 
@@ -56,16 +52,10 @@ def examine(config: Path | None, *, live: bool) -> str | None:
         return None
     endpoints = Endpoints.public()
     addresses = addresses_of(endpoints, settings)
-    if live:
-        answers = asyncio.run(ask_sources(endpoints))
-        lines = [f"Live        {name}: {line}" for name, (_, line) in answers.items()]
-        reached = {name for name, (answered, _) in answers.items() if answered}
-    else:
-        reached = reachable(addresses)
-        states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
-        lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
-        lines += describe_unused(addresses, endpoints)
-    write_lines(lines)
+    reached = reachable(addresses)
+    states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
+    lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
+    write_lines([*lines, *describe_unused(addresses, endpoints)])
     return None if reached else unreachable_advice(addresses)
 
 
@@ -145,37 +135,3 @@ def reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set
             break
         time.sleep(0.01)
     return set(found)
-
-
-async def ask_sources(endpoints: Endpoints) -> dict[str, tuple[bool, str]]:
-    """Ask every source one small question: by source whether it answered, and the answer or the reason for none."""
-    from willowbark.tools.errors import SearchError  # noqa: PLC0415  with the transport, only here
-    from willowbark.tools.http.transport import RetryPolicy, Transport  # noqa: PLC0415
-    from willowbark.tools.questions import parse_question  # noqa: PLC0415
-    from willowbark.tools.search import source_class  # noqa: PLC0415
-    from willowbark.tools.sources.card import source_modules  # noqa: PLC0415
-
-    async def ask_source(name: str) -> tuple[bool, str]:
-        if not endpoints.may_search(name):
-            return False, f"not asked (set {cards()[name].key})"
-        started = time.monotonic()
-        try:
-            async with asyncio.timeout(LIVE_TIMEOUT_S):
-                if cards()[name].use == "looked_up":
-                    answer: str = await source_modules()[name].small_question(transport)
-                else:
-                    reply = await source_class(name)(transport).find(ASKED_LIVE, 1)
-                    first = f", the first: {reply.records[0].citation.title[:60]}" if reply.records else ""
-                    warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                    answer = f"{reply.total:,} on {ASKED_LIVE}{first}{warnings}"
-        except SearchError as error:
-            return False, f"FAILED: {error.reason}"
-        except TimeoutError:
-            return False, f"FAILED: no answer within {LIVE_TIMEOUT_S:g} s"
-        return True, f"answered ({time.monotonic() - started:.1f} s): {answer}"
-
-    parse_question(ASKED_LIVE)  # loads the lexicon, whose load time should not count for the sources
-    policy = replace(RetryPolicy.within(LIVE_TIMEOUT_S), attempts=1)
-    async with Transport(endpoints, policy=policy) as transport:
-        answers = await asyncio.gather(*map(ask_source, cards()))
-    return dict(zip(cards(), answers, strict=True))

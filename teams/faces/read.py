@@ -24,7 +24,6 @@ from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.numbers import statistics_of
 from willowbark.tools.sources.studies.pubmed import parse_articles
 
 from ..config import wording_of
@@ -39,7 +38,7 @@ _ENDINGS: dict[str, Format] = {
 }  # fmt: skip
 COLUMNS = (
     "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
-    "hedged", "design", "participants", "quote", "in_figures", "statistics", "reader", "version",
+    "hedged", "design", "participants", "quote", "in_figures", "reader", "version",
 )  # fmt: skip
 _TOLD_EVERY = 100  # records
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
@@ -238,18 +237,15 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
     condition = record.condition or asked_about
     for drug, each in product(drugs, [condition] if condition else named):
         reading = reader.read_document(document, drug, each, str(record.id))
-        figures = [one for said in (*reading.passages, reading.in_figures) if said for one in statistics_of(said)]
         fields = {name: getattr(reading, name) for name in COLUMNS if hasattr(reading, name)}
         row = {"record": order, "id": record.id, **fields, "probability": round(reading.probability, 4)}
         if to == "csv":
             row["quote"] = " … ".join(passage.text for passage in reading.passages)
             row["in_figures"] = reading.in_figures and reading.in_figures.text
-            row["statistics"] = "; ".join(figure.written for figure in figures)
             yield _csv_line(row[name] for name in COLUMNS)
             continue
         row["passages"] = [passage.model_dump() for passage in reading.passages]
         row["in_figures"] = reading.in_figures and reading.in_figures.model_dump()
-        row["statistics"] = [figure.model_dump() for figure in figures]
         yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 

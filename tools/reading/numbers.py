@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 from ..lexicon import find_drugs
 from ..lexicon.matching import Mention, cue_regex
-from .reading import Passage, Statistic
 from .text import plain, says, sentences
 
 Measure = Literal["OR", "RR", "HR", "MD", "SMD", "RD", "IRR"]
@@ -175,27 +174,6 @@ def is_bare(value: str) -> bool:
 
 def _cut(text: str | Sequence[str]) -> Sequence[str]:
     return sentences(text) if isinstance(text, str) else text
-
-
-def statistics_of(passage: Passage) -> tuple[Statistic, ...]:
-    """Extract effect sizes and p values from a passage, in order, with character offsets in the record.
-
-    >>> passage = Passage(text="Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).", start=100, end=153)
-    >>> [(found.kind, found.written, found.low, found.start) for found in statistics_of(passage)]
-    [('HR', 'HR 0.78; 95% CI 0.66-0.92', 0.66, 117), ('p', 'P=0.003', None, 144)]
-    """
-    text = plain(passage.text)
-    told: list[tuple[int, int, dict[str, object]]] = [
-        (start, end, {"kind": size.measure, "value": size.value, "low": size.ci_low, "high": size.ci_high})
-        for size, start, end in _sizes(text)
-    ]
-    told += [(*hit.span(), {"kind": "p", "value": _p_value(hit)}) for hit in P_VALUE.finditer(text)]
-    return tuple(
-        Statistic.model_validate(
-            {**said, "written": passage.text[start:end], "start": passage.start + start, "end": passage.start + end}
-        )
-        for start, end, said in sorted(told, key=lambda each: each[0])
-    )
 
 
 def figures(sentence: str) -> list[str]:

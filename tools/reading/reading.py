@@ -118,20 +118,6 @@ class Passage(BaseModel, frozen=True, extra="forbid"):
     """Character offset after the last letter."""
 
 
-class Statistic(BaseModel, frozen=True, extra="forbid"):
-    """A figure as the record writes it."""
-
-    kind: str
-    """`p`, `OR`, `RR`, `HR`, `MD`, `percent`, … as written."""
-    written: str
-    value: float | None = None
-    low: float | None = None
-    """Lower bound of its interval; None: not reported."""
-    high: float | None = None
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-
-
 class Value(BaseModel, frozen=True, extra="forbid"):
     """A value of a controlled comparison, as its record writes it."""
 

@@ -38,11 +38,6 @@ def their_number(doi: object) -> str | None:
     return found[1] if found else None
 
 
-async def small_question(transport: Transport) -> str:
-    found = await published_version("10.1101/2021.03.23.21254186", transport)
-    return "knows no article of the preprint asked about" if found is None else f"knows it as {found}"
-
-
 async def published_version(doi: str, transport: Transport) -> str | None:
     """Return the DOI under which a preprint was published; None if neither server knows one, or it is not theirs.
 

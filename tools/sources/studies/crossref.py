@@ -60,11 +60,6 @@ class Updates(NamedTuple):
         return bool(last) and last[-1] == "retraction"
 
 
-async def small_question(transport: Transport) -> str:
-    found = await updates(["10.1136/bmj.n71"], transport)
-    return f"knows {len(found)} of 1 work asked about"
-
-
 async def updates(dois: Sequence[str], transport: Transport) -> dict[str, Updates]:
     """Look up the notices on up to twenty publications; those unknown, or with an invalid DOI, are missing.
 

@@ -54,11 +54,6 @@ async def work(doi: str, transport: Transport) -> Work | None:
     return await transport.get("openalex", path, params=params, read=read, also=(404,))
 
 
-async def small_question(transport: Transport) -> str:
-    found = await work("10.1016/s0140-6736(97)11096-0", transport)
-    return "does not know the work asked about" if found is None else f"retracted: {found.is_retracted}"
-
-
 def parse_work(data: Any) -> Work:
     """Parse a single publication; raises `UnreadableReply` if it has no DOI."""
     if not isinstance(data, dict) or checked_identifier("doi", data.get("doi")) is None:
