@@ -27,7 +27,6 @@ from .sections import Kind, Place
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
-_AT_ONCE = 4  # concurrent requests; half of Europe PMC's rate limit
 _OPEN = ("CC0", "CC BY")
 """Licences that allow quoting with attribution: every CC licence, https://creativecommons.org/licenses/."""
 
@@ -263,21 +262,20 @@ async def read_full_texts(
         text was not read has `full_text_unread`: why. Late and failed articles get the same reason, so that a resumed
         run gives the same result.
     """
-    found, turns = list(records), asyncio.Semaphore(_AT_ONCE)
+    found = list(records)
     wanted = [i for i, record in enumerate(records) if may_be_open(record)][: max(0, limit)]
     for i in wanted:
         found[i] = records[i].noting(full_text_unread="Europe PMC gave no answer in time")  # until it arrives
 
     async def read(i: int) -> None:
-        async with turns:
-            try:
-                text = await full_text(records[i].record.pmcid or "", transport)
-            except (SourceRefused, UnreadableReply) as error:
-                found[i] = records[i].noting(full_text_unread=f"Europe PMC {error.reason}")
-            except SearchError:
-                return
-            else:
-                found[i] = extended(records[i], text)
+        try:
+            text = await full_text(records[i].record.pmcid or "", transport)
+        except (SourceRefused, UnreadableReply) as error:
+            found[i] = records[i].noting(full_text_unread=f"Europe PMC {error.reason}")
+        except SearchError:
+            return
+        else:
+            found[i] = extended(records[i], text)
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline_s):

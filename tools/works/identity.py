@@ -22,7 +22,6 @@ from ..sources.studies.europepmc import by_numbers
 
 RESOLVE_LIMIT = 6  # preprints per call, one or two requests each, one per second
 DEADLINE_S = 12.0  # for all of them
-_AT_ONCE = 3
 _NO_ANSWER = "bioRxiv and medRxiv gave no answer in time"
 
 
@@ -37,14 +36,13 @@ async def resolve(
     """
     unsettled = [record for record in pool if record.is_preprint and their_number(record.record.doi)]
     unsettled = [record for record in unsettled if record.paper is None or record.paper.published_version is None]
-    asked, turns = unsettled[: max(0, limit)], asyncio.Semaphore(_AT_ONCE)
+    asked = unsettled[: max(0, limit)]
     found: dict[str, dict[str, Any]] = {record.key: {"published_version_unknown": _NO_ANSWER} for record in asked}
 
     async def one(record: Evidence) -> None:
-        async with turns:
-            with contextlib.suppress(SearchError):
-                version = await published_version(record.record.doi or "", transport)
-                found[record.key] = {"published_version": version} if version else {}
+        with contextlib.suppress(SearchError):
+            version = await published_version(record.record.doi or "", transport)
+            found[record.key] = {"published_version": version} if version else {}
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(deadline_s):

@@ -15,6 +15,7 @@ from ..http.transport import Transport
 from ..records import FLAGS, Flag, Paper, SaidNotice
 from ..registry import given_by, kind_of, title_of
 from ..sources.card import PAPERS
+from ..sources.lookups import gather_answers
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import by_numbers
 from ..sources.studies.pubmed import PubMed
@@ -237,11 +238,8 @@ async def _ask_crossref(names: Sequence[str], transport: Transport, found: dict[
 
 
 async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    turns = asyncio.Semaphore(4)
-
     async def one(batch: Sequence[str]) -> None:
-        async with turns:
-            said = await openalex.work(batch[0].removeprefix("doi:"), transport)
+        said = await openalex.work(batch[0].removeprefix("doi:"), transport)
         if said is not None and said.is_retracted is not None:
             flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
             found[batch[0]] = Word(flags, cited_by_count=said.cited_by_count)
@@ -251,10 +249,9 @@ async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[
 
 async def _all_of(ask: Callable[[Sequence[str]], Awaitable[None]], names: Sequence[str], size: int) -> None:
     """Ask about all names at once, in batches; raises the first failure when every other has its answer."""
-    asked = (ask(names[start : start + size]) for start in range(0, len(names), size))
-    failures = await asyncio.gather(*asked, return_exceptions=True)
-    if failure := next((each for each in failures if isinstance(each, BaseException)), None):
-        raise failure
+    _, failures = await gather_answers(ask(names[start : start + size]) for start in range(0, len(names), size))
+    if failures:
+        raise failures[0]
 
 
 _ASKED: Mapping[str, tuple[tuple[Literal["pmid", "doi"], ...], Ask]] = {
