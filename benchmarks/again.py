@@ -1,7 +1,6 @@
 """How often one run of the demo looks at the same text again: calls and distinct texts, `python -m benchmarks.again`.
 
-A text that is cut or searched twice is one that somebody did not ask a `Document` of. Due are 1.1 calls for each text;
-what verifies a model's words (`CLAIM_CHECK`) holds sentences against each other, and is counted apart.
+A text that is cut or searched twice is one that somebody did not ask a `Document` of. Due are 1.1 calls for each text.
 """
 
 import asyncio
@@ -28,23 +27,14 @@ COUNTED = (
     ("screened", screening, "pieces"),
 )
 DUE = 1.1
-CLAIM_CHECK = ("claims.py",)
 
 
-def is_claim_check() -> bool:
-    """Whether the claim check is what asks."""
-    frame = sys._getframe(2)
-    while frame is not None and not frame.f_code.co_filename.endswith(CLAIM_CHECK):
-        frame = frame.f_back  # type: ignore[assignment]
-    return frame is not None
-
-
-def counting(of: Any, name: str, counts: dict[tuple[str, bool], list[int]], first: int = 0) -> Callable[..., Any]:
+def counting(of: Any, name: str, counts: dict[str, list[int]], first: int = 0) -> Callable[..., Any]:
     """A function that counts what it is called with, from an argument on, and does as before."""
     function: Callable[..., Any] = getattr(of, name)
 
     def counted(*given: Any, **named: Any) -> Any:
-        counts[of.__name__ if first else name, is_claim_check()].append(hash(given[first:]))
+        counts[of.__name__ if first else name].append(hash(given[first:]))
         return function(*given, **named)
 
     return counted
@@ -52,7 +42,7 @@ def counting(of: Any, name: str, counts: dict[tuple[str, bool], list[int]], firs
 
 def main() -> int:
     """Print a line for each way of looking at a text; fails where one is looked at again more often than is due."""
-    counts = defaultdict[tuple[str, bool], list[int]](list)
+    counts = defaultdict[str, list[int]](list)
     for _, module, name in COUNTED:
         function, counted = getattr(module, name), counting(module, name, counts)
         for each in [each for each in sys.modules.values() if each and each.__name__.startswith("willowbark")]:
@@ -65,11 +55,11 @@ def main() -> int:
     sys.stdout.write(f"{time.process_time() - began:.1f} s of processor, {report.total_papers_reviewed} papers\n")
     labels = {name: label for label, _, name in COUNTED} | {"Document": "documents", "View": "views of one"}
     failed = 0
-    for (name, checks), calls in sorted(counts.items(), key=lambda each: (each[0][1], each[0])):
+    for name, calls in sorted(counts.items()):
         often = len(calls) / len(set(calls))
-        failed += often > DUE and not checks
-        label = f"{labels[name]}{', by the claim check' if checks else ''}"
-        sys.stdout.write(f"{label:<46}{len(calls):>6} calls {len(set(calls)):>6} texts {often:>6.2f} a text\n")
+        failed += often > DUE
+        told = f"{len(calls):>6} calls {len(set(calls)):>6} texts {often:>6.2f} a text"
+        sys.stdout.write(f"{labels[name]:<30}{told}\n")
     return int(failed > 0)
 
 

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -16,7 +15,7 @@ from pydantic import BaseModel
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, find_drug_classes, find_drugs, is_class_member
+from willowbark.tools.lexicon import canonical_drug, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.reading import Passage
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
@@ -170,27 +169,27 @@ def _is_on(claim: Claim, record: Evidence, direction: Direction | None) -> bool:
     misspelt = get_close_matches(drug, plain(claim.quote).split(), 1, ALIKE)
     if drug in in_quote or (misspelt and canonical_drug(misspelt[0]) is None):
         return True
-    if direction and any(is_class_member(drug, each.name) for each in find_drug_classes(claim.quote)):
+    if direction and any(is_class_member(drug, name) for name, *_ in Document.cut("", claim.quote).classes):
         return True
     return not in_quote & in_title if drug in in_title else not in_quote and direction is not None
 
 
 def drugs_named(text: str, asked: str, record: Evidence) -> set[str]:
     """Find the drugs named in a text, one of them also as it was asked about, all by the record's abbreviations."""
-    known = {**_short_names(record.content), asked.casefold(): canonical_drug(asked) or asked.casefold()}
+    known = {**_short_names(Document.of(record)), asked.casefold(): canonical_drug(asked) or asked.casefold()}
     words = set(re.findall(r"[\w-]+", text.casefold()))
-    return {each.name for each in find_drugs(text)} | {
+    return {name for name, *_ in Document.cut("", text).drugs} | {
         drug for name, drug in known.items() if name in words or (" " in name and name in plain(text))
     }
 
 
-@lru_cache(maxsize=512)
-def _short_names(content: str) -> Mapping[str, str]:
+def _short_names(document: Document) -> Mapping[str, str]:
     """Find a record's abbreviations for drugs, in lower case."""
+    told = ((document.whole[start:end], name) for name, start, end in document.drugs)
     return {
-        each.text.casefold(): each.name
-        for each in find_drugs(content)
-        if each.text.isupper() and len(each.text) <= MAX_SHORT_NAME and each.text.casefold() != each.name
+        text.casefold(): name
+        for text, name in told
+        if text.isupper() and len(text) <= MAX_SHORT_NAME and text.casefold() != name
     }
 
 

@@ -77,6 +77,7 @@ def addressed_to_machines(text: str) -> list[str]:
     return [text[start:end] for start, end, is_addressed in _find_no_results(text) if is_addressed]
 
 
+@lru_cache(maxsize=1024)
 def tells_what_to_do(text: str) -> bool:
     """Whether a sentence of a text tells somebody what to do, however politely; that reports nothing.
 
