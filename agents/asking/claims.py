@@ -86,22 +86,21 @@ def verify(
         claim = Claim.model_validate({**draft.model_dump(), "drug": drug})
         record, item = records.get(claim.evidence_key), read.get((claim.evidence_key, drug.casefold()))
         direction, against = (item.direction, item.against) if item else (None, None)
-        reason = objection(claim, record, direction, against)
-        if record is None or reason is not None:
-            verdicts.dropped.append(DroppedClaim(claim=claim, reason=reason or ""))
+        found = passage_of(claim, record, direction, against)
+        if isinstance(found, str):
+            verdicts.dropped.append(DroppedClaim(claim=claim, reason=found))
             continue
         stance = claim.stance if claim.stance == str(direction) else "neutral"
-        section = section_of(record, claim.quote, plain)
-        stands = claim.model_copy(update={"stance": stance, "section": section})
+        stands = claim.model_copy(update={"stance": stance, "section": found.section})
         if stands not in verdicts.kept:
             verdicts.kept.append(stands)
     return verdicts
 
 
-def objection(
+def passage_of(
     claim: Claim, record: Evidence | None, direction: Direction | None, against: str | None = None
-) -> str | None:
-    """Return why a claim's quote is not valid for its drug; None if it is.
+) -> Passage | str:
+    """Return the passage of a record that supports a claim on its drug, or why none does.
 
     Args:
         claim: as the model made it.
@@ -114,8 +113,7 @@ def objection(
     quote = plain(claim.quote)
     if len(quote) < MIN_QUOTE_CHARACTERS:
         return f"quotes fewer than {MIN_QUOTE_CHARACTERS} characters"
-    section = section_of(record, claim.quote, plain)
-    if section is None:
+    if section_of(record, claim.quote, plain) is None:
         return "quotes a passage that is not in its record"
     is_of_other = against and canonical_drug(against) in drugs_named(claim.quote, against, record)
     if not (is_of_other or _is_on(claim, record, direction)):
@@ -130,9 +128,9 @@ def objection(
         return "quotes a part of a sentence"
     is_told_late = record.trial is not None or not {"M", "R"}.isdisjoint(found.before)
     no_result = "A" if is_told_late else "AB"  # zones: aim, background
-    if claim.stance != "neutral" and not is_full_text(section) and found.zones <= set(no_result):
+    if claim.stance != "neutral" and not is_full_text(found.passage.section) and found.zones <= set(no_result):
         return "quotes an aim or what was known before, which is no result"
-    return None
+    return found.passage
 
 
 def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | None:

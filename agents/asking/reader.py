@@ -41,7 +41,7 @@ from willowbark.tools.works.sections import excerpted, places, section_of
 
 from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt
 from .batches import Gathered
-from .claims import Claim, Stance, drugs_named, locate, objection, plain
+from .claims import Claim, Stance, drugs_named, locate, passage_of, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
 BATCH = 15  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
@@ -301,11 +301,11 @@ def checked(draft: ReadingDraft, given: ToRead, version: str) -> Reading | str:
     passages = []
     for part in _parts(draft.quote, given):
         claim = Claim(evidence_key=reading.key, quote=part, drug=drug, stance=stance)
-        problem = objection(claim, given.record, Direction.inconclusive, reading.against)
-        if problem is None and (found := locate(part, given.record)):
-            passages.append(found.passage)
+        found = passage_of(claim, given.record, Direction.inconclusive, reading.against)
+        if not isinstance(found, str):
+            passages.append(found)
         elif verdict != "neutral":
-            return problem or "quotes across a gap"
+            return found
     return reading.model_copy(update={"passages": tuple(passages)})
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from willowbark.agents.asking.claims import Claim, Stance, objection
+from willowbark.agents.asking.claims import Claim, Stance, passage_of
 from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
 from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.findings import Specialist
@@ -239,7 +239,7 @@ def _claims(candidate: Candidate, records: Mapping[str, Evidence]) -> Iterator[C
                 Claim(drug=candidate.drug, evidence_key=each.key, quote=quote, stance=shown)
                 for quote, shown in _quotes(record, candidate.drug, each, stance)
             )
-            valid = (claim for claim in tried if objection(claim, record, each.item.direction) is None)
+            valid = (claim for claim in tried if not isinstance(passage_of(claim, record, each.item.direction), str))
             yield from islice(valid, 1)
             yield from _quote_full_text(record, candidate.drug, each.item.direction)
     silent = {*found.inconclusive, *found.not_assessed} & records.keys()
@@ -260,4 +260,4 @@ def _quote_full_text(record: Evidence, drug: str, direction: Direction) -> Itera
     told = (said for place in places(record, "results") for said in Document.cut("", place.text).sentences)
     with_figures = (said.text for said in told if drug in said.drugs and tells_figures(said.text))
     tried = (Claim(drug=drug, evidence_key=record.key, quote=text) for text in with_figures)
-    yield from islice((claim for claim in tried if objection(claim, record, direction) is None), 1)
+    yield from islice((claim for claim in tried if not isinstance(passage_of(claim, record, direction), str)), 1)
