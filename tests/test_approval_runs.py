@@ -1,7 +1,6 @@
 """The gate in whole runs: asked just before the report, decided once, remembered by the ledger."""
 
 import asyncio
-import json
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -10,18 +9,14 @@ import pytest
 from autogen_core import CancellationToken
 from builders import QUESTION, short_run
 
-from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest
-from willowbark.agents.approver import ApproverAgent
-from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalRequest
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, journal
-from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.run.options import Asked
 from willowbark.teams.run.research import research, research_stream, resume
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Transport
 
 pytestmark = pytest.mark.whole
 
@@ -132,22 +127,3 @@ async def test_time_that_a_person_takes_counts_for_no_limit(
         assert report.stop_reason != "timeout"
         assert decision(report).decided_by == "program"
         assert ledger.run("one").spent_s < 50_000
-
-
-async def test_a_team_with_an_approver_comes_back_from_its_configuration(endpoints: Endpoints) -> None:
-    client = BaselineChatCompletionClient()
-    made = ResearchTeam(default_participants(client, approver=ApproverAgent(default="none")), client)
-    team = ResearchTeam.load_component(json.loads(made.dump_component().model_dump_json()))
-    (approver,) = (member for member in team._participants if isinstance(member, ApproverAgent))
-    approver.input_func = _typed
-    async with Transport(endpoints) as transport:
-        team._transport = transport
-        result = await team.run(task=QUESTION)
-
-    kinds = [type(message) for message in result.messages]
-    assert kinds.index(ApprovalMessage) < kinds.index(ReportMessage)
-    assert result.messages[-1].content.approval.decided_by == "person"  # type: ignore[union-attr]
-
-
-async def _typed(prompt: str, cancellation_token: CancellationToken | None) -> str:
-    return "1"

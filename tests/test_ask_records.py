@@ -23,12 +23,8 @@ from test_judge import TRIAL
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent
-from willowbark.agents.judge import JudgeAgent
-from willowbark.agents.reporter import ReportAgent
-from willowbark.teams.config import Settings
 from willowbark.teams.faces.runs import without_clock
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.research_team import default_participants
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.collected import CollectedEvidence
@@ -127,17 +123,6 @@ async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
     assert results[MAX_CALLS].content == f"not made: at most {MAX_CALLS} calls at once"
     assert [each.content for each in results[-3:-1]] == ["there is no such tool", "unusable arguments"]
     assert "names nothing to look for" in results[-1].content
-
-
-@pytest.mark.parametrize("wanted", [True, False])
-def test_settings_say_whether_it_is_wanted_and_saved_teams_keep_it(wanted: bool) -> None:
-    settings = RunOptions(settings=Settings(), include_rag=wanted).chosen()
-    members = [
-        each for each in default_participants(scripted(), settings) if isinstance(each, JudgeAgent | ReportAgent)
-    ]
-
-    assert settings.research.include_rag is wanted
-    assert [each.dump_component().config["include_rag"] for each in members] == [wanted, wanted]
 
 
 class Asking(StandIn):

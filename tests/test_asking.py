@@ -30,11 +30,13 @@ async def answered(client: ChatCompletionClient) -> Answer | None:
         GOOD,
         f"Of {{drug}} and {{score}} I say:\n{GOOD}\nwhere {{}} is nothing.",
         f'<think>perhaps {{"drug": "x"}}?</think>{GOOD}',
+        f"so {{ it is }}\n</think>\n{GOOD}",
+        f"<reasoning>{{</reasoning>{GOOD}",
         f"```json\n{GOOD}\n```",
         f"Here you are:\n{GOOD}\nHope it helps.",
         GOOD.replace(" ", "\n"),
     ],
-    ids=["bare", "between braces", "after a thought", "fenced", "in prose", "spread out"],
+    ids=["bare", "between braces", "after a thought", "after its end", "reasoned", "fenced", "in prose", "spread out"],
 )
 @pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])
 async def test_json_is_found_wherever_a_model_puts_it(text: str, structured: bool) -> None:

@@ -4,8 +4,6 @@ import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
@@ -19,7 +17,6 @@ from willowbark.agents.autogen import (
     AbandonableRuntime,
     PolicyGroupChat,
     model_name,
-    patch_provider_client,
     speaking_through,
     tools_of,
     typed_by,
@@ -121,30 +118,6 @@ def test_autogen_knows_openais_models() -> None:
     known = autogen.openai_model_info("gpt-4.1-mini")
     assert known is not None, "`autogen_ext.models.openai._model_info` no longer lists models in `_MODEL_INFO`"
     assert autogen.openai_model_info("nobody-knows-it") is None
-
-
-class _Messages:
-    def __init__(self) -> None:
-        self.asked: dict[str, Any] = {}
-
-    async def create(self, **asked: Any) -> Any:
-        self.asked = asked
-        usage = SimpleNamespace(input_tokens=1, cache_creation_input_tokens=None, cache_read_input_tokens=2000)
-        return SimpleNamespace(usage=usage, stop_reason="end_turn")
-
-
-async def test_anthropic_is_told_which_beginnings_to_keep_and_what_it_kept_is_counted() -> None:
-    """AutoGen hands its library a system prompt and contents as plain text, by keyword."""
-    messages = _Messages()
-    kind = type("Client", (), {"__module__": "autogen_ext.models.anthropic._anthropic_client"})
-    client = kind()
-    client._client = type("Sdk", (), {"messages": messages})()
-    patch_provider_client(client)
-    said = [{"role": "user", "content": "Question: migraine?\n<records 1>\n{}\n</records 1>"}]
-    answered = await messages.create(system="You read.", messages=said)
-    assert messages.asked["messages"] == said
-    assert "cache_control" in messages.asked["system"][0]
-    assert answered.usage.input_tokens == 2001
 
 
 def test_what_autogen_keeps_to_itself_is_used_in_one_module_alone() -> None:

@@ -94,6 +94,7 @@ async def test_results_are_reflected_on() -> None:
     assert summary == "1 record. 1 result on 1 drug. europepmc gave no answer: no connection."
     assert "**propranolol**" in lines
     assert f"supports (blinded RCT, 2001, 500 participants; {TRIAL.key})" in lines
+    assert f"“{TRIAL.content.splitlines()[-1]}”" in lines
 
 
 def to_assess(

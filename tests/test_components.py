@@ -14,17 +14,31 @@ from autogen_core.tools import BaseTool, FunctionTool
 from builders import QUESTION
 from faults.server import SourceServer
 
+from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.components import VARIABLE, load_component
+from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+
+CHOSEN = {
+    "llm.turn_timeout_s": 33,
+    "research.max_results_per_tool": 7,
+    "research.max_iterations": 3,
+    "research.limits.max_tokens": 900,
+    "research.include_rag": True,
+}
 
 
 @cache
 def team_json() -> str:
-    client = BaselineChatCompletionClient()
-    return ResearchTeam(default_participants(client), client).dump_component().model_dump_json()
+    """A team of Willowbark's with an approver, in which hardly anything is as by default."""
+    client = BaselineChatCompletionClient(estimates_tokens=False)
+    approver = ApproverAgent("gate", default="none", timeout_s=8)
+    members = default_participants(client, Settings().overridden(CHOSEN), approver=approver)
+    return ResearchTeam(members, client).dump_component().model_dump_json()
 
 
 def team_config() -> dict[str, Any]:
@@ -43,6 +57,14 @@ def test_a_team_of_ours_is_loaded_from_its_json() -> None:
     config = team_config()
     for source in (config, json.dumps(config), json.dumps(config).encode(), ComponentModel.model_validate(config)):
         assert load_component(source, Team).dump_component().model_dump(mode="json") == config
+    *specialists, judge, gate, reporter = [each["config"] for each in config["config"]["participants"]]
+    assert [each["turn_timeout_s"] for each in specialists] == [33] * 3
+    assert (judge["limits"]["max_iterations"], judge["limits"]["max_tokens"]) == (3, 900)
+    assert (gate["name"], gate["default"], gate["timeout_s"]) == ("gate", "none", 8)
+    assert [each["include_rag"] for each in (judge, reporter)] == [True, True]
+    assert [each["model_client"]["config"]["estimates_tokens"] for each in (judge, reporter)] == [False, False]
+    assert '"max_results": 7' in json.dumps(specialists[0])
+    assert specialists[0]["system_message"].count(GUIDANCE) == 1
 
 
 EXPORTED = json.loads((Path(__file__).parent / "cases" / "exported_teams.json").read_text(encoding="utf-8"))

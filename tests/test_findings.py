@@ -14,16 +14,13 @@ from willowbark.agents.findings import (
     EvidenceDigest,
     EvidenceLine,
     FindingsMessage,
-    digest_replies,
     make_digest,
 )
 from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import turns_of
 from willowbark.teams import ResearchTeam
-from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.enclosure import blocks
-from willowbark.tools.questions import parse_question
 from willowbark.tools.search import SourceReply, Status
 
 CONSOLE_BYTES = 80_000  # of a whole run on AutoGen's Console, with the report
@@ -123,21 +120,6 @@ def test_quotes_are_cut_only_as_far_as_a_dozen_studies_need() -> None:
     assert all(not each.quote.endswith("…") for each in few.lines)
     assert len({each.id for each in many.lines}) >= 10
     assert all(each.quote.endswith("…") for each in many.lines)
-
-
-def test_what_studies_found_stands_beside_their_quotes_and_a_source_that_failed_is_named() -> None:
-    trial = record(
-        "7",
-        "Propranolol in migraine prevention: a double-blind trial",
-        "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
-    )
-    down = reply(status=Status.UNAVAILABLE, source="europepmc", warnings=["no connection"])
-    found = digest_replies(parse_question(QUESTION), [reply(trial), down], Readings())
-
-    (told,) = found.lines
-    assert (told.drug, told.direction, told.id) == ("propranolol", "supports", "pmid:7")
-    assert told.quote in trial.content
-    assert found.summary == "1 record. 1 result on 1 drug. europepmc gave no answer: no connection."
 
 
 def test_a_quote_can_neither_close_its_block_nor_write_markup() -> None:

@@ -20,7 +20,6 @@ from openai_server import Answer, OpenAIServer, refusal
 from starlette.responses import Response
 from test_drafts import by_rote
 
-from willowbark.agents.asking import without_thoughts
 from willowbark.agents.autogen import openai_server
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.faces.ask import ExitCode, Outcome
@@ -224,8 +223,3 @@ def test_an_answer_of_backslashes_is_hashed_at_once() -> None:
 def forms(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The requests that ask for a schema."""
     return [body for body in bodies if "response_format" in body]
-
-
-@pytest.mark.parametrize("said", ['so { it is }\n</think>\n{"a": 1}', '<reasoning>{</reasoning>{"a": 1}'])
-def test_what_a_model_thinks_aloud_is_no_answer(said: str) -> None:
-    assert json.loads(without_thoughts(said)) == {"a": 1}

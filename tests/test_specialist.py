@@ -5,8 +5,7 @@ import json
 from typing import Any
 
 import httpx
-import pytest
-from autogen_agentchat.base import ChatAgent, Response
+from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
@@ -16,11 +15,8 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.specialist import MAX_REFLECTION, SpecialistAgent
-from willowbark.agents.specialists import literature_agent, mechanism_agent, trials_agent
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.search import Status
 from willowbark.tools.toolbox import SourceTool
 
 USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
@@ -145,19 +141,6 @@ async def test_a_model_that_fails_after_its_searches_loses_none_of_them() -> Non
     assert findings.notes == ["literature: the model failed (ValueError) after its searches; what came is used"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [httpx.Response(500), httpx.Response(200, text="<html>Maintenance</html>"), httpx.Response(200, text='{"esearch')],
-    ids=["500", "HTML", "cut JSON"],
-)
-async def test_a_source_that_fails_is_named_and_never_empty(answer: httpx.Response) -> None:
-    findings = await found(
-        specialist(scripted(calls("migraine"), "Nothing came.")), via=transport(lambda _: answer, attempts=2)
-    )
-    assert findings.replies[0].status is Status.UNAVAILABLE
-    assert findings.replies[0].warnings
-
-
 async def test_bad_arguments_are_noted_and_do_not_stop_the_turn() -> None:
     bad = calls("migraine")
     bad.content[0].arguments = '{"url": "http://evil"}'  # type: ignore[union-attr]
@@ -183,14 +166,3 @@ async def test_a_turn_ends_in_time_with_what_came() -> None:
     response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 20)
     assert isinstance(response.chat_message, FindingsMessage)
     assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]
-
-
-@pytest.mark.parametrize("build", [literature_agent, trials_agent, mechanism_agent])
-def test_each_specialist_survives_dump_and_load(build: Any) -> None:
-    agent = build(BaselineChatCompletionClient(), max_results=7, turn_timeout_s=33.0)
-    dumped = agent.dump_component()
-    loaded = ChatAgent.load_component(dumped)
-    assert type(loaded) is SpecialistAgent
-    assert loaded.dump_component() == dumped
-    assert dumped.provider == "willowbark.agents.specialist.SpecialistAgent"
-    assert loaded.dump_component().config["system_message"].count(GUIDANCE) == 1
