@@ -71,14 +71,15 @@ def test_time_between_rounds_is_not_a_sources_and_one_that_failed_says_why() -> 
     assert "\x1b" not in line
 
 
-def test_a_pipe_is_told_of_reading_now_and_then_and_of_nothing_while_somebody_types(
+def test_a_pipe_is_told_of_reading_now_and_then_and_of_what_failed_once_somebody_has_typed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     progress, read = Progress(), AgentEvent(type="streaming", message="12 of 30 read")
     progress.show(read)
     with progress.paused():
         progress.show(AgentEvent(type="error", message="a source failed"))
-    assert capsys.readouterr().err == ""
+        assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err.endswith("error: a source failed\n")
     monkeypatch.setattr("willowbark.teams.faces.terminal.COUNT_EVERY_S", 0.0)
     progress.show(read)
     assert capsys.readouterr().err.endswith("12 of 30 read\n")

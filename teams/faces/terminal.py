@@ -131,7 +131,8 @@ class Progress:
         if self._console.is_terminal and not quiet:
             self._live = Live(self._board, console=self._console, transient=True, refresh_per_second=4)
         self._counted_at = 0.0  # seconds from the start
-        self._is_paused = False
+        self._held: list[Text] | None = None
+        """Lines to print once the user has typed; None while nobody types."""
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -145,27 +146,33 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Show nothing while the user is typing."""
+        """Show nothing while the user is typing, and what was held back after that."""
         self.__exit__()
-        self._is_paused = True
+        held = self._held = []
         try:
             yield
         finally:
-            self._is_paused = False
+            self._held = None
+            for line in held:
+                self._console.print(line, soft_wrap=True)
             self.__enter__()
 
     def show(self, event: AgentEvent) -> None:
         """Show one event: in the live block (an error also as a separate line), or as a plain line."""
         self._board.note(event)
         now = self._board.elapsed_s
-        if self._is_paused or (self._live is not None and event.type != "error"):
+        if self._live is not None and event.type != "error":
             return
         if event.type == "streaming":
             if now - self._counted_at < COUNT_EVERY_S:
                 return
             self._counted_at = now
         style = "bold red" if event.type == "error" else ""
-        self._console.print(Text(format_event(event, now), style=style), soft_wrap=True)
+        line = Text(format_event(event, now), style=style)
+        if self._held is None:
+            self._console.print(line, soft_wrap=True)
+        else:
+            self._held.append(line)
 
 
 def format_event(event: AgentEvent, after_s: float) -> str:
