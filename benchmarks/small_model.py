@@ -13,18 +13,12 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
-from autogen_ext.models.cache import ChatCompletionCache
-from benchmarks.prompt_tokens import QUESTION, prompt_kind, prompt_text
+from benchmarks.prompt_tokens import QUESTION
 
-from willowbark.agents.asking import analyst_name, provider_error_line
-from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client, preflight
@@ -49,48 +43,6 @@ sys.stdin.read()
 """Serves until its input is closed; two requests side by side, of 8,192 tokens each."""
 MAX_ANSWER = 400  # tokens: a small model that is lost in a list writes until it is stopped
 MODEL = "openai/small"
-
-
-@dataclass
-class Asked:
-    """What was asked of one kind."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    said_tokens: int = 0
-    """Of the prompts, at four characters a token."""
-    seconds: float = 0.0
-    cut: int = 0
-    """Answers that ran into the limit of their length."""
-    failures: list[str] = field(default_factory=list)
-
-
-class Counting(ChatCompletionCache):
-    """Counts what a model is asked, and how long it takes."""
-
-    def __init__(self, client: ChatCompletionClient) -> None:
-        super().__init__(client)
-        self.display_name = analyst_name(client)
-        self.asked: dict[str, Asked] = {}
-
-    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
-        """Ask the model, and count."""
-        row = self.asked.setdefault(prompt_kind(messages, options), Asked())
-        row.calls += 1
-        began = time.perf_counter()
-        try:
-            result = await self.client.create(messages, **options)
-        except Exception as error:
-            row.failures.append(provider_error_line(error))
-            raise
-        finally:
-            row.seconds += time.perf_counter() - began
-        row.prompt_tokens += result.usage.prompt_tokens
-        row.completion_tokens += result.usage.completion_tokens
-        row.said_tokens += len(prompt_text(messages, options)) // CHARACTERS_PER_TOKEN
-        row.cut += result.finish_reason == "length"
-        return result
 
 
 @contextmanager
@@ -120,10 +72,8 @@ def children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def run(
-    address: str, question: str, rounds: int, records: int, minutes: float
-) -> tuple[Counting, ResearchReport]:
-    """A run, and the client that counted."""
+async def run(address: str, question: str, rounds: int, records: int, minutes: float) -> ResearchReport:
+    """A run, to its report."""
     llm = LLMSettings(
         model=MODEL,
         base_url=f"{address}/v1",
@@ -132,8 +82,8 @@ async def run(
         timeout_s=60 * minutes,
         turn_timeout_s=60 * minutes / 3,
     )
-    client = Counting(model_client(MODEL, Settings(llm=llm), {}))
-    await preflight(client.client, MODEL)
+    client = model_client(MODEL, Settings(llm=llm), {})
+    await preflight(client, MODEL)
     report = await research(
         question,
         settings=Settings(llm=llm),
@@ -143,25 +93,16 @@ async def run(
         max_results=records,
         max_seconds=60 * minutes,
     )
-    await close(client.client)
-    return client, report
+    await close(client)
+    return report
 
 
-def print_figures(client: Counting, report: ResearchReport, took_s: float, server_s: float) -> None:
-    """Print what was asked, and what came of it."""
-    columns = ("calls", 6), ("prompt", 8), ("answer", 8), ("s", 7), ("cut", 4), ("failed", 7), ("estimated", 10)
-    print(f"{'asked for':20}", *(f"{name:>{width}}" for name, width in columns))
-    for kind, row in client.asked.items():
-        print(
-            f"{kind:20} {row.calls:6} {row.prompt_tokens:8,} {row.completion_tokens:8,} {row.seconds:7.0f} {row.cut:4} "
-            f"{len(row.failures):7} {row.said_tokens:10,}"
-        )
-        for reason in dict.fromkeys(row.failures):
-            print(f"    {reason}")
-    calls = sum(row.calls for row in client.asked.values())
-    tokens = sum(row.prompt_tokens + row.completion_tokens for row in client.asked.values())
-    print(f"{calls} calls, {tokens:,} tokens, {took_s:.0f} s; the report counts {report.tokens_used:,}")
-    print(f"the server's processor time: {server_s:.0f} s")
+def print_figures(report: ResearchReport, took_s: float, server_s: float) -> None:
+    """Print what was asked of whom, and what came of it."""
+    for turn in report.usage:
+        asked = f"{turn.prompt_tokens:8,} tokens of prompts {turn.completion_tokens:8,} of answers"
+        print(f"round {turn.iteration or '-'} {turn.agent:20} {asked}")
+    print(f"{report.tokens_used:,} tokens, {took_s:.0f} s; the server's processor time: {server_s:.0f} s")
     sizes = f"{report.total_papers_reviewed} records, {len(report.candidates)} candidates"
     print(f"{report.search_iterations} rounds, {sizes}")
     print(f"claims: {report.claims_kept} kept ({report.claims_repaired} mended), {report.claims_dropped} dropped")
@@ -187,12 +128,12 @@ def main() -> None:
     with served(given.server, given.weights, given.threads) as (address, weights):
         print(f"{weights}: {given.question}")
         began = time.perf_counter()
-        client, report = asyncio.run(run(address, given.question, given.rounds, given.records, given.minutes))
+        report = asyncio.run(run(address, given.question, given.rounds, given.records, given.minutes))
         took_s = time.perf_counter() - began
     given.report.parent.mkdir(parents=True, exist_ok=True)
     given.report.write_text(report.to_markdown(), encoding="utf-8")
     server_s = children_s() - before_s
-    print_figures(client, report, took_s, server_s)
+    print_figures(report, took_s, server_s)
     print(f"the report: {given.report}")
     if took_s > 60 * (given.minutes + 1):
         raise SystemExit(f"the run took {took_s:.0f} s")

@@ -35,6 +35,7 @@ _HARMLESS = re.compile(
     re.VERBOSE | re.ASCII,
 )
 """Components that neither run code or programs, nor unpickle, nor fetch an address or file that a config names."""
+_LONGEST = 1_000_000  # characters or bytes of JSON; a team of ours has some 20,000
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
 _NAMED_BY_USER = (
     "WILLOWBARK_LLM__BASE_URL",
@@ -60,9 +61,12 @@ def load_component(
             namespaces (`my_package.`) or full names, which may then run code.
 
     Raises:
-        UsageError: not a component, a provider that is not allowed, or a model server that the user did not name.
+        UsageError: not a component or far too long, a provider that is not allowed, or a model server that the user
+            did not name.
     """
     try:
+        if isinstance(source, str | bytes) and len(source) > _LONGEST:
+            raise UsageError(f"the component is larger than {_LONGEST:,} characters: no team is")
         content = json.loads(source) if isinstance(source, str | bytes) else source
         model = ComponentModel.model_validate(content)
         content = model.model_dump()

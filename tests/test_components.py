@@ -180,3 +180,4 @@ def test_what_is_no_component_is_one_line(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         load_component(text, Team)
     assert "\n" not in str(caught.value)
+    assert len(text) < 1_000_000 or "larger than 1,000,000 characters" in str(caught.value)

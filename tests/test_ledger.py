@@ -228,7 +228,7 @@ def test_a_folder_that_may_not_be_written_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("edit", "what"),
     [
-        ("PRAGMA user_version=6", "of another version of Willowbark (schema 6, this one reads 7)"),
+        ("PRAGMA user_version=7", "of another version of Willowbark (schema 7, this one reads 8)"),
         ("PRAGMA user_version=0", "no ledger of Willowbark's"),
     ],
 )

@@ -1,8 +1,6 @@
 """Execute a run: turn the team's work into events, keep it in the journal, end it in time."""
 
 import asyncio
-import logging
-from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ from typing import Any, cast, get_args
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
 from willowbark.agents.asking import ModelUnavailable
-from willowbark.agents.assessment import AssessmentMessage, JudgeAssessment
+from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
@@ -33,11 +31,9 @@ from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
-from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..config import DEPTHS, Settings
@@ -56,7 +52,6 @@ _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
 HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
 _PULSE_S = 0.5  # between updates while no message arrives
-_log = logging.getLogger("willowbark.run")
 
 
 @dataclass(eq=False)
@@ -87,7 +82,6 @@ class Course:
         self._in_hand: Mapping[str, Findings] = {}
         self._is_late = False
         self._iteration = 1
-        self._verdict: JudgeAssessment | None = None
         self._warnings: list[str] = []
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
@@ -214,7 +208,6 @@ class Course:
         """Yield the events for a message of the team."""
         agent = message.source
         if isinstance(message, ToolCallRequestEvent):
-            self._log_choice(message)
             for call in message.content:
                 data = ToolRequest(tool=call.name, arguments=call.arguments)
                 yield self._event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
@@ -225,7 +218,7 @@ class Course:
         elif isinstance(message, FindingsMessage):
             yield self._event("progress", message.to_text(), message.content, agent)
         elif isinstance(message, AssessmentMessage):
-            verdict = self._verdict = message.content
+            verdict = message.content
             yield self._event("judge_complete", message.to_text(), verdict, agent)
             why = (verdict.stop_reason or "").replace("_", " ")
             if verdict.recommendation != "synthesize":
@@ -244,18 +237,6 @@ class Course:
             kinds: Mapping[str | None, EventType] = {"specialist": "thinking", "judge": "judging"}
             if (kind := kinds.get(message.metadata.get("role"))) is not None:
                 yield self._event(kind, message.content, agent=agent)
-
-    def _log_choice(self, message: ToolCallRequestEvent) -> None:
-        """Log who searches in this round, with which tools, and why: the kind of question, and the gap to close."""
-        calls = Counter(call.name for call in message.content)
-        tools = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in calls.items())
-        why = "in the first round every specialist searches"
-        if self._verdict is not None:
-            own = [each.closes for each in self._verdict.next_searches if each.specialist == message.source]
-            why = one_line("; ".join(dict.fromkeys(own or self._verdict.gaps)) or "the judge names no gap")
-        told = f"a question of kind {parse_question(self.question).kind}: {why}"
-        extra = {"round": self._iteration, "agent": message.source, "tool": tools, "told": told}
-        _log.info("chosen", extra=extra)
 
     def _end(self) -> None:
         """Stop at once: no more reading, no more requests."""

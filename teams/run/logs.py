@@ -20,7 +20,7 @@ from ..events import AgentEvent
 
 _OURS = ("willowbark", "autogen_core.events", "autogen_agentchat.events")
 _MORE = ("httpx", "urllib3", "asyncio")  # with -vv
-_EXTRAS = ("round", "told", "records", "source", "agent", "tool", "status", "tokens", "cost_usd", "stop_reason")
+_EXTRAS = ("round", "told", "agent", "tokens", "cost_usd")
 _ID = re.compile(r"_[0-9a-f-]{36}/[0-9a-f-]{36}$")  # suffix that AutoGen adds to an agent's name
 _SHOWN_OF_AN_EVENT = ("agent_id", "tool_name", "prompt_tokens", "completion_tokens")
 _SECRET_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
