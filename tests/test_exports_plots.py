@@ -3,19 +3,9 @@
 import re
 
 import pytest
-from exports_sample import ONE_YEAR, TRIALS, effect, row, sample
+from exports_sample import ONE_YEAR, effect, row, sample
 
-from willowbark.agents.pictures import (
-    MAX_TRIALS,
-    ForestPlot,
-    Plot,
-    StudyEffect,
-    Timeline,
-    TrialSpan,
-    date_in_years,
-    forest_plots,
-    timeline,
-)
+from willowbark.agents.pictures import ForestPlot, StudyEffect, forest_plots
 from willowbark.agents.pictures.plots import NARROW, draw
 from willowbark.agents.report.content import EvidenceRow
 from willowbark.agents.report.forms.blocks import Block, Figure, Section
@@ -25,7 +15,7 @@ from willowbark.tools.reading.numbers import EffectSize
 GOOD = (effect(2.8, 1.9, 4.3, ONE_YEAR), effect(2.2, 1.3, 3.9, ONE_YEAR))
 
 
-def words(plot: Plot) -> list[str]:
+def words(plot: ForestPlot) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", draw(plot).decode())
 
 
@@ -33,9 +23,9 @@ def plots_of(*sizes: EffectSize, drug: str = "bupropion") -> list[ForestPlot]:
     return forest_plots(drug, 1, [StudyEffect("Smith 2003", "Bupropion", "supports", size) for size in sizes])
 
 
-def plots_in(report: ResearchReport) -> dict[str, Plot]:
+def plots_in(report: ResearchReport) -> dict[str, ForestPlot]:
     """The pictures of a whole report by their names."""
-    found: dict[str, Plot] = {}
+    found: dict[str, ForestPlot] = {}
     whole = report.to_tree()
     blocks: list[Block] = [*whole.sections, *([whole.appendix] if whole.appendix else [])]
     while blocks:
@@ -90,27 +80,12 @@ def test_the_forest_plot_names_studies_and_estimates_in_words_too() -> None:
 
 
 def test_registered_trials_stand_in_the_forest_plot_by_their_numbers_and_retracted_studies_do_not() -> None:
-    def plots(**fields: bool) -> dict[str, Plot]:
+    def plots(**fields: bool) -> dict[str, ForestPlot]:
         rows: list[EvidenceRow] = [row("nct:NCT02188459", "Bupropion", effects=list(GOOD), **fields)]
         return plots_in(sample(evidence_table=rows, trials=[]))
 
     assert "NCT02188459" in words(plots()["forest-1-1"])
     assert plots(retracted=True) == {}
-
-
-def test_the_timeline_marks_stopped_trials_by_phase_and_leaves_out_those_without_a_start() -> None:
-    undated = TRIALS[0].model_copy(update={"start_date": None, "nct_id": "NCT00000001"})
-    plot = plots_in(sample(trials=[*TRIALS, undated]))["trials"]
-
-    assert isinstance(plot, Timeline)
-    assert [trial.nct_id for trial in plot.trials] == ["NCT03809897", "NCT02188459"]
-    assert "stopped" in words(plot)
-    assert "Stopped: NCT03809897." in plot.description
-    assert date_in_years("2016-07-01") == date_in_years("2016-07") == 2016.5
-    assert undated.model_copy(update={"phases": ["NA"]}).phase_words == "phase not applicable"
-    many = timeline([TrialSpan(str(year), "phase 2", 2, "completed", year, None) for year in range(1980, 2010)])
-    assert many is not None
-    assert (len(many.trials), many.trials[0].nct_id, "the latest" in many.caption) == (MAX_TRIALS, "1986", True)
 
 
 def test_the_same_picture_has_the_same_bytes_in_every_form() -> None:

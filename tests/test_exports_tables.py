@@ -142,7 +142,7 @@ def test_word_has_headings_lists_tables_and_pictures_that_fit_the_page() -> None
         assert "w:tblHeader" in each.rows[0]._tr.xml
         assert sum(cell.width for cell in each.rows[0].cells) <= TEXT_WIDTH + Mm(1)
     described = [shape._inline.docPr.get("descr") or "" for shape in document.inline_shapes]
-    assert [text.split()[:2] for text in described] == [["Timeline", "of"], ["Effect", "estimates"]]
+    assert [text.split()[:2] for text in described] == [["Effect", "estimates"]]
     assert {shape.width for shape in document.inline_shapes} == {TEXT_WIDTH}
 
 

@@ -1,18 +1,15 @@
-"""A report's pictures as data and in words; `plots` draws them with matplotlib, an extra."""
+"""Forest plots as data and in words; `plots` draws them with matplotlib, an extra."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from willowbark.tools.evidence import date_parts
 from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.reading.numbers import RATIOS, EffectSize
 
 LEAST_EFFECTS = 2  # one effect estimate is a sentence, not a picture
 MAX_EFFECTS = 20  # rows of a forest plot
-MAX_TRIALS = 24  # on a timeline; the table beside it has all trials
-Outcome = Literal["completed", "running", "stopped", "not reported"]
 
 
 def estimate(size: EffectSize) -> str:
@@ -93,63 +90,3 @@ def forest_plots(drug: str, place: int, effects: Iterable[StudyEffect]) -> list[
         ForestPlot(f"forest-{place}-{number}", drug, tuple(each), left_out[family])
         for number, (family, each) in enumerate(families, 1)
     ]
-
-
-class TrialSpan(NamedTuple):
-    """A registered trial on a timeline."""
-
-    nct_id: str
-    phase: str
-    """In words."""
-    highest_phase: int
-    """-1 if not applicable or not reported."""
-    outcome: Outcome
-    start: float
-    """In years: 2016.5 is July 2016."""
-    end: float | None
-    """In years; None if no completion is reported."""
-
-
-def date_in_years(date: str | None) -> float | None:
-    """Convert a date to a number of years; None if it has no year.
-
-    >>> date_in_years("2016-07"), date_in_years("Unknown")
-    (2016.5, None)
-    """
-    parts = date_parts(date or "")
-    if not parts:
-        return None
-    year, month, day = (*parts, 1, 1)[:3]
-    return year + (month - 1) / 12 + (day - 1) / 365
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Registered trials by phase and time, stopped ones marked."""
-
-    trials: tuple[TrialSpan, ...]
-    name: str = "trials"
-
-    @property
-    def caption(self) -> str:
-        """How it is named below."""
-        latest = "; the latest" if len(self.trials) == MAX_TRIALS else ""
-        return f"Registered trials by phase, from start to completion{latest}"
-
-    @property
-    def description(self) -> str:
-        """The picture in words."""
-        counts = ", ".join(f"{n} {outcome}" for outcome, n in Counter(t.outcome for t in self.trials).items())
-        stopped = ", ".join(trial.nct_id for trial in self.trials if trial.outcome == "stopped")
-        which = f" Stopped: {stopped}." if stopped else ""
-        return f"Timeline of {len(self.trials)} registered trials by phase: {counts}.{which}"
-
-
-def timeline(trials: Sequence[TrialSpan]) -> Timeline | None:
-    """Select the latest trials, ordered by phase (highest first), then start; None without any."""
-    latest = sorted(trials, key=lambda trial: (trial.start, trial.nct_id), reverse=True)[:MAX_TRIALS]
-    ordered = sorted(latest, key=lambda trial: (-trial.highest_phase, trial.start, trial.nct_id))
-    return Timeline(tuple(ordered)) if ordered else None
-
-
-Plot = ForestPlot | Timeline

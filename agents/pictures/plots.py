@@ -1,4 +1,4 @@
-"""Draws a report's pictures as SVG and PNG. The same plot gives the same bytes: no clock, no random numbers."""
+"""Draws forest plots as SVG and PNG. The same plot gives the same bytes: no clock, no random numbers."""
 
 import io
 import math
@@ -10,22 +10,19 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from willowbark.tools.enclosure import one_line
 
-from . import ForestPlot, Plot, Timeline, estimate
+from . import ForestPlot, estimate
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width
 TICKS: dict[float, tuple[float, ...]] = {3: (1, 1.2, 1.5, *range(2, 10)), 1_000: (1, 2, 5), math.inf: (1,)}
 """Marks in each decade of a logarithmic axis, by the ratio below which its ends stay."""
-MUTED, RULE = "#59616e", "#d5d9e0"
-SUPPORTS, CONTRADICTS, INCONCLUSIVE, RUNNING = "#1d6fb8", "#c2410c", "#6d7480", "#0f766e"
-"""Readable on white."""
-_STANCES = {"supports": ("s", SUPPORTS), "contradicts": ("D", CONTRADICTS), "inconclusive": ("o", INCONCLUSIVE)}
-_OUTCOMES = {"completed": SUPPORTS, "running": RUNNING, "stopped": CONTRADICTS, "not reported": INCONCLUSIVE}
+MUTED = "#59616e"
+_STANCES = {"supports": ("s", "#1d6fb8"), "contradicts": ("D", "#c2410c"), "inconclusive": ("o", "#6d7480")}
+"""Mark and colour, readable on white."""
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "willowbark",
@@ -43,7 +40,7 @@ _SETTINGS: dict[Any, Any] = {
 
 
 @lru_cache(maxsize=128)
-def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
+def draw(plot: ForestPlot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -> bytes:
     """Draw a plot on white; width `WIDE` for pages and documents, `NARROW` for phones."""
     is_narrow = width == NARROW
     file = io.BytesIO()
@@ -51,14 +48,8 @@ def draw(plot: Plot, form: Literal["svg", "png"] = "svg", width: float = WIDE) -
         warnings.simplefilter("ignore")  # characters missing in the measuring font are drawn in the reader's
         figure = Figure(layout="constrained")
         axes = figure.add_subplot()
-        match plot:
-            case ForestPlot():
-                _draw_forest(plot, axes, is_narrow)
-                height = (0.5 if is_narrow else 0.3) * len(plot.effects)
-            case Timeline():
-                _draw_timeline(plot, axes, is_narrow)
-                height = (0.38 if is_narrow else 0.28) * len(plot.trials)
-        figure.set_size_inches(width, 0.85 + height)
+        _draw_forest(plot, axes, is_narrow)
+        figure.set_size_inches(width, 0.85 + (0.5 if is_narrow else 0.3) * len(plot.effects))
         names = ("Date", "Creator", "Format", "Type") if form == "svg" else ("Software",)
         figure.savefig(file, format=form, dpi=DPI, metadata=dict.fromkeys(names))
     return file.getvalue()
@@ -100,28 +91,3 @@ def _draw_forest(plot: ForestPlot, axes: Axes, is_narrow: bool) -> None:
     axes.figure.legend(
         handles=handles, loc="outside upper left", ncols=len(handles), handletextpad=0.2, columnspacing=1.2
     )
-
-
-def _draw_timeline(plot: Timeline, axes: Axes, is_narrow: bool) -> None:
-    for y, trial in enumerate(plot.trials):
-        colour, is_stopped = _OUTCOMES[trial.outcome], trial.outcome == "stopped"
-        end = max(trial.end or 0, trial.start + 0.08)
-        fill = "none" if is_stopped else colour
-        axes.barh(y, end - trial.start, left=trial.start, height=0.42, facecolor=fill, edgecolor=colour, zorder=2)
-        if is_stopped or trial.end is None:
-            marker, size = ("X", 9) if is_stopped else (">", 5)
-            axes.plot([end], [y], marker=marker, color=colour, markersize=size, linestyle="none", zorder=3)
-    joint = "\n" if is_narrow else " · "
-    names = [f"{one_line(trial.nct_id, 12)}{joint}{one_line(trial.phase, 20)}" for trial in plot.trials]
-    axes.set_ylim(len(plot.trials) - 0.4, -0.6)
-    axes.set_yticks(range(len(plot.trials)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_locator(MaxNLocator(5 if is_narrow else 9, integer=True))
-    axes.grid(axis="x", color=RULE, linewidth=0.6, zorder=0)
-    shown = {trial.outcome for trial in plot.trials}
-    handles = [
-        Patch(facecolor="none" if outcome == "stopped" else colour, edgecolor=colour, label=outcome)
-        for outcome, colour in _OUTCOMES.items()
-        if outcome in shown
-    ]
-    axes.figure.legend(handles=handles, loc="outside upper left", ncols=2 if is_narrow else 4)

@@ -17,7 +17,7 @@ from willowbark.tools.wording import counted
 
 from ..approval import Approval
 from ..asking.claims import Claim
-from ..pictures import Outcome, estimate
+from ..pictures import estimate
 from .forms.blocks import Block, Cite
 from .forms.markdown import blocks_in_markdown
 
@@ -37,6 +37,7 @@ OTHER_CALLS = "other"
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
+Outcome = Literal["completed", "running", "stopped", "not reported"]
 Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
 _NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
 _UP_TO, _LEVEL = frozenset("< <= ≤ =".split()), 0.05

@@ -17,7 +17,7 @@ from willowbark.tools.sources.card import ENTRIES
 from willowbark.tools.wording import counted, short
 from willowbark.tools.works.sections import is_full_text
 
-from ..pictures import StudyEffect, TrialSpan, date_in_years, forest_plots, timeline
+from ..pictures import StudyEffect, forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
@@ -98,7 +98,7 @@ def first_screen(report: ReportContent) -> Section:
 
 
 def candidates(report: ReportContent) -> Section:
-    """Build the section on candidates: repurposing candidates, approved or standard drugs, trials over time."""
+    """Build the section on candidates: repurposing candidates, approved or standard drugs."""
     if not report.candidates:
         return Section("Candidates", "candidates", write_blocks("candidates", "no_candidates", report=report))
     with_block = rows_of_blocks(report.candidates, report.evidence_table)
@@ -112,15 +112,7 @@ def candidates(report: ReportContent) -> Section:
         has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
         group.append((candidate, place, has_block, studies, of_effect))
     blocks = write_blocks("candidates", "candidates", report.cite, new=new, established=established)
-    spans = []
-    for trial in report.trials:
-        start, end = date_in_years(trial.start_date), date_in_years(trial.completion_date)
-        if start is not None:
-            phase = max((int(each) for phase in trial.phases for each in phase if each.isdecimal()), default=-1)
-            end = end if end is not None and end >= start else None
-            spans.append(TrialSpan(trial.nct_id, trial.phase_words, phase, trial.outcome, start, end))
-    plot = timeline(spans)
-    return Section("Candidates", "candidates", (*blocks, Figure(plot)) if plot else blocks)
+    return Section("Candidates", "candidates", blocks)
 
 
 def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from ...pictures import Plot
+from ...pictures import ForestPlot
 from . import line, safe_url
 from .blocks import GRADE_SYMBOLS, Document, Items, Section
 
 
-def picture(plot: Plot, narrow: bool = False) -> str:
+def picture(plot: ForestPlot, narrow: bool = False) -> str:
     """Return a plot as a data URL; empty if matplotlib is not installed."""
     try:
         from ...pictures import plots  # noqa: PLC0415  an extra, and slow
