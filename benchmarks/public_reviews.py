@@ -21,7 +21,6 @@ A file holds one question a line, as the source's `.jsonl` has them: `question`,
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,8 +149,8 @@ def certainty_of(studies: Sequence[tuple[Evidence, Reading]], agreeing: Effect, 
     for record, reading in studies:
         item = appraise_record(record, reading.drug, question, Readings(given=[reading])).item
         side = Direction.supports if reading.effect == agreeing else Direction.contradicts
-        chosen = replace(item, tested=True, alone=True, indication="condition", in_title=True, comparator_works=True)
-        items.append(replace(chosen, direction=side))
+        chosen = {"tested": True, "alone": True, "indication": "condition", "in_title": True, "comparator_works": True}
+        items.append(item.model_copy(update={**chosen, "direction": side}))
     return appraise_candidate(items).certainty.level.said
 
 

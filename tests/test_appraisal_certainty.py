@@ -1,7 +1,6 @@
 """The rules of certainty hold for any evidence, in any order, and a reader can redo them from the rows of the table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -36,6 +35,12 @@ items = st.builds(
     trial=st.sampled_from([None, None, "NCT00000001", "NCT00000002", "SOLVD"]),
     pools=st.sampled_from([(), (), (), ("NCT00000001", "SOLVD"), ("NCT00000009", "NCT00000010")]),
 )
+
+
+def replace(appraised: AppraisedItem, **changes: object) -> AppraisedItem:
+    return appraised.model_copy(update=changes)
+
+
 bodies = st.lists(items, max_size=9, unique_by=lambda each: each.key)
 
 
@@ -122,15 +127,11 @@ def enough(rows: Sequence[dict[str, Any]], holds: Callable[[dict[str, Any]], obj
     return len(good) > 1 or 2 * sum(map(size_of, good)) > sum(map(size_of, rows))
 
 
-def as_row(item: AppraisedItem) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in AppraisedItem.__dataclass_fields__} | {"design": item.design.label}
-
-
 @settings(max_examples=400)
 @given(bodies)
 def test_certainty_follows_from_the_rows_that_are_shown(evidence: list[AppraisedItem]) -> None:
     found = appraise_candidate(evidence)
-    rows = [as_row(each) for each in evidence]
+    rows = [dict(each) | {"design": each.design.label} for each in evidence]
     assert rebuild(rows, found.supporting, found.contradicting) == found.certainty.level
 
 

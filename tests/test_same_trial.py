@@ -1,13 +1,11 @@
 """One trial counts once, however many records report it, and the registered primary outcome decides between them."""
 
-from dataclasses import replace
-
 import pytest
 from builders import QUESTION, ScriptedReader, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posted_study import analysis, outcome, trial
-from test_appraisal_certainty import items, level
+from test_appraisal_certainty import items, level, replace
 
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings, trials_of

@@ -9,10 +9,11 @@ from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Group
+from willowbark.tools.appraisal.certainty import StudyFacts
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.posted import PostedFinding
-from willowbark.tools.reading.reading import Comparator, Indication, Primary, Value, ValueKind
+from willowbark.tools.reading.reading import Value, ValueKind
 from willowbark.tools.wording import counted
 
 from ..approval import Approval
@@ -198,10 +199,9 @@ class Pico(BaseModel, extra="forbid"):
     result: str | None = None
 
 
-class EvidenceRow(BaseModel, extra="forbid"):
+class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     """One record's result on one drug."""
 
-    key: str
     drug: str
     direction: str
     """supports, contradicts, inconclusive or not assessed."""
@@ -212,50 +212,20 @@ class EvidenceRow(BaseModel, extra="forbid"):
     """Passage from which the direction was read; empty if there is none."""
     section: str | None = None
     """`Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without a passage."""
-    sample_size: int | None = None
     followup_months: float | None = None
     """None: not read any more; reports of earlier versions have it."""
-    effects: list[EffectSize] = []
+    effects: list[EffectSize] = Field(default_factory=list)
     """On the outcome from which the direction was read; from the full text if the whole abstract has none."""
-    values: list[Value] = []
+    values: list[Value] = Field(default_factory=list)
     """Values of its comparison as a model took them from the record; tolerability also without a model."""
-    figures: list[str] = []
+    figures: list[str] = Field(default_factory=list)
     """Figures of the passage or of `in_figures`, as written, without an effect size and unless another drug is named
     there."""
     in_figures: str = ""
     """Another sentence of the record with the result in figures, if the passage has none."""
     in_figures_section: str | None = None
-    second_reader: str | None = None
-    """The rules' direction for a record that a model read; not counted. None without one."""
     effects_section: str | None = None
-    is_preprint: bool = False
     harm: bool = False
-    retracted: bool | None = None
-    """None if it could not be checked, as for `concern`."""
-    concern: bool | None = None
-    tested: bool = True
-    """Whether the drug is under test, not a comparator or named in passing."""
-    alone: bool = True
-    """False in a combination whose parts were not compared."""
-    comparator: Comparator = "not_reported"
-    against: str | None = None
-    """Name of the active comparator."""
-    comparator_works: bool = False
-    """Whether other studies show with moderate or high certainty that this comparator works."""
-    primary: Primary = "not_reported"
-    indication: Indication = "condition"
-    in_title: bool = True
-    """Whether the title names the condition asked about, and no other one before it."""
-    surrogate: bool = False
-    """Whether the outcome is only a marker of the condition."""
-    unnamed: str | None = None
-    """Men, children, … asked about but not mentioned in the record."""
-    why_stopped_kind: str | None = None
-    """safety, futility, benefit or administrative; None if not stopped or without a reason."""
-    trial: str | None = None
-    """The one trial it reports, by number, acronym, or author and size."""
-    pools: list[str] = []
-    """Trials named in a pooled analysis."""
     pico: Pico | None = None
     """None without a reading."""
 

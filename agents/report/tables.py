@@ -97,7 +97,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
     in_figures = passage.text if passage else ""
     told = " ".join((appraised.sentence, in_figures))
     is_on_others = bool(effects) or not {name for name, *_ in Document.cut("", told).drugs} <= {drug}
-    own = {
+    own = dict(item) | {
         "drug": drug,
         "direction": item.direction.value,
         "design": item.design.label,
@@ -105,7 +105,6 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "title": record.citation.title,
         "sentence": appraised.sentence,
         "section": section_of(record, appraised.sentence, plain),
-        "followup_months": None,
         "effects": effects,
         "effects_section": effects_section,
         "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
@@ -115,8 +114,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "pico": pico_of(appraised, record) if reading else None,
         "values": values_of(appraised),
     }
-    of_item = {name: getattr(item, name) for name in EvidenceRow.model_fields if name not in own}
-    return EvidenceRow.model_validate(own | of_item)
+    return EvidenceRow.model_validate(own)
 
 
 def values_of(appraised: AppraisedRecord) -> list[Value]:

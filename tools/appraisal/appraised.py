@@ -5,7 +5,6 @@ Posted registry results count before a language model's reading, and that before
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -240,11 +239,11 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
             found = again if again[0].verdict in ("supports", "contradicts") else found
     item = _item(record, found, posted, condition_names(asked))
     for who in reversed(asked.people):
-        item = item if speaks_of(document.whole, who) else replace(item, unnamed=who)
+        item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
-        item = replace(item, direction=Direction.inconclusive)
+        item = item.model_copy(update={"direction": Direction.inconclusive})
     rests_on = " ".join(passage.text for passage in found[0].passages)
     decides = found[0].reader == "posted" or item.direction in _TOLD
     stopped = record.metadata.get("why_stopped")

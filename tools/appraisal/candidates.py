@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -176,7 +175,7 @@ def appraise_candidates(
     for drug, records in known.items():
         for at, each in enumerate(records):
             if not works.isdisjoint((each.item.against or "").split(" and ")):
-                records[at] = each.model_copy(update={"item": replace(each.item, comparator_works=True)})
+                records[at] = each.model_copy(update={"item": each.item.model_copy(update={"comparator_works": True})})
             if not each.item.alone:
                 combined[each.key].add(drug)
     phases = list_developed(asked, pool)

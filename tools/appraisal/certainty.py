@@ -22,12 +22,10 @@ A study of unreported size counts as 100 participants.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel
-from pydantic.dataclasses import dataclass
 
 from ..reading.posted import StoppingKind
 from ..reading.reading import RANDOMISED, Comparator, Direction, Indication, Primary, StudyDesign
@@ -39,13 +37,10 @@ UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
 Tier = Literal["randomised", "observational", "other"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppraisedItem:
-    """Appraisal of one record for one drug: the fields that certainty is rated from and the report shows."""
+class StudyFacts(BaseModel, frozen=True, extra="forbid"):
+    """What certainty is rated from and the report shows of one record for one drug."""
 
     key: str
-    design: StudyDesign
-    direction: Direction
     sample_size: int | None = None
     """Participants in the drug's own comparison; None: not reported."""
     tested: bool = True
@@ -81,6 +76,13 @@ class AppraisedItem:
     None if it reports none or several, or does not say."""
     pools: tuple[str, ...] = ()
     """NCT numbers or acronyms of the trials in a pooled analysis; empty for others."""
+
+
+class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
+    """Appraisal of one record for one drug."""
+
+    design: StudyDesign
+    direction: Direction
 
     @property
     def tier(self) -> Tier:
@@ -367,4 +369,4 @@ def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
     if len(told) == 1:
         return best
     undecided = bool(told) or any(i.direction is Direction.inconclusive for i in group)
-    return replace(best, direction=Direction.inconclusive if undecided else Direction.not_assessed)
+    return best.model_copy(update={"direction": Direction.inconclusive if undecided else Direction.not_assessed})
