@@ -13,7 +13,7 @@ from typing import Any
 
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
-from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition
+from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition, label_sections
 from willowbark.tools.appraisal.harms import (
     Harm,
     Stance,
@@ -361,7 +361,7 @@ def _on_status(material: Material) -> Answer:
     approved, labels = list[str](), list[tuple[str, str]]()
     for record, entry in ((each, each.record) for each in material.pool):
         if isinstance(entry, Label) and is_asked_about(entry.drug or "", asked):
-            uses = record.content.partition("Indications and usage: ")[2].partition("\n\n")[0]
+            uses = label_sections(record).get("Indications and usage", "")
             labels += [(entry.drug or "", uses)] if uses else []
         if isinstance(entry, Approval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")

@@ -3,7 +3,7 @@
 Also lists its limitations: sources that did not answer, records that could not be checked or read.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +13,6 @@ from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
-from willowbark.tools.registry import title_of
 from willowbark.tools.wording import listed, short
 from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
@@ -197,7 +196,6 @@ def limitations(material: Material) -> list[str]:
     licences = [str(licence) for record in pool if (licence := licence_of(record))]
     data: dict[str, Any] = {
         "without_verdict": listed(list(dict.fromkeys(undecided)), most=MAX_GAPS),
-        "read_in_part": _read_in_part(material),
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
@@ -208,19 +206,3 @@ def limitations(material: Material) -> list[str]:
     }
     lines = write_lines("limitations", "limitations", m=material, l=data)
     return list(dict.fromkeys(line.replace("..", ".") for line in lines))
-
-
-def _read_in_part(material: Material) -> str:
-    """Describe the share of hits read in each source's widest search, if not all."""
-    read, hits = defaultdict[tuple[str, str], set[str]](set), Counter[tuple[str, str]]()
-    for reply in material.dossier.replies:  # one reply per page
-        search = (reply.source, reply.query)
-        read[search] |= {record.key for record in reply.records}
-        hits[search] = max(hits[search], reply.total)
-    widest = {search[0]: search for search in sorted(hits, key=lambda each: (hits[each] - len(read[each]), each))}
-    parts = [
-        f"{title_of(source)} {len(read[search])} of {hits[search]}"
-        for source, search in widest.items()
-        if hits[search] > len(read[search])
-    ]
-    return "; ".join(sorted(parts))

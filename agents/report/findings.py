@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from willowbark.tools.appraisal.appraised import condition_names
-from willowbark.tools.appraisal.candidates import Candidate, label_sections
+from willowbark.tools.appraisal.candidates import Candidate, drug_of, label_sections
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
 from willowbark.tools.enclosure import visible
 from willowbark.tools.evidence import Evidence
-from willowbark.tools.lexicon import canonical_drug, withdrawal_of
+from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
@@ -83,9 +83,8 @@ def safety(material: Material) -> list[Said]:
     """Tell each candidate's status and harms."""
     entries = dict[str, list[Evidence]]()
     for record in material.pool:
-        entry = record.record
-        if isinstance(entry, Drug | Label | Approval) and entry.drug:
-            entries.setdefault(canonical_drug(entry.drug) or entry.drug.lower(), []).append(record)
+        if drug := drug_of(record):
+            entries.setdefault(drug, []).append(record)
     quoted, told, silent = dict[str, str](), list[Said](), list[str]()
     for candidate in material.shown:
         drug, records = candidate.drug, entries.get(candidate.drug, [])

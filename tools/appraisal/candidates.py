@@ -368,10 +368,7 @@ def _candidate(
     )
 
 
-@lru_cache(maxsize=1024)
-def _appraisal_of(items: tuple[AppraisedItem, ...]) -> CandidateAppraisal:
-    """Cached, since most candidates gain no record in a round."""
-    return appraise_candidate(items)
+_appraisal_of = lru_cache(maxsize=1024)(appraise_candidate)  # most candidates gain no record in a round
 
 
 def _indications(about: Iterable[Drug]) -> list[Indication]:
