@@ -16,15 +16,11 @@ from willowbark.agents.autogen import (
     CancellationToken,
     ChatCompletionClient,
     Component,
-    LLMMessage,
     Response,
     Streamed,
-    SystemMessage,
     TextMessage,
-    UserMessage,
 )
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
@@ -34,7 +30,7 @@ from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import listed
 
 from .analyst import Analyst, AnalystConfig, Memory
-from .asking import ask
+from .asking import ask, to_ask
 from .asking.drafts import MAX_QUERIES, Gap, JudgeDraft, NextSearch, Reason
 from .assessment import (
     JUDGE_THRESHOLD,
@@ -139,10 +135,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         ]
         memory.refused = [*memory.refused, *not_run]
         request = self._request(iteration, pool, candidates)
-        asked: list[LLMMessage] = [
-            SystemMessage(content=f"{self._system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=request.text, source=self.name),
-        ]
+        asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
         draft, memory.refused = _sort_searches(answer.given or assessment(request), request)

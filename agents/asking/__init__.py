@@ -34,7 +34,7 @@ from willowbark.agents.autogen import (
     model_name,
     openai_server,
 )
-from willowbark.tools.enclosure import visible
+from willowbark.tools.enclosure import GUIDANCE, visible
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.questions import QuestionError, parse_question, understood_question
 
@@ -244,6 +244,12 @@ async def understand(
     except QuestionError:
         raise QuestionError(objection) from None
     raise QuestionError("; ".join([objection, *answer.failures]))
+
+
+def to_ask(system: str, *said: str, source: str) -> list[LLMMessage]:
+    """Return the messages of a request that shows records: the prompt with guidance on their blocks, what is said."""
+    users = (UserMessage(content=each, source=source) for each in said)
+    return [SystemMessage(content=f"{system}\n\n{GUIDANCE}"), *users]
 
 
 def ask_to_mend(things: str, refused: Iterable[tuple[BaseModel, str]]) -> str:

@@ -16,18 +16,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from willowbark.agents.autogen import (
-    CancellationToken,
-    ChatCompletionClient,
-    LLMMessage,
-    RequestUsage,
-    SystemMessage,
-    UserMessage,
-)
+from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
-from willowbark.tools.enclosure import GUIDANCE, enclose_lines, visible
+from willowbark.tools.enclosure import enclose_lines, visible
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
 from willowbark.tools.questions import Question
@@ -39,7 +32,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import excerpted, places, section_of
 
-from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt
+from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
 from .batches import Gathered
 from .claims import Claim, Stance, drugs_named, locate, passage_of, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
@@ -217,10 +210,7 @@ class _Stage:
     async def _ask(self, batch: Sequence[ToRead], further: str = "") -> Answer[ReadingsDraft]:
         head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
         shown = enclose_lines([each.line for each in batch], self.marker)
-        messages: list[LLMMessage] = [
-            SystemMessage(content=f"{prompt('reader.md')}\n\n{GUIDANCE}"),
-            UserMessage(content="\n".join(filter(None, [head + shown, further])), source="reader"),
-        ]
+        messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [head + shown, further])), source="reader")
         answer = await ask([self.client], messages, ReadingsDraft, self.token)
         add_usage(self.found.usage, answer.usage)
         return answer

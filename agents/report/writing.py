@@ -3,20 +3,14 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from willowbark.agents.autogen import (
-    CancellationToken,
-    ChatCompletionClient,
-    LLMMessage,
-    RequestUsage,
-    SystemMessage,
-    UserMessage,
-)
+from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal.candidates import Candidate, select_shown
-from willowbark.tools.enclosure import GUIDANCE, enclose_lines, new_marker
+from willowbark.tools.enclosure import enclose_lines, new_marker
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.reading.text import sentences
@@ -24,7 +18,7 @@ from willowbark.tools.registry import kind_of
 from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
-from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests
+from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests, to_ask
 from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
@@ -189,15 +183,12 @@ class Writing:
                 return None
             return f"claims: empty, though records speak for or against {', '.join(decided[:5])}"
 
-        messages: list[LLMMessage] = [
-            SystemMessage(content=f"{self.system_message}\n\n{GUIDANCE}"),
-            UserMessage(content=request.text, source=self.name),
-        ]
+        asked = partial(to_ask, self.system_message, request.text, source=self.name)
         part, left = _Part(request), list(clients)
         while left:
             async with self._free:
                 answer = await ask(
-                    left, messages, ReportDraft, token, request=request, check=find_silence, aids=self.aids
+                    left, asked(), ReportDraft, token, request=request, check=find_silence, aids=self.aids
                 )
             add_usage(self.usage, answer.usage)
             part.failures += answer.failures
@@ -206,8 +197,7 @@ class Writing:
             found = self._verify(answer.given.claims)
             if found.dropped:
                 further = ask_to_mend("claims", ((each.claim, each.reason) for each in found.dropped))
-                asked = [*messages, UserMessage(content=further, source=self.name)]
-                mended = await ask([answer.by], asked, ReportDraft, token, request=request)
+                mended = await ask([answer.by], asked(further), ReportDraft, token, request=request)
                 add_usage(self.usage, mended.usage)
                 self.notes += [f"{self.name}: {failure}" for failure in mended.failures]
                 again = self._verify(mended.given.claims[: len(found.dropped)]).kept if mended.given else []
