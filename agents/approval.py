@@ -134,11 +134,6 @@ class Approval(BaseModel, frozen=True, extra="forbid"):
     set_aside: list[SetAside] = []
 
     @classmethod
-    def not_asked(cls) -> Self:
-        """Return the decision of a run configured not to ask."""
-        return cls(decided_by="nobody")
-
-    @classmethod
     def by(
         cls, who: DecidedBy, via: str, proposals: Sequence[Proposal], answer: ApprovalAnswer, because: str = ""
     ) -> Self:

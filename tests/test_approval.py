@@ -170,7 +170,7 @@ async def test_an_approver_comes_back_from_its_state() -> None:
 async def test_what_is_set_aside_is_not_in_the_report_which_says_so() -> None:
     both = await reported()
     assert set(both.drug_candidates) == {"propranolol", "montelukast"}
-    assert both.approval == Approval.not_asked()
+    assert both.approval == Approval(decided_by="nobody")
     assert "Nobody was asked to approve the candidates." in both.methodology.content
 
     approval = await decided(ApproverAgent(input_func=lambda _: "propranolol; harms"))

@@ -24,7 +24,7 @@ from willowbark.tools.wording import listed
 
 from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
 
-AT_ONCE = 4  # concurrent prompts outside the batch
+AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
 PATIENCE_S = 25 * 3600.0  # both providers end a batch after 24 hours
 RESULTS_S = 300.0  # for a batch's results

@@ -33,12 +33,11 @@ from willowbark.tools.wording import counted, listed
 from willowbark.tools.works.sections import excerpted, places, section_of
 
 from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
-from .batches import Gathered
+from .batches import AT_ONCE, Gathered
 from .claims import Claim, Stance, drugs_named, locate, passage_of, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
 
 BATCH = 15  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
-AT_ONCE = 4  # concurrent prompts; providers limit rates
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 AS_GIVEN = {"role", "match", "kind", "comparator", "effect", "primary", "indication", "hedged", "non_inferior"}

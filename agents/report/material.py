@@ -39,7 +39,7 @@ class Material:
     model_failed: bool = False
     """Whether the draft is not by the first model."""
     stop_reason: str | None = None
-    approval: Approval = field(default_factory=Approval.not_asked)
+    approval: Approval = field(default_factory=lambda: Approval(decided_by="nobody"))
     aside: Sequence[Candidate] = ()
     """Candidates excluded from the report by decision."""
     by_model: bool = False

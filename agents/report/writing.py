@@ -19,13 +19,13 @@ from willowbark.tools.works.sections import excerpted, places
 
 from ..approval import Approval
 from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests, to_ask
+from ..asking.batches import AT_ONCE
 from ..asking.claims import Verdicts, verify
 from ..asking.drafts import ClaimDraft, ReportDraft
 from ..assessment import SHOWN_CANDIDATES, SHOWN_LINE, SHOWN_READINGS, reading_line, shown_records
 
 PART = 20  # most readings of a draft on several candidates
 MAX_DRAFTED = 12  # candidates for a model to write on, and those that failed; tables alone show the others
-AT_ONCE = 4  # concurrent drafts; providers limit rates
 SHOWN_ENTRY = 400  # characters of a drug database's entry
 SHOWN_RESULTS = 500  # characters of a full text's results
 

@@ -11,7 +11,8 @@ from hashlib import sha256
 from typing import Any
 
 from willowbark.agents.asking import PROMPTS_VERSION
-from willowbark.agents.asking.reader import AT_ONCE, BATCH, ToRead, read, to_read
+from willowbark.agents.asking.batches import AT_ONCE
+from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
