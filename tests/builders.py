@@ -1,5 +1,6 @@
 """Small real things that several tests are about: records, replies, messages."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from autogen_agentchat.messages import TextMessage
+from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
@@ -168,6 +170,13 @@ def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayCha
         multiple_system_messages=True,
     )
     return ReplayChatCompletionClient(list(answers), model_info=info)
+
+
+def calling(tool: str, *queries: str) -> CreateResult:
+    """A model's answer that calls a tool, once with each query."""
+    calls = [FunctionCall(id=str(at), name=tool, arguments=json.dumps({"query": q})) for at, q in enumerate(queries)]
+    usage = RequestUsage(prompt_tokens=900, completion_tokens=20)
+    return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
 
 
 def reading_draft(**changes: Any) -> dict[str, Any]:

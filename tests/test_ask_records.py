@@ -16,7 +16,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from benchmarks.prompt_tokens import StandIn
-from builders import record, scripted
+from builders import calling, record, scripted
 from openai_server import strict_problem
 from pydantic import BaseModel
 from test_judge import TRIAL
@@ -40,15 +40,6 @@ def tool(*records: Any) -> AskRecords:
     collected = CollectedEvidence()
     collected.ingest(records)
     return AskRecords(collected, new_marker())
-
-
-def calling(*queries: str, name: str = "ask_records") -> CreateResult:
-    """A model's answer that is calls."""
-    calls = [
-        FunctionCall(id=f"{n}", name=name, arguments=json.dumps({"query": query})) for n, query in enumerate(queries)
-    ]
-    usage = RequestUsage(prompt_tokens=10, completion_tokens=1)
-    return CreateResult(finish_reason="function_calls", content=calls, usage=usage, cached=False)
 
 
 async def said(asked_tool: AskRecords, query: str) -> str:
@@ -93,7 +84,7 @@ async def asked_with(*answers: Any, structured: bool = True) -> tuple[Verdict, R
 @pytest.mark.parametrize("structured", [True, False], ids=["takes a schema", "takes none"])
 @pytest.mark.parametrize("times", [1, MAX_LOOKUPS])
 async def test_a_model_asks_and_answers_and_one_that_asks_for_ever_is_made_to(times: int, structured: bool) -> None:
-    asking = (calling("timolol") for _ in range(times))
+    asking = (calling("ask_records", "timolol") for _ in range(times))
     found, usage, aids, client = await asked_with(*asking, GOOD, structured=structured)
 
     assert found.drug == "timolol"
@@ -105,17 +96,13 @@ async def test_a_model_asks_and_answers_and_one_that_asks_for_ever_is_made_to(ti
 
 
 async def test_calls_that_cannot_be_made_are_told_to_the_model() -> None:
-    crowd = calling(*["timolol"] * (MAX_CALLS + 1))
-    odd = CreateResult(
-        finish_reason="function_calls",
-        content=[
-            FunctionCall(id="1", name="rm", arguments="{}"),
-            FunctionCall(id="2", name="ask_records", arguments="{"),
-            FunctionCall(id="3", name="ask_records", arguments='{"query": "what is it?"}'),
-        ],
-        usage=RequestUsage(prompt_tokens=1, completion_tokens=1),
-        cached=False,
-    )
+    crowd = calling("ask_records", *["timolol"] * (MAX_CALLS + 1))
+    odd = calling("ask_records", "what is it?")
+    odd.content = [
+        FunctionCall(id="1", name="rm", arguments="{}"),
+        FunctionCall(id="2", name="ask_records", arguments="{"),
+        *odd.content,
+    ]
     _, _, aids, _ = await asked_with(crowd, odd, GOOD)
 
     results = [each for event in aids.events if isinstance(event, ShortResults) for each in event.content]
@@ -132,7 +119,7 @@ class Asking(StandIn):
         """Ask once, then answer."""
         offered = [each["name"] if isinstance(each, dict) else each.name for each in options.get("tools", ())]
         if "ask_records" in offered and isinstance(messages[-1], UserMessage):
-            return calling("propranolol attacks")
+            return calling("ask_records", "propranolol attacks")
         if "ask_records" in offered:
             options = {name: value for name, value in options.items() if name != "tools"}
             messages = [each for each in messages if isinstance(each, SystemMessage | UserMessage)]

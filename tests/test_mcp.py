@@ -12,11 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import CreateResult, RequestUsage
+from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import McpWorkbench
 from autogen_ext.tools.mcp import StdioServerParams as WorkbenchParams
-from builders import asked, record, reply, scripted
+from builders import asked, calling, record, reply, scripted
 from mcp import ClientSession, McpError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
@@ -310,14 +309,13 @@ def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 
 async def test_a_specialist_reads_the_records_of_the_tools_through_autogens_workbench(tmp_path: Path) -> None:
     program, *arguments = PROGRAM
-    call = FunctionCall(id="1", name="search_chembl", arguments='{"query": "migraine"}')
-    usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
-    turn = CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
     params = WorkbenchParams(
         command=program, args=arguments, cwd=str(tmp_path), env=dict(os.environ), read_timeout_seconds=120
     )
     async with McpWorkbench(params) as workbench:
-        specialist = SpecialistAgent("abroad", scripted(turn, "Seen."), workbench=workbench)
+        specialist = SpecialistAgent(
+            "abroad", scripted(calling("search_chembl", "migraine"), "Seen."), workbench=workbench
+        )
         found = (await specialist.on_messages([asked()], CancellationToken())).chat_message
 
     assert isinstance(found, FindingsMessage)

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import CreateResult, RequestUsage
-from builders import QUESTION, scripted, without_clock
+from autogen_core import CancellationToken
+from builders import QUESTION, calling, scripted, without_clock
 from builders import short_run as settings
 from faults.breakage import FaultyServer
 from faults.plan import Fault, FaultPlan
@@ -205,12 +204,6 @@ async def test_a_replay_ends_with_the_verdict_that_time_forced(
 
     assert (event.report.stop_reason, event.report.search_iterations) == ("timeout", 1)
     assert without_clock(again) == without_clock(event.report)
-
-
-def calling(tool: str, query: str) -> CreateResult:
-    call = FunctionCall(id="1", name=tool, arguments=json.dumps({"query": query}))
-    usage = RequestUsage(prompt_tokens=900, completion_tokens=20)
-    return CreateResult(finish_reason="function_calls", content=[call], usage=usage, cached=False)
 
 
 async def test_a_replay_needs_no_model(sources: SourceServer, path: Path) -> None:

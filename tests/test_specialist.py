@@ -2,14 +2,15 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import httpx
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
-from builders import asked, reading_draft, scripted, verdict
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient
+from builders import asked, calling, reading_draft, scripted, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -19,7 +20,7 @@ from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.toolbox import SourceTool
 
-USAGE = RequestUsage(prompt_tokens=7, completion_tokens=3)
+calls = partial(calling, "search_pubmed")
 SEARCH = {
     "esearchresult": {"count": "1", "retmax": "1", "retstart": "0", "idlist": ["11111111"], "querytranslation": "x"}
 }
@@ -48,11 +49,6 @@ def transport(handler: Any = pubmed, **policy: Any) -> Transport:
     )
 
 
-def calls(*queries: str, tool: str = "search_pubmed") -> CreateResult:
-    wanted = [FunctionCall(id=str(n), name=tool, arguments=json.dumps({"query": q})) for n, q in enumerate(queries)]
-    return CreateResult(finish_reason="function_calls", content=wanted, usage=USAGE, cached=False)
-
-
 def specialist(client: ChatCompletionClient, **options: Any) -> SpecialistAgent:
     return SpecialistAgent("literature", client, tools=[SourceTool("pubmed")], **options)
 
@@ -76,7 +72,7 @@ async def test_the_model_reads_what_came_between_marked_lines_people_get_text_an
     assert isinstance(response.chat_message, FindingsMessage)
     findings, usage = response.chat_message.content, response.chat_message.models_usage
     assert usage is not None
-    assert usage.prompt_tokens > USAGE.prompt_tokens  # of choosing and of reading
+    assert usage.prompt_tokens > 900  # of choosing and of reading
     assert [record.key for record in findings.records] == ["pmid:11111111"]
     assert "Propranolol in migraine prevention" in str(client.create_calls[1]["messages"])
     before, _, block = client.create_calls[2]["messages"][-1].content.partition(f"<records {run.marker}>\n")
