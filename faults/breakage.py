@@ -323,10 +323,9 @@ class FaultyServer(SourceServer):
         faults: FaultPlan | None = None,
         latency_s: float | Callable[[str], float] = 0.0,
         *,
-        port: int = 0,
         replies: Path = REPLIES,
     ) -> None:
-        super().__init__(latency_s, port=port, replies=replies, around=self._spoilt)
+        super().__init__(latency_s, replies=replies, around=self._spoilt)
         self._run = FaultRun(faults or FaultPlan())
         self.refused = self._run.refused
         self.faults: list[Kind | None] = []

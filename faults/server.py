@@ -1,7 +1,4 @@
-"""A server on loopback that answers in the sources' place, from recorded replies; for faults, rehearsals and browsers.
-
-`python -m faults.serve` starts one.
-"""
+"""A server on loopback that answers in the sources' place, from recorded replies; for faults and rehearsals."""
 
 import asyncio
 import logging
@@ -55,22 +52,17 @@ class SourceServer:
 
     Args:
         latency_s: seconds before each answer, of all sources or by a source's name (`typical_s`).
-        port: 0 takes a free one.
         replies: folder of recorded replies.
         around: ASGI middleware around the answers; it finds the bare connection in the scope, under `CONNECTION`.
 
     Attributes:
         requests: every request in the order of arrival.
-
-    Raises:
-        OSError: on entering, where the port is taken.
     """
 
     def __init__(
         self,
         latency_s: float | Callable[[str], float] = 0.0,
         *,
-        port: int = 0,
         replies: Path = REPLIES,
         around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
     ) -> None:
@@ -82,7 +74,7 @@ class SourceServer:
             await Response(reply.body, reply.status, media_type=reply.kind)(scope, receive, send)
 
         self.requests: list[SeenRequest] = []
-        self._latency_s, self._port = latency_s, port
+        self._latency_s, self._port = latency_s, 0
         self._app: ASGIApp = around(GZipMiddleware(app, minimum_size=1000, compresslevel=1))
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -99,11 +91,7 @@ class SourceServer:
         # With the protocol named, asyncio turns Nagle's algorithm off; left out, answers wait 40 ms for each other.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._socket.bind((_HOST, self._port))
-        except OSError:
-            self._socket.close()
-            raise
+        self._socket.bind((_HOST, self._port))
         self._port, self._stopping, ready = self._socket.getsockname()[1], False, threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), name="sources", daemon=True)
         self._thread.start()

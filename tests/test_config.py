@@ -78,31 +78,29 @@ def test_a_file_in_the_current_folder_is_read() -> None:
     assert settings.llm.base_url == "http://127.0.0.1:8080/v1"
 
 
-def test_the_environment_wins_over_the_file_and_leaves_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS": "30"},
+        {"WILLOWBARK_RESEARCH": '{"max_iterations": 3, "limits": {"max_seconds": 30}}'},
+    ],
+    ids=["a value", "a section"],
+)
+def test_the_environment_wins_over_the_file_and_leaves_what_it_does_not_name(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[str, str]
+) -> None:
     Path("willowbark.toml").write_text(EVERYTHING)
-    monkeypatch.setenv("WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS", "30")
-    monkeypatch.setenv("WILLOWBARK_TOOLS__SOURCES", '["europepmc"]')
-
-    settings = Settings.load()
-
-    assert settings.research.limits.max_seconds == 30
-    assert settings.research.limits.max_tokens == 100_000
-    assert settings.research.max_iterations == 4
-    assert settings.tools.sources == ("europepmc",)
-
-
-def test_a_section_in_the_environment_leaves_what_it_does_not_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("willowbark.toml").write_text(EVERYTHING)
-    monkeypatch.setenv("WILLOWBARK_RESEARCH__MAX_ITERATIONS", "2")
-    monkeypatch.setenv("WILLOWBARK_RESEARCH", '{"max_iterations": 3, "limits": {"max_seconds": 30}}')
-    monkeypatch.setenv("WILLOWBARK_LLM", '{"base_url": "https://models.example.org/v1"}')
+    sources = {"WILLOWBARK_TOOLS__SOURCES": '["europepmc"]', "WILLOWBARK_RESEARCH__MAX_ITERATIONS": "2"}
+    for name, value in (sources | limits | {"WILLOWBARK_LLM": '{"base_url": "https://models.example.org/v1"}'}).items():
+        monkeypatch.setenv(name, value)
 
     settings = Settings.load()
 
     assert settings.research.limits.max_seconds == 30
     assert settings.research.limits.max_tokens == 100_000
     assert settings.research.max_iterations == 2
-    assert settings.llm.base_url == "https://models.example.org/v1"
+    assert settings.tools.sources == ("europepmc",)
+    assert (settings.llm.base_url, settings.llm.model) == ("https://models.example.org/v1", "openai/gpt-4.1-mini")
 
 
 @pytest.mark.parametrize(

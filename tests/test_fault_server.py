@@ -2,13 +2,10 @@
 
 import gzip
 import socket
-import subprocess
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -182,22 +179,6 @@ def test_a_limit_holds_in_every_window_and_counts_what_it_refuses() -> None:
     assert len(let_through) == 9
     assert run.refused == {"pubmed": 51}
     assert run.next("chembl", "a", 0.0) is None
-
-
-def test_a_plan_in_a_file_is_served(tmp_path: Path) -> None:
-    plan = FaultPlan(faults=(Fault(kind="status", source="pubmed", status=404),), dead={"biorxiv": "status"})
-    path = tmp_path / "plan.json"
-    path.write_text(plan.model_dump_json())
-    command = [sys.executable, "-m", "faults.serve", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent) as program:
-        assert program.stdout is not None
-        url = program.stdout.readline().strip()
-        paths = ("chembl/molecule.json", "pubmed/esearch.fcgi", "biorxiv/pubs/biorxiv/10.1/x")
-        statuses = [httpx.get(f"{url}/{path}", timeout=60).status_code for path in paths]
-        program.send_signal(2)
-        assert program.wait(60) == 0
-
-    assert statuses == [200, 404, 503]
 
 
 def test_a_reply_holds_what_was_asked_for_page_by_page_and_nothing_that_is_unknown() -> None:

@@ -10,7 +10,7 @@ from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
-from builders import QUESTION, asked, findings, judge_draft, record, reply, scripted, verdict, without_clock
+from builders import QUESTION, asked, findings, record, reply, verdict, without_clock
 from faults.server import SourceServer
 
 from willowbark.agents.approval import Approval, ApprovalMessage
@@ -92,17 +92,6 @@ async def test_specialists_of_a_round_work_side_by_side() -> None:
     judge = JudgeAgent("judge", client, limits=JudgeLimits(max_iterations=1))
     await ran(ResearchTeam([*own, judge, ReportAgent("report", client)], client))
     assert [what for _, what in moments] == ["began"] * 3 + ["ended"] * 3
-
-
-UNDECIDED = json.dumps(judge_draft(mechanism_score=1, clinical_evidence_score=1, candidates_score=0, confidence=0.1))
-
-
-async def test_where_the_judge_names_nobody_all_search() -> None:
-    moments: list[tuple[str, str]] = []
-    own = [Slow(name, moments) for name in ("one", "two")]
-    judge = JudgeAgent("judge", scripted(UNDECIDED, UNDECIDED), limits=JudgeLimits(max_iterations=2))
-    await ran(ResearchTeam([*own, judge, ReportAgent("report", BaselineChatCompletionClient())], scripted()))
-    assert sorted(name for name, what in moments[4:] if what == "ended") == ["one", "two"]
 
 
 async def test_a_team_survives_save_and_load_after_every_message_of_a_round() -> None:

@@ -14,8 +14,6 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -41,14 +39,13 @@ _K = 60  # constant of reciprocal rank fusion, as published
 _MAX_WORDS = 64  # per question
 _MAX_DRUGS = 8  # per question that are also searched by synonyms
 _WIDE = 4  # characters between two sentences: wider gaps come from screening
-_BUSY_TIMEOUT_S = 60.0
 _SPACE = 1000  # window numbers reserved per record
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS collected (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS identifier (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS identifier_record ON identifier (record);
-CREATE VIRTUAL TABLE IF NOT EXISTS whole USING fts5 (title, text, tokenize = 'porter unicode61 remove_diacritics 2');
-CREATE VIRTUAL TABLE IF NOT EXISTS passage
+CREATE TABLE collected (id INTEGER PRIMARY KEY, evidence TEXT NOT NULL);
+CREATE TABLE identifier (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX identifier_record ON identifier (record);
+CREATE VIRTUAL TABLE whole USING fts5 (title, text, tokenize = 'porter unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE passage
     USING fts5 (sentence, text, section UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2');
 """
 _PASSAGES = "SELECT rowid, text, section FROM passage WHERE passage MATCH ? ORDER BY bm25(passage), rowid LIMIT ?"
@@ -87,46 +84,24 @@ class Answer(BaseModel, frozen=True, extra="forbid"):
 
 
 class CollectedEvidence:
-    """A searchable store of records; threads and tasks can share it, with a file also processes.
-
-    Args:
-        path: file to store it in; None keeps everything in memory.
-
-    Raises:
-        UsageError: the file cannot be used.
-    """
+    """A searchable store of records in memory, which threads and tasks can share."""
 
     name = "collected"
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self._lock = threading.RLock()
-        with self._lock_database():
-            self._database = sqlite3.connect(
-                path or ":memory:", timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-            )
-            self._database.executescript(_SCHEMA)
+        self._database = sqlite3.connect(":memory:", check_same_thread=False)
+        self._database.executescript(_SCHEMA)
         weakref.finalize(self, self._database.close)
 
     def __len__(self) -> int:
-        with self._lock_database():
+        with self._lock:
             return int(self._database.execute("SELECT count(*) FROM collected").fetchone()[0])
 
     def ingest(self, records: Iterable[Evidence]) -> int:
-        """Add records, all or none, merging each with stored copies; return how many have new content.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        with self._lock_database():
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                news = sum([self._take(record) for record in records])
-                self._database.execute("COMMIT")
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-        return news
+        """Add records, all or none, merging each with stored copies; return how many have new content."""
+        with self._lock, self._database:
+            return sum([self._take(record) for record in records])
 
     async def passages(self, query: str, limit: int = 8) -> Answer:
         """Find the best passages for a question, at most `PER_RECORD` per record, without overlaps.
@@ -136,7 +111,7 @@ class CollectedEvidence:
             limit: number of passages, 1 to `MAX_PASSAGES`.
 
         Raises:
-            UsageError: the question has nothing to search for, or the file cannot be read.
+            UsageError: the question has nothing to search for.
         """
         return await asyncio.to_thread(self._best_passages, query, min(max(1, limit), MAX_PASSAGES))
 
@@ -147,7 +122,7 @@ class CollectedEvidence:
     def _best_passages(self, query: str, limit: int) -> Answer:
         """Rank windows by their own rank and their record's, combined by reciprocal rank fusion."""
         terms = _match_expression(query)
-        with self._lock_database():
+        with self._lock:
             windows = self._database.execute(_PASSAGES, (terms, _RANKED)).fetchall()
             ranks = {number: at for at, (number, _) in enumerate(self._database.execute(_RECORDS, (terms, _RANKED)))}
             matching = self._database.execute("SELECT count(*) FROM whole WHERE whole MATCH ?", (terms,)).fetchone()[0]
@@ -167,7 +142,7 @@ class CollectedEvidence:
         return Answer(query=query, passages=passages, matching=matching)
 
     def _best_records(self, query: str, most: int) -> list[Evidence]:
-        with self._lock_database():
+        with self._lock:
             rows = self._database.execute(_RECORDS, (_match_expression(query), min(most, _RANKED))).fetchall()
             best = rows[0][1] if rows else 1.0
             return [
@@ -209,16 +184,6 @@ class CollectedEvidence:
         self._database.execute("DELETE FROM whole WHERE rowid = ?", (number,))
         self._database.execute("DELETE FROM identifier WHERE record = ?", (number,))
         self._database.execute("DELETE FROM collected WHERE id = ?", (number,))
-
-    @contextmanager
-    def _lock_database(self) -> Iterator[None]:
-        """Lock the connection; raise SQLite's errors as `UsageError`."""
-        try:
-            with self._lock:
-                yield
-        except sqlite3.Error as error:
-            where = self.path or "in memory"
-            raise UsageError(f"the collected evidence ({where}) cannot be used: {error}") from error
 
 
 def _names_of(record: Evidence) -> list[str]:
