@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx
-import pytest
 from recorded import recorded
 
 from willowbark.agents.report.forms import safe_url
@@ -61,17 +60,7 @@ def test_the_earliest_approval_of_the_drug_alone_counts() -> None:
     assert "0 not discontinued" in alone.content
 
 
-@pytest.mark.parametrize(
-    ("number", "is_one"),
-    [
-        ("NDA021588", True),
-        ("BLA12345", True),
-        ("NDA1234", False),
-        ("NDA0215888", False),
-        ("N021588", False),
-        ("", False),
-    ],
-)
-def test_an_application_goes_by_its_number(number: str, is_one: bool) -> None:
-    found = parse_approval("losartan", [application(number, "19990101", "LOSARTAN")])
-    assert (found.record is not None) is is_one
+def test_an_application_goes_by_its_number() -> None:
+    numbers = ("NDA021588", "BLA12345", "NDA1234", "NDA0215888", "N021588", "")
+    found = [parse_approval("losartan", [application(each, "19990101", "LOSARTAN")]).record for each in numbers]
+    assert [each is not None for each in found] == [True, True, False, False, False, False]

@@ -233,8 +233,6 @@ DATES = {
     "day": ("<Year>2019</Year><Month>Mar</Month><Day>5</Day>", "", "2019-03-05"),
     "range of months": ("<MedlineDate>2018 Nov-Dec</MedlineDate>", "", "2018"),
     "more precise online": ("<Year>2019</Year><Month>Dec</Month>", ONLINE, "2019-03-07"),
-    "online in another year": ("<Year>2020</Year><Month>Jan</Month>", ONLINE, "2020-01"),
-    "unreadable": ("<MedlineDate>in press</MedlineDate>", "", "Unknown"),
 }
 
 

@@ -1,18 +1,18 @@
-"""Versions of one work and notices on it, as identifiers on either side say; likeness unites nothing."""
+"""Versions, notices, and papers and trials find each other by identifiers on either side; likeness unites nothing."""
 
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from builders import record
+from builders import drug_record, record
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
 from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.works.identity import published_articles, resolve, settle
+from willowbark.tools.works.identity import link, published_articles, resolve, settle
 
 
 def article(number: int, **more: Any) -> Evidence:
@@ -149,3 +149,61 @@ def test_every_record_stays_or_is_linked_whatever_says_what_of_whom(pool: list[E
     assert {record.key for record in once} | linked == {record.key for record in pool}
     assert not {record.key for record in once} & linked
     assert settle(once) == once
+
+
+def trial(number: int = 1, **more: Any) -> Evidence:
+    nct_id = f"NCT9999990{number}"
+    citation = Citation(source="clinicaltrials", title="A trial", url=f"https://clinicaltrials.gov/study/{nct_id}")
+    return Evidence(content="A trial", citation=citation, metadata={"nct_id": nct_id, **more})
+
+
+@pytest.mark.parametrize(
+    ("of_paper", "of_trial", "linked"),
+    [
+        ({"nct_ids": ["NCT99999901"]}, {}, True),
+        ({}, {"result_pmids": ["1", "2"]}, True),
+        ({"nct_ids": ["NCT99999902"]}, {"result_pmids": ["7"]}, False),
+    ],
+    ids=["registered", "named as its result", "outside the pool"],
+)
+def test_papers_and_trials_are_linked_on_both_sides(
+    of_paper: dict[str, Any], of_trial: dict[str, Any], linked: bool
+) -> None:
+    paper, registered = link([article(1, **of_paper), trial(**of_trial)])
+
+    assert paper.record.linked_trials == ["nct:NCT99999901"] * linked
+    assert registered.record.linked_papers == ["pmid:1"] * linked
+
+
+def test_trials_and_drugs_that_name_a_trial_are_no_papers() -> None:
+    other = trial(2).model_copy(update={"content": "Extension of NCT99999901"})
+    drug = drug_record("propranolol", "antagonist", "ADRB1")
+    drug = drug.model_copy(update={"content": f"{drug.content} NCT99999901"})
+
+    assert link([trial(), other, drug]) == [trial(), other, drug]
+
+
+LINKED = st.lists(
+    st.builds(
+        lambda n, ncts: article(n, nct_ids=[f"NCT9999990{i}" for i in ncts]),
+        NUMBERS,
+        st.lists(st.integers(1, 4), max_size=3),
+    )
+    | st.builds(
+        lambda n, pmids: trial(n, result_pmids=[str(i) for i in pmids]),
+        st.integers(1, 4),
+        st.lists(NUMBERS, max_size=3),
+    ),
+    max_size=7,
+    unique_by=lambda each: each.key,
+)
+
+
+@given(LINKED)
+def test_every_link_is_seen_from_both_sides_and_linking_twice_is_linking_once(pool: list[Evidence]) -> None:
+    linked = link(pool)
+    forth = {(each.key, other) for each in linked for other in each.record.linked_trials}
+    back = {(other, each.key) for each in linked for other in each.record.linked_papers}
+
+    assert forth == back
+    assert link(linked) == linked
