@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from ..errors import SearchError
 from ..evidence import Evidence
 from ..http.transport import Transport
 from ..records import FLAGS, Flag, Paper, SaidNotice
@@ -18,14 +17,11 @@ from ..sources.card import PAPERS
 from ..sources.lookups import gather_answers
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import by_numbers
-from ..sources.studies.pubmed import PubMed
+from ..sources.studies.pubmed import IDS_PER_FETCH, PubMed
 from ..wording import listed
 
 DEADLINE_S = 20.0  # per source; all are queried at once
-Ask = Callable[[Sequence[str], Transport, dict[str, "Word"]], Awaitable[None]]
 _REASONS_SHOWN = 4
-MAX_OPENALEX = 40  # publications per call, one request each
-_IDS_PER_QUERY = 40  # keeps Europe PMC's URL below 2,000 bytes
 _KINDS: dict[str, Flag] = {"retraction": "retracted", "concern": "expression_of_concern", "correction": "corrected"}
 
 
@@ -181,27 +177,31 @@ async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, de
         for paper in papers
         if given_by(paper.citation.source) == source and paper.paper and paper.paper.retracted is not None
     }
-    kinds, ask = _ASKED[source]
+    how = _ASKED[source]
     numbers = {
-        paper.key: [f"{kind}:{number}" for kind in kinds if (number := getattr(paper.record, kind))] for paper in papers
+        paper.key: [f"{kind}:{number}" for kind in how.kinds if (number := getattr(paper.record, kind))]
+        for paper in papers
     }
     asked = {key: names[0] for key, names in numbers.items() if names}
     wanted = list(dict.fromkeys(name for key, name in asked.items() if key not in given))
     found, failure = dict[str, Word](), "does not list it"
+
+    async def ask(start: int) -> None:
+        found.update(await how.ask(wanted[start : start + how.at_once], transport))
+
     try:
         async with asyncio.timeout(deadline_s) as clock:
-            if wanted:
-                await ask(wanted, transport, found)
-        if transport.endpoints.library is not None:
+            _, failures = await gather_answers(map(ask, range(0, len(wanted[: how.most]), how.at_once)))
+        if failures:
+            failure = failures[0].reason
+        elif transport.endpoints.library is not None:
             failure = "not checked offline"
-        elif source == "openalex" and len(wanted) > MAX_OPENALEX:
-            failure = f"asked about the first {MAX_OPENALEX} records alone"
+        elif how.most is not None and len(wanted) > how.most:
+            failure = f"asked about the first {how.most} records alone"
     except TimeoutError:
         if not clock.expired():
             raise
         failure = f"no answer within {deadline_s:.3g} s"
-    except SearchError as error:
-        failure = error.reason
     words = {key: found[name] for key, name in asked.items() if name in found} | given
     return Answer(source, words, {key: f"{source}: {failure}" for key in asked if key not in words})
 
@@ -210,54 +210,52 @@ def flags_of(record: Evidence) -> frozenset[Flag]:
     return record.paper.flags if record.paper else frozenset()
 
 
-async def _ask_pubmed(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
+async def _ask_pubmed(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
     fetched = await PubMed(transport).papers(*(name.removeprefix("pmid:") for name in names))
-    found |= {f"pmid:{record.record.pmid}": Word(flags_of(record)) for record in fetched.records}
+    return {f"pmid:{record.record.pmid}": Word(flags_of(record)) for record in fetched.records}
 
 
-async def _ask_europepmc(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    async def one(batch: Sequence[str]) -> None:
-        for record in await by_numbers(batch, transport):
-            if (said := record.paper) and said.retracted is not None:
-                word = Word(said.flags, cited_by_count=said.cited_by_count)
-                found.update({f"pmid:{said.pmid}": word, f"doi:{said.doi}": word})
-
-    await _all_of(one, names, _IDS_PER_QUERY)
+async def _ask_europepmc(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
+    listed = [
+        said for each in await by_numbers(names, transport) if (said := each.paper) and said.retracted is not None
+    ]
+    words = [(said, Word(said.flags, cited_by_count=said.cited_by_count)) for said in listed]
+    return {name: word for said, word in words for name in (f"pmid:{said.pmid}", f"doi:{said.doi}")}
 
 
-async def _ask_crossref(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    async def one(batch: Sequence[str]) -> None:
-        works = await crossref.updates([name.removeprefix("doi:") for name in batch], transport)
-        for doi, said in works.items():
-            flags = {_KINDS[notice["kind"]] for notice in said.notices if notice["kind"] in _KINDS}
-            if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
-                flags = flags - {"retracted"} | {"corrected"}
-            found[f"doi:{doi}"] = Word(frozenset(flags), said.notices)
-
-    await _all_of(one, names, crossref.DOIS_PER_REQUEST)
+async def _ask_crossref(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
+    found = dict[str, Word]()
+    for doi, said in (await crossref.updates([name.removeprefix("doi:") for name in names], transport)).items():
+        flags = {_KINDS[notice["kind"]] for notice in said.notices if notice["kind"] in _KINDS}
+        if "retracted" in flags and not said.retracted:  # reinstated, which leaves the record corrected
+            flags = flags - {"retracted"} | {"corrected"}
+        found[f"doi:{doi}"] = Word(frozenset(flags), said.notices)
+    return found
 
 
-async def _ask_openalex(names: Sequence[str], transport: Transport, found: dict[str, Word]) -> None:
-    async def one(batch: Sequence[str]) -> None:
-        said = await openalex.work(batch[0].removeprefix("doi:"), transport)
-        if said is not None and said.is_retracted is not None:
-            flags: frozenset[Flag] = frozenset({"retracted"} if said.is_retracted else ())
-            found[batch[0]] = Word(flags, cited_by_count=said.cited_by_count)
-
-    await _all_of(one, names[:MAX_OPENALEX], 1)
+async def _ask_openalex(names: Sequence[str], transport: Transport) -> Mapping[str, Word]:
+    [name] = names
+    said = await openalex.work(name.removeprefix("doi:"), transport)
+    if said is None or said.is_retracted is None:
+        return {}
+    return {name: Word(frozenset({"retracted"} if said.is_retracted else ()), cited_by_count=said.cited_by_count)}
 
 
-async def _all_of(ask: Callable[[Sequence[str]], Awaitable[None]], names: Sequence[str], size: int) -> None:
-    """Ask about all names at once, in batches; raises the first failure when every other has its answer."""
-    _, failures = await gather_answers(ask(names[start : start + size]) for start in range(0, len(names), size))
-    if failures:
-        raise failures[0]
+class _Asked(NamedTuple):
+    """How a source is asked about publications."""
+
+    kinds: tuple[Literal["pmid", "doi"], ...]
+    """Identifiers that it knows them by."""
+    ask: Callable[[Sequence[str], Transport], Awaitable[Mapping[str, Word]]]
+    at_once: int
+    """Publications per request."""
+    most: int | None = None
+    """Publications per call; None for all."""
 
 
-_ASKED: Mapping[str, tuple[tuple[Literal["pmid", "doi"], ...], Ask]] = {
-    "pubmed": (("pmid",), _ask_pubmed),
-    "europepmc": (("pmid", "doi"), _ask_europepmc),
-    "crossref": (("doi",), _ask_crossref),
-    "openalex": (("doi",), _ask_openalex),
+_ASKED: Mapping[str, _Asked] = {
+    "pubmed": _Asked(("pmid",), _ask_pubmed, IDS_PER_FETCH),
+    "europepmc": _Asked(("pmid", "doi"), _ask_europepmc, 40),  # keeps the URL below 2,000 bytes
+    "crossref": _Asked(("doi",), _ask_crossref, crossref.DOIS_PER_REQUEST),
+    "openalex": _Asked(("doi",), _ask_openalex, 1, most=40),
 }
-"""By source, the identifiers that it knows records by, and the function that asks it and fills in what it finds."""
