@@ -164,39 +164,29 @@ def test_a_design_is_told_as_it_is_and_what_is_not_reported_is_left_out(design: 
     assert "99999999" not in record.content
 
 
-def test_posted_results_are_kept_and_told() -> None:
-    events = [
-        {"title": "Active", "seriousNumAffected": 0, "seriousNumAtRisk": 40},
-        {"title": "Not treated", "seriousNumAffected": 0, "seriousNumAtRisk": 0},
-    ]
-    record = posted(PRIMARY, {"type": "SECONDARY", "title": "Days off work"}, events=events)
-    results = record.metadata["results"]
-    assert [outcome["title"] for outcome in results["primary_outcomes"]] == ["Attacks a month"]
-    assert results["primary_outcomes"][0]["groups"][0] == {"name": "Active", "n": "40"}
-    assert results["primary_outcomes"][0]["analyses"][0]["p_value"] == "0.003"
-    assert results["serious_adverse_events"] == [{"group": "Active", "affected": 0, "at_risk": 40}]
-    assert record.content.splitlines()[-3:] == [
-        "RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
-        "ANALYSIS: Attacks a month: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
-        "SERIOUS ADVERSE EVENTS: Active 0 of 40.",
-    ]
-
-
-def test_secondary_outcomes_and_deaths_are_read() -> None:
+def test_posted_results_with_secondary_outcomes_and_deaths_are_kept_and_told() -> None:
     events = [
         {"title": "Active", "deathsNumAffected": 1, "deathsNumAtRisk": 40, "seriousNumAffected": 3},
-        {"title": "Placebo", "deathsNumAffected": 0, "deathsNumAtRisk": 41},
-        {"title": "Nobody", "deathsNumAffected": 0, "deathsNumAtRisk": 0},
+        {"title": "Placebo", "deathsNumAffected": 0, "deathsNumAtRisk": 41, "seriousNumAffected": 0},
+        {"title": "Nobody", "deathsNumAffected": 0, "deathsNumAtRisk": 0, "seriousNumAffected": 0}
+        | {"seriousNumAtRisk": 0},
     ]
     planned = {"secondaryOutcomes": [{"measure": "Days off work", "timeFrame": "12 weeks"}]}
-    record = posted(PRIMARY, {**PRIMARY, "type": "SECONDARY"}, events=events, outcomesModule=planned)
-
-    assert [event["affected"] for event in record.metadata["results"]["deaths"]] == [1, 0]
+    secondary = {**PRIMARY, "type": "SECONDARY", "analyses": []}, {"type": "SECONDARY", "title": "Days off work"}
+    record = posted(PRIMARY, *secondary, events=events, outcomesModule=planned)
+    results = record.metadata["results"]
+    [primary] = results["primary_outcomes"]
+    assert (primary["title"], primary["groups"][0]) == ("Attacks a month", {"name": "Active", "n": "40"})
+    assert primary["analyses"][0]["p_value"] == "0.003"
+    assert results["serious_adverse_events"][1] == {"group": "Placebo", "affected": 0, "at_risk": None}
+    assert [event["affected"] for event in results["deaths"]] == [1, 0]
     assert record.metadata["secondary_outcomes"] == [{"measure": "Days off work", "time_frame": "12 weeks"}]
     assert "SECONDARY OUTCOMES: Days off work." in record.content
-    assert record.content.splitlines()[-3:] == [
+    assert record.content.splitlines()[-5:] == [
+        "RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
+        "ANALYSIS: Attacks a month: Active versus Placebo, Mean Difference (Net) -0.9, 95% CI -1.5 to -0.3, p = 0.003.",
         "SECONDARY RESULT: Attacks a month: Active 2.1; Placebo 3.0 attacks.",
-        "SERIOUS ADVERSE EVENTS: Active 3.",
+        "SERIOUS ADVERSE EVENTS: Active 3; Placebo 0.",
         "DEATHS FROM ANY CAUSE: Active 1 of 40; Placebo 0 of 41.",
     ]
 

@@ -1,7 +1,8 @@
-"""Full text: results and limitations are read with their place and licence; what can't be read is named."""
+"""Full text: results, tables and limitations are read with their place and licence; what can't be read is named."""
 
 import time
 from pathlib import Path
+from xml.etree.ElementTree import XML
 
 import httpx
 import pytest
@@ -14,14 +15,18 @@ from trust_sample import transport
 from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.evidence import Evidence
 from willowbark.tools.works.fulltext import (
+    MAX_COLUMNS,
     MAX_SECTION_CHARS,
+    MAX_TABLE_CHARS,
+    MAX_TABLES,
     MAX_XML_BYTES,
     FullText,
     extended,
     parse_full_text,
     read_full_texts,
+    read_tables,
 )
-from willowbark.tools.works.sections import licence_of, places, section_of
+from willowbark.tools.works.sections import Place, excerpted, is_full_text, licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 ARTICLE = Path(__file__).parent / "replies" / "europepmc" / "PMC99999951.xml"
@@ -196,8 +201,14 @@ def test_what_is_no_article_is_refused(xml: bytes) -> None:
 
 
 @real
-@pytest.mark.parametrize("name", ["pmc3040717", "pmc6329583"])
-def test_real_articles_give_their_results(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "labels", "line"),
+    [
+        ("pmc3040717", 2, "M1652I; Genetic or integrative methods > IARC class: 1; "),
+        ("pmc6329583", 6, "Macrocephaly of >2 SD to <4 SD; Score (points): 2"),
+    ],
+)
+def test_real_articles_give_their_results_and_tables(name: str, labels: int, line: str) -> None:
     [path] = REPLIES.glob(f"biomcp_ncbi_efetch/*/*{name}.xml")
     found = parse_full_text(path.read_bytes(), name.upper())
 
@@ -206,6 +217,9 @@ def test_real_articles_give_their_results(name: str) -> None:
     results = [each for each in found.sections if each.kind == "results"]
     assert sum(len(each.text) for each in results) > 3000
     assert not any("<" in each.text and ">" in each.text and "xref" in each.text for each in results)
+    read = [each for each in found.sections if each.kind == "table"]
+    assert [each.title for each in read] == [f"Table {number}" for number in range(1, labels + 1)]
+    assert any(row.startswith(line) for each in read for row in each.lines)
 
 
 @pytest.mark.parametrize(
@@ -218,3 +232,80 @@ def test_no_shape_of_a_paragraph_takes_long(text: str) -> None:
     parse_full_text(article(f"<sec><title>Results</title><p>{text}</p></sec>"), "PMC1")
 
     assert time.process_time() - started < 5
+
+
+OUTCOMES = """<table-wrap id="T2"><label>Table 2.</label>
+<caption><title>Fever after <italic>placebinol</italic></title></caption>
+<table><thead><tr><th rowspan="2">Outcome</th><th colspan="2">Placebinol (n = 20)<xref ref-type="table-fn">*</xref></th>
+<th rowspan="2">OR (95% CI)</th></tr><tr><th>Mean</th><th>SD</th></tr></thead>
+<tbody><tr><td colspan="4">Week 4</td></tr>
+<tr><td>Fever</td><td>1.5</td><td>0.2</td><td>2.40 (1.30-4.40)</td></tr>
+<tr><td rowspan="2">Pain</td><td>3.0</td><td>10<sup>2</sup></td><td/></tr>
+<tr><td>2.0</td><td>0.4</td></tr></tbody></table>
+<table-wrap-foot><fn><p>*As randomised.</p></fn></table-wrap-foot></table-wrap>"""
+
+
+def wrapped(table: str, label: str = "<label>Table 1</label>") -> str:
+    return f"<table-wrap>{label}{table}</table-wrap>"
+
+
+def tables(*wraps: str) -> list[Place]:
+    return read_tables(XML(f"<article><body><sec>{''.join(wraps)}</sec></body></article>"))
+
+
+def test_a_row_is_told_with_its_columns_and_the_heading_above_it_and_spanning_cells_in_each() -> None:
+    [table] = tables(OUTCOMES)
+
+    assert (table.kind, table.title) == ("table", "Table 2")
+    assert table.lines == [
+        "Fever after placebinol",
+        "Week 4; Fever; Placebinol (n = 20) > Mean: 1.5; Placebinol (n = 20) > SD: 0.2; OR (95% CI): 2.40 (1.30-4.40)",
+        "Week 4; Pain; Placebinol (n = 20) > Mean: 3.0; Placebinol (n = 20) > SD: 10^2",
+        "Week 4; Pain; Placebinol (n = 20) > Mean: 2.0; Placebinol (n = 20) > SD: 0.4",
+        "*As randomised.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ("<table><tr><th>Drug</th><th>n</th></tr><tr><td>A</td><td>3</td></tr></table>", "A; n: 3"),
+        ("<alternatives><graphic/><table><tr><td>A</td></tr></table></alternatives>", "A"),
+        ("<table><tbody><tr><td>A<table><tr><td>B</td></tr></table></td></tr></tbody></table>", "A"),
+        ('<table><tr><td colspan="x" rowspan="-1">A</td><td colspan="0">3</td></tr></table>', "A; 3"),
+        ("<table><tr/><tr><td/></tr><tr><td>A</td></tr></table>", "A"),
+        *dict.fromkeys(("<graphic/>", "<table/>", "<table><tr><td/></tr></table>", "")).items(),
+    ],
+)
+def test_an_odd_table_is_read_as_far_as_it_goes_and_one_without_cells_is_none(table: str, line: str | None) -> None:
+    assert [each.text for each in tables(wrapped(table))] == ([line] if line else [])
+
+
+def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
+    cell = '<td colspan="999999999" rowspan="999999999">A</td>'
+    rows = f"<tr>{cell * 50}</tr>" * 500
+    started = time.process_time()
+    found = tables(*[wrapped(f"<table>{rows}</table>")] * 20)
+
+    assert len(found) == MAX_TABLES
+    assert {line.count("A") for table in found for line in table.lines} <= {1, MAX_COLUMNS}
+    assert all(sum(map(len, table.lines)) <= MAX_TABLE_CHARS for table in found)
+    assert time.process_time() - started < 10
+
+
+WITH_TABLE = f"""<article xmlns:xlink="http://www.w3.org/1999/xlink"><front><article-meta><permissions>
+<license xlink:href="https://creativecommons.org/licenses/by/4.0/"/></permissions></article-meta></front><body>
+<sec sec-type="results"><title>Results</title><p>In all, 40 patients were randomised to placebinol or placebo.</p></sec>
+</body><floats-group>{OUTCOMES}</floats-group></article>"""
+
+
+async def test_rows_can_be_quoted_with_their_table() -> None:
+    own = record("99999951", "Record", "Of 60 screened, 44 patients were randomised.", pmcid="PMC99999951")
+    async with recorded({"*/fullTextXML": httpx.Response(200, text=WITH_TABLE)}) as way:
+        [read] = await read_full_texts([own], way)
+
+    section = section_of(read, "OR (95% CI): 2.40 (1.30-4.40)")
+    assert section == "Table 2"
+    assert is_full_text(section)
+    assert [place.title for place in places(read, "table")] == ["Table 2"]
+    assert any(place.kind == "table" for place in places(excerpted(read)))
