@@ -1,6 +1,7 @@
 """Addresses, limits and keys come from one place; no second holds more starts than the limit, in all processes."""
 
 import asyncio
+import re
 import sqlite3
 import subprocess
 import sys
@@ -50,18 +51,14 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
         Endpoints.at(url)
 
 
-def test_an_unknown_source_is_named_with_those_there_are() -> None:
+def test_a_source_that_is_unknown_or_lacks_its_key_is_named_with_those_there_are() -> None:
     with pytest.raises(UsageError, match=r"'scopus'.*pubmed"):
         Endpoints()["scopus"]
-
-
-def test_a_source_that_needs_a_key_is_refused_without_one_in_a_line_that_names_the_variable() -> None:
-    with pytest.raises(
-        UsageError, match=r"brave is not searched.*BRAVE_API_KEY.*there are clinicaltrials, pubmed, "
-    ) as caught:
+    with pytest.raises(UsageError) as caught:
         Endpoints.public({}).require(["pubmed", "brave"])
-
-    assert "\n" not in str(caught.value)
+    assert re.fullmatch(
+        r".*brave is not searched.*BRAVE_API_KEY.*there are clinicaltrials, pubmed, .*", str(caught.value)
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,6 @@ async def test_a_work_is_asked_about_by_its_doi_with_flag_and_count() -> None:
     assert seen[0].url.params["select"] == "id,doi,is_retracted,cited_by_count"
 
 
-async def test_a_work_that_it_does_not_know_is_none() -> None:
-    async with recorded({"*": httpx.Response(404, json={"error": "Not Found"})}) as way:
-        assert await work("10.5555/a", way) is None
-
-
 def test_a_flag_or_count_that_is_not_given_or_odd_is_not_reported() -> None:
     assert parse_work({"doi": "https://doi.org/10.5555/a"}) == Work(None, None)
     odd = {"doi": "10.5555/a", "is_retracted": "no", "cited_by_count": True}
