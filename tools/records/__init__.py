@@ -131,7 +131,7 @@ class PostedResults(_Open, total=False):
     """Posted results; numbers are the text that the registry posts (`<0.001`, `12.4`, `NA`)."""
 
     primary_outcomes: list[dict[str, Any]]
-    """title, description, time_frame, unit, statistic, dispersion, groups, values, analyses."""
+    """title, description, time_frame, unit, groups, values, analyses."""
     secondary_outcomes: list[dict[str, Any]]
     """Same keys as in `primary_outcomes`."""
     serious_adverse_events: list[SeriousEvent]
@@ -389,7 +389,6 @@ class Trial(Fields, frozen=True):
     primary_outcomes: list[PlannedOutcome] = []
     secondary_outcomes: list[PlannedOutcome] = []
     allocation: str | None = None
-    intervention_model: str | None = None
     masking: str | None = None
     primary_purpose: str | None = None
     results: PostedResults | None = None

@@ -206,7 +206,6 @@ def parse_study(study: Any) -> Evidence | None:
             completion_date="statusModule.completionDateStruct.date",
             sponsor="sponsorCollaboratorsModule.leadSponsor.name",
             allocation="designModule.designInfo.allocation",
-            intervention_model="designModule.designInfo.interventionModel",
             masking="designModule.designInfo.maskingInfo.masking",
             primary_purpose="designModule.designInfo.primaryPurpose",
         ),
@@ -289,20 +288,13 @@ def _outcome(measure: Mapping[str, Any]) -> Any:
         for denominator in dicts(measure, "denoms")[:1]
         for each in dicts(denominator, "counts")
     }
-    told = _texts_at(
-        measure,
-        title="title",
-        time_frame="timeFrame",
-        unit="unitOfMeasure",
-        statistic="paramType",
-        dispersion="dispersionType",
-    )
+    told = _texts_at(measure, title="title", time_frame="timeFrame", unit="unitOfMeasure")
     values = [
         reported(
             {
                 "group": titles.get(str(value.get("groupId"))),
                 "category": ", ".join(filter(None, map(_text, (row.get("title"), category.get("title"))))),
-                **_texts_at(value, value="value", spread="spread", lower="lowerLimit", upper="upperLimit"),
+                **_texts_at(value, value="value"),
             }
         )
         for row in dicts(measure, "classes")
