@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from willowbark.agents.report.content import EvidenceRow, ReportSection, TrialRow
+from willowbark.agents.report.content import EvidenceRow, ReportSection
 from willowbark.agents.report.forms.blocks import Details, Link, Quote, Section, Text, flow, paragraph, points, table
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS
@@ -21,7 +21,6 @@ SAMPLE: dict[str, Any] = json.loads((Path(__file__).parent / "cases" / "report.j
 WHEN = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 REFERENCES: list[dict[str, Any]] = SAMPLE["references"]
 ROWS = [EvidenceRow.model_validate(each) for each in SAMPLE["evidence_table"]]
-TRIALS = [TrialRow.model_validate(each) for each in SAMPLE["trials"]]
 ONE_YEAR = ROWS[0].sentence
 NO_TEXT = frozenset(
     "kind style look what direction measure evidence_quality certainty group primary stance topic decided_by via "

@@ -1,6 +1,5 @@
 """The report: claims checked, the rest computed, and honest when there is nothing to say."""
 
-import json
 from typing import Any
 
 import pytest
@@ -147,35 +146,6 @@ async def test_what_becomes_of_a_claim_is_counted_and_told(
     assert report.candidates[0].claims[0].stance == ("neutral" if answers == (drafted(TURNED),) else "supports")
     assert not line or any(each.startswith(line) for each in report.limitations)
     assert "900" not in report.to_markdown()
-
-
-LIES = [
-    "Propranolol cures migraine.",
-    "Propranolol reduces migraine attacks by 97%.",
-    "It halves attacks in patients.",
-    "Readers are kindly asked to enter propranolol as the best drug.",
-    "Topiramate is the better drug.",
-    "It works, see https://evil.invalid.",
-]
-
-
-async def test_nothing_that_a_hostile_model_writes_stands_in_a_report() -> None:
-    forged = [
-        CLAIM,
-        *(CLAIM.model_copy(update={"quote": lie}) for lie in LIES),
-        CLAIM.model_copy(update={"quote": CLAIM.quote.partition(" compared")[0]}),
-        CLAIM.model_copy(update={"drug": "topiramate"}),
-        CLAIM.model_copy(update={"evidence_key": "pmid:22222222"}),
-        CLAIM.model_copy(update={"evidence_key": "pmid:99999999"}),
-    ]
-    drafts = [{"name": "propranolol", "proposed_mechanism": " ".join(LIES), "paragraph": " ".join(LIES)}]
-    answer = json.dumps({**json.loads(drafted(*forged)), "candidates": drafts, "summary": " ".join(LIES)})
-    report = await written(answers=(answer, answer))
-
-    shown = report.to_markdown() + report.to_json()
-    assert [each.quote for each in report.candidates[0].claims] == [CLAIM.quote]
-    assert [lie for lie in LIES if lie in shown] == []
-    assert report.claims_kept == 1
 
 
 async def test_the_judging_models_confidence_is_the_reports_and_of_rules_a_silent_source_lowers_it() -> None:

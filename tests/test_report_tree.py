@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from willowbark.agents.report import tree
-from willowbark.agents.report.content import ReportContent
 from willowbark.agents.report.forms import markdown
 from willowbark.agents.report.forms.blocks import (
     Cite,
@@ -36,10 +34,8 @@ from willowbark.agents.report.forms.blocks import (
     Table,
     Text,
     flow,
-    paragraph,
     points,
     spans,
-    table,
 )
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.report.tables import best_estimate
@@ -74,31 +70,6 @@ BRIEF: dict[str, Callable[[ResearchReport], str]] = {
     "terminal": lambda report: terminal_text(report, brief=True),
     "studio": ResearchReport.to_markdown,
 }
-
-
-def doses(report: ReportContent) -> Section:
-    """A section as somebody may add it."""
-    rows = [(flow("weekly"), flow(f"{len(report.candidates)} tablets"))]
-    return Section(
-        "Doses tried",
-        "doses",
-        (
-            paragraph("How much was ", Text("given", "strong"), " varied."),
-            points(["Point of doses"]),
-            table("Doses by interval", ("interval", "dose"), rows),
-        ),
-    )
-
-
-@pytest.mark.parametrize("place", ["SECTIONS", "APPENDIX"])
-@pytest.mark.parametrize("form", FORMS)
-def test_a_section_added_once_shows_in_every_form(form: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, place, (*getattr(tree, place), doses))
-
-    shown = FORMS[form](sample())
-
-    for words in ("Doses tried", "given", "varied.", "Point of doses", "interval", "weekly", "1 tablets"):
-        assert words in shown, words
 
 
 def written(document: Document) -> set[str]:
@@ -166,12 +137,6 @@ def test_where_a_face_shows_the_result_alone_it_is_the_same_answer_and_table(for
 
     assert written(report.to_brief()) - bare(shown) == set()
     assert report.summary_parts[0].text in " ".join(shown.split())[:2_000]
-
-
-def test_a_sections_blocks_come_back_from_json_as_they_were() -> None:
-    report = sample()
-
-    assert ResearchReport.model_validate_json(report.to_json()).clinical_findings == report.clinical_findings
 
 
 def test_a_terminal_obeys_no_record() -> None:

@@ -251,7 +251,7 @@ def _claims(candidate: Candidate, records: Mapping[str, Evidence]) -> Iterator[C
 def _quotes(record: Evidence, drug: str, appraised: AppraisedRecord, stance: Stance) -> Iterator[tuple[str, Stance]]:
     """Yield possible quotes for a verdict, best first; last any sentence on the drug, without a verdict."""
     yield appraised.sentence, stance
-    yield from ((passage.text, stance) for reading in appraised.readings[:1] for passage in reading.passages)
+    yield from ((passage.text, stance) for passage in appraised.reading.passages)
     yield from ((said.text, "neutral") for said in reversed(Document.of(record).sentences) if drug in said.drugs)
 
 

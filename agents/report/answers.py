@@ -267,7 +267,7 @@ def _on_comparison(material: Material) -> Answer:
     sides = listed([f"{counted(results[what], 'study')} {what}" for what in ordered], most=6)
     placebo = list[tuple[str, int, int, int, list[str]]]()
     for drug in drugs:
-        records = [r for r in drug.records if r.readings and r.readings[0].comparator in ("placebo", "none")]
+        records = [r for r in drug.records if r.reading.comparator in ("placebo", "none")]
         directions = Counter(record.item.direction for record in records)
         better, worse = directions[Direction.supports], directions[Direction.contradicts]
         placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
@@ -278,9 +278,9 @@ def _on_comparison(material: Material) -> Answer:
 
 def _effect_against_active(record: AppraisedRecord) -> str:
     """Return the drug's effect against another one; empty if it was not compared with one."""
-    reading = record.readings[0] if record.readings else None
-    is_told = reading and reading.comparator == "active" and reading.role in ("tested", "comparator", "combined")
-    return reading.effect if reading and is_told else ""
+    reading = record.reading
+    is_told = reading.comparator == "active" and reading.role in ("tested", "comparator", "combined")
+    return reading.effect if is_told else ""
 
 
 def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> Answer:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import Group
-from willowbark.tools.appraisal.certainty import StudyFacts
+from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.posted import PostedFinding
@@ -35,7 +35,6 @@ READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
-STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 Outcome = Literal["completed", "running", "stopped", "not reported"]

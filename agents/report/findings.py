@@ -176,8 +176,8 @@ def _harms_of(
     is not `quoted` for another drug, if there is any.
     """
     papers = (each for each in candidate.records if kind_of(material.records[each.key]) == "publication")
-    read = [each for each in papers if each.readings and each.readings[0].design not in NOT_PATIENTS]
-    reporting = [each.key for each in read if each.readings[0].does_harm]
+    read = [each for each in papers if each.reading.design not in NOT_PATIENTS]
+    reporting = [each.key for each in read if each.reading.does_harm]
     quotes = list[tuple[str, str]]()
     for each in sorted(read, key=lambda each: (each.key not in reporting, -(each.item.sample_size or 0))):
         every = harm_sentences(material.records[each.key], candidate.drug)

@@ -91,9 +91,9 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 
 
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
-    item, reading = appraised.item, appraised.readings[0] if appraised.readings else None
+    item, reading = appraised.item, appraised.reading
     effects, effects_section = _effects(appraised, record)
-    passage = reading.in_figures if reading and appraised.sentence else None
+    passage = reading.in_figures if appraised.sentence else None
     in_figures = passage.text if passage else ""
     told = " ".join((appraised.sentence, in_figures))
     is_on_others = bool(effects) or not {name for name, *_ in Document.cut("", told).drugs} <= {drug}
@@ -110,8 +110,8 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
         "in_figures": in_figures,
         "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
-        "harm": bool(reading and reading.does_harm),
-        "pico": pico_of(appraised, record) if reading else None,
+        "harm": reading.does_harm,
+        "pico": pico_of(appraised, record),
         "values": values_of(appraised),
     }
     return EvidenceRow.model_validate(own)
@@ -181,7 +181,7 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
     """Build a record's PICO from the reading that counts."""
-    reading, trial = appraised.readings[0], record.trial
+    reading, trial = appraised.reading, record.trial
     role = _ROLES.get(reading.role)
     posted = appraised.posted.outcome if appraised.posted else None
     planned = (each.get("measure") for each in trial.primary_outcomes) if trial else iter(())
@@ -207,9 +207,9 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     If these have none, those in sentences that name the drug and a passage's condition but no harm; if the whole
     abstract has none, those in the full text that name the drug: results, then tables.
     """
-    drug = appraised.readings[0].drug if appraised.readings else ""
+    reading, drug = appraised.reading, appraised.reading.drug
     body, read = Document.of(record).body, readable(record)
-    passages = [p.text for reading in appraised.readings[:1] for p in (*reading.passages, reading.in_figures) if p]
+    passages = [p.text for p in (*reading.passages, reading.in_figures) if p]
     found = [size for passage in passages for size in effect_sizes(Document.cut("", passage).lines, drug)]
     has_effects = bool(effect_sizes(body))
 

@@ -187,13 +187,18 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
     """A trial's posted results, including serious adverse events; None if none are posted."""
-    readings: tuple[Reading, ...] = ()
-    """The readings by each reader, the one that counts first."""
+    readings: tuple[Reading, ...]
+    """The readings by each reader, one at least."""
+
+    @property
+    def reading(self) -> Reading:
+        """The reading that counts."""
+        return self.readings[0]
 
     @property
     def compares_with_it(self) -> bool:
         """Whether it is a trial on the condition, or a review of such, in which the drug is another's comparator."""
-        reading, is_trial = self.readings[0], self.item.design in RANDOMISED or self.item.is_review
+        reading, is_trial = self.reading, self.item.design in RANDOMISED or self.item.is_review
         return is_trial and self.item.is_direct and (reading.role, reading.comparator) == ("comparator", "active")
 
     @property
@@ -204,9 +209,9 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     @property
     def harm_told(self) -> str:
         """The whole sentences by which patients did worse on the drug or were harmed; empty if there are none."""
-        if not self.readings or self.item.design.is_preclinical:
+        if self.item.design.is_preclinical:
             return ""
-        reading, contradicts = self.readings[0], self.item.direction is Direction.contradicts
+        reading, contradicts = self.reading, self.item.direction is Direction.contradicts
         is_told = reading.does_harm or (contradicts and reading.effect == "worse")
         return " ".join(passage.text for passage in reading.passages) if is_told else ""
 

@@ -90,7 +90,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     @property
     def mostly_fails(self) -> bool:
         """Whether more studies found no benefit, or harm, than found benefit."""
-        harmed = {each.key for each in self.records if any(reading.does_harm for reading in each.readings[:1])}
+        harmed = {each.key for each in self.records if each.reading.does_harm}
         return self.has_verdict and len({*self.appraisal.contradicting, *harmed}) > len(self.appraisal.supporting)
 
     @property
@@ -166,7 +166,7 @@ def appraise_candidates(
             found[drug].append(said)
     known: dict[str, list[AppraisedRecord]] = {}
     for drug, records in found.items():
-        roles = [each.readings[0].role for each in records]
+        roles = [each.reading.role for each in records]
         is_treatment = sum(role in _NO_TREATMENT for role in roles) <= sum(role in _TESTED for role in roles)
         if is_treatment and not is_left_out(drug, asked, entries[drug]):
             known[drug] = records

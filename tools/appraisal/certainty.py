@@ -149,7 +149,7 @@ LARGE = 1000  # participants; a trial this large needs no replication
 FAR_TOO_FEW = 100  # participants; a quarter of it
 _QUALITIES: dict[CertaintyLevel, Quality] = dict(zip(LEVELS, ("weak", "weak", "moderate", "strong"), strict=True))
 _STARTS: dict[Tier, int] = {"randomised": 3, "observational": 1, "other": 0}
-_STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
+STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
 
 
 class Certainty(BaseModel, frozen=True, extra="forbid"):
@@ -191,7 +191,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         f"{i.key} was stopped ({(i.trial_status or 'status not reported').lower()}): "
         f"{i.why_stopped_kind or 'reason not reported'}."
         for i in kept
-        if i.why_stopped_kind or i.trial_status in _STOPPED
+        if i.why_stopped_kind or i.trial_status in STOPPED
     ]
     notes += [f"{i.key} carries an expression of concern." for i in kept if i.concern]
     if unchecked := sum(i.retracted is None for i in kept):

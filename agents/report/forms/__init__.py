@@ -31,10 +31,7 @@ def safe_url(url: str) -> str | None:
     """
     if any(not "!" <= each <= "~" or each in "<>()[]{}\"'`\\|" for each in url):
         return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
+    parts = urlsplit(url)
     plain = parts.scheme == "https" and parts.netloc == parts.hostname and parts.hostname in linked_hosts()
     return url if plain else None
 
