@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from autogen_agentchat.messages import TextMessage
-from autogen_core import FunctionCall
+from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
@@ -170,6 +171,12 @@ def scripted(*answers: str | CreateResult, structured: bool = True) -> ReplayCha
         multiple_system_messages=True,
     )
     return ReplayChatCompletionClient(list(answers), model_info=info)
+
+
+async def spoken(agent: ChatAgent, *messages: BaseChatMessage) -> Any:
+    """The content of the message with which an agent answers."""
+    answer = await agent.on_messages(messages, CancellationToken())
+    return cast(Any, answer.chat_message).content
 
 
 def calling(tool: str, *queries: str) -> CreateResult:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from autogen_agentchat.messages import UserInputRequestedEvent
 from autogen_core import CancellationToken
-from builders import asked, findings, reading, record, reply, verdict
+from builders import asked, findings, reading, record, reply, spoken, verdict
 
 from willowbark.agents.approval import Approval, ApprovalAnswer, ApprovalMessage, ApprovalRequest, NobodyToAsk, Proposal
 from willowbark.agents.approver import MAX_ATTEMPTS, ApproverAgent
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
-from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
 
 RECORDS = [
@@ -58,17 +58,12 @@ REQUEST = ApprovalRequest(
 )
 
 
-async def decided(agent: ApproverAgent) -> Approval:
-    message = (await agent.on_messages(THREAD, CancellationToken())).chat_message
-    assert isinstance(message, ApprovalMessage)
-    return message.content
+async def decided(agent: ApproverAgent) -> Any:
+    return await spoken(agent, *THREAD)
 
 
-async def reported(*messages: Any) -> ResearchReport:
-    agent = ReportAgent("report", BaselineChatCompletionClient())
-    message = (await agent.on_messages([*THREAD, *messages], CancellationToken())).chat_message
-    assert isinstance(message, ReportMessage)
-    return message.content
+async def reported(*messages: Any) -> Any:
+    return await spoken(ReportAgent("report", BaselineChatCompletionClient()), *THREAD, *messages)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +151,8 @@ async def test_a_decision_from_an_earlier_life_asks_nobody() -> None:
     before = Approval.by("person", "terminal", REQUEST.candidates, REQUEST.none("no"))
     agent.join(RunContext(decided=before))
     assert await decided(agent) == before
-    answer = await ApproverAgent().on_messages([asked(), findings("literature")], CancellationToken())
-    assert answer.chat_message.content.because == "there was no candidate to ask about"  # type: ignore[attr-defined]
+    nothing = await spoken(ApproverAgent(), asked(), findings("literature"))
+    assert nothing.because == "there was no candidate to ask about"
 
 
 async def test_an_approver_comes_back_from_its_state() -> None:

@@ -2,18 +2,16 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
-from builders import QUESTION, asked, drug_record, findings, judge_draft, record, reply, scripted
+from builders import QUESTION, asked, drug_record, findings, judge_draft, record, reply, scripted, spoken
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.assessment import (
     SETTLED_AFTER,
     SHOWN_RECORDS,
-    AssessmentMessage,
     AssessmentRequest,
     JudgeAssessment,
     Progress,
@@ -47,9 +45,7 @@ async def judged(
     *messages: Any, answer: str | None = None, judge: JudgeAgent | None = None, **limits: Any
 ) -> JudgeAssessment:
     agent = judge or JudgeAgent("judge", scripted(answer or proposal()), limits=JudgeLimits(**limits))
-    response = await agent.on_messages(list(messages), CancellationToken())
-    assert isinstance(response.chat_message, AssessmentMessage)
-    return response.chat_message.content
+    return cast(JudgeAssessment, await spoken(agent, *messages))
 
 
 ROUND = (asked(), findings("literature", reply(TRIAL)))

@@ -12,10 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from autogen_core import CancellationToken
 from autogen_ext.tools.mcp import McpWorkbench
 from autogen_ext.tools.mcp import StdioServerParams as WorkbenchParams
-from builders import asked, calling, record, reply, scripted
+from builders import asked, calling, record, reply, scripted, spoken
 from mcp import ClientSession, McpError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_connected_server_and_client_session
@@ -30,7 +29,6 @@ from mcp.types import (
 from pydantic import AnyUrl
 from typer.testing import CliRunner
 
-from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
@@ -316,8 +314,7 @@ async def test_a_specialist_reads_the_records_of_the_tools_through_autogens_work
         specialist = SpecialistAgent(
             "abroad", scripted(calling("search_chembl", "migraine"), "Seen."), workbench=workbench
         )
-        found = (await specialist.on_messages([asked()], CancellationToken())).chat_message
+        found = await spoken(specialist, asked())
 
-    assert isinstance(found, FindingsMessage)
-    assert [(each.source, each.asked != "") for each in found.content.replies] == [("chembl", True)]
-    assert found.content.records != []
+    assert [(each.source, each.asked != "") for each in found.replies] == [("chembl", True)]
+    assert found.records != []

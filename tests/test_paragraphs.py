@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from autogen_core import CancellationToken
 from autogen_core.models import CreateResult, LLMMessage, ModelFamily, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from benchmarks.prompt_tokens import quoting_report
-from builders import asked, findings, record, reply, verdict
+from builders import asked, findings, record, reply, spoken, verdict
 
 from willowbark.agents.asking import ATTEMPTS
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report import writing
-from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
 
 DRUGS = ("propranolol", "timolol", "topiramate")
@@ -77,9 +76,7 @@ def cut() -> CreateResult:
 async def written(client: Writer) -> ResearchReport:
     reporter = ReportAgent("report", client, fallback=BaselineChatCompletionClient())
     thread = [asked(), findings("literature", reply(*POOL)), verdict("synthesize", stop_reason="sufficient_evidence")]
-    message = (await reporter.on_messages(thread, CancellationToken())).chat_message
-    assert isinstance(message, ReportMessage)
-    return message.content
+    return cast(ResearchReport, await spoken(reporter, *thread))
 
 
 def by_stand_in(report: ResearchReport, client: Writer) -> set[str]:

@@ -1,14 +1,13 @@
 """Where a report's words come from: sections, limits that studies state, versions, records that look alike."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from autogen_core import CancellationToken
-from builders import asked, findings, record, reply, scripted, verdict
+from builders import asked, findings, record, reply, scripted, spoken, verdict
 
 from willowbark.agents.asking.claims import Claim
 from willowbark.agents.asking.drafts import ReportDraft
-from willowbark.agents.report.model import ReportMessage, ResearchReport
+from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.evidence import Evidence
 
@@ -33,9 +32,7 @@ async def report_on(*pool: Evidence, quote: str = SAID) -> ResearchReport:
     claim = Claim(drug="propranolol", evidence_key="pmid:1", quote=quote, stance="supports")
     agent = ReportAgent("report", scripted(ReportDraft(claims=[claim], candidates=[]).model_dump_json()))
     messages = [asked(), findings("literature", reply(*pool)), verdict("synthesize", stop_reason="no_new_evidence")]
-    response = await agent.on_messages(messages, CancellationToken())
-    assert isinstance(response.chat_message, ReportMessage)
-    return response.chat_message.content
+    return cast(ResearchReport, await spoken(agent, *messages))
 
 
 async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() -> None:

@@ -3,14 +3,14 @@
 import asyncio
 import json
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
-from builders import asked, calling, reading_draft, scripted, verdict
+from builders import asked, calling, reading_draft, scripted, spoken, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -55,9 +55,7 @@ def specialist(client: ChatCompletionClient, **options: Any) -> SpecialistAgent:
 
 async def found(agent: SpecialistAgent, *messages: Any, via: Transport | None = None) -> Findings:
     agent.join(RunContext(via or transport()))
-    response = await agent.on_messages(list(messages) or [asked()], CancellationToken())
-    assert isinstance(response.chat_message, FindingsMessage)
-    return response.chat_message.content
+    return cast(Findings, await spoken(agent, *(messages or [asked()])))
 
 
 async def test_the_model_reads_what_came_between_marked_lines_people_get_text_and_others_findings() -> None:
@@ -159,6 +157,5 @@ async def test_a_turn_ends_in_time_with_what_came() -> None:
 
     agent = specialist(scripted(calls("migraine"), "Seen."), turn_timeout_s=0.2)
     agent.join(RunContext(transport(hang, first_timeout_s=30, attempt_timeout_s=30)))
-    response = await asyncio.wait_for(agent.on_messages([asked()], CancellationToken()), 20)
-    assert isinstance(response.chat_message, FindingsMessage)
-    assert response.chat_message.content.notes == ["literature: stopped after 0.2 s; what came until then is used"]
+    late = await asyncio.wait_for(spoken(agent, asked()), 20)
+    assert late.notes == ["literature: stopped after 0.2 s; what came until then is used"]
