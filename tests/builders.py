@@ -90,6 +90,14 @@ def record(pmid: str, title: str, abstract: str = "", **metadata: Any) -> Eviden
     )
 
 
+TRIAL = record(
+    "1",
+    "Propranolol in migraine prevention: a double-blind trial",
+    "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
+    publication_types=["Randomized Controlled Trial"],
+)
+
+
 def drug_record(drug: str, mechanism: str, gene: str, number: int = 27) -> Evidence:
     """What a drug database says of a drug."""
     return Evidence(
@@ -120,19 +128,11 @@ def reply(*records: Evidence, source: str = "pubmed", status: Status = Status.OK
     )
 
 
-def findings(
-    specialist: str, *replies: SourceReply, iteration: int = 1, summary: str = "Looked.", reflection: str = ""
-) -> FindingsMessage:
+def findings(specialist: str, *replies: SourceReply, iteration: int = 1, **fields: Any) -> FindingsMessage:
     """A specialist's findings as a message."""
     declared = next((each for each in SPECIALISTS if each.name == specialist), None)
-    content = Findings(
-        specialist=specialist,
-        declared=declared,
-        iteration=iteration,
-        summary=summary,
-        reflection=reflection,
-        replies=list(replies),
-    )
+    told = {"declared": declared, "summary": "Looked.", "replies": list(replies), **fields}
+    content = Findings(specialist=specialist, iteration=iteration, **told)
     usage = RequestUsage(prompt_tokens=100, completion_tokens=10)
     return FindingsMessage(content=content, source=specialist, models_usage=usage)
 

@@ -30,7 +30,6 @@ RECORDS = [
         publication_types=["Randomized Controlled Trial"],
     ),
 ]
-FOUND = findings("literature", reply(*RECORDS))
 SAID = RECORDS[1].content.splitlines()[-1]
 FAILED = reading(
     "pmid:2",
@@ -41,7 +40,7 @@ FAILED = reading(
 )
 THREAD = [
     asked(),
-    FOUND.model_copy(update={"content": FOUND.content.model_copy(update={"readings": [FAILED]})}),
+    findings("literature", reply(*RECORDS), readings=[FAILED]),
     verdict("synthesize", stop_reason="sufficient_evidence"),
 ]
 

@@ -16,10 +16,9 @@ from autogen_core.models import (
     UserMessage,
 )
 from benchmarks.prompt_tokens import StandIn
-from builders import calling, record, scripted
+from builders import TRIAL, calling, record, scripted
 from openai_server import strict_problem
 from pydantic import BaseModel
-from test_judge import TRIAL
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent

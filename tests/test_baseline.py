@@ -15,7 +15,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from builders import QUESTION, SPECIALISTS, ScriptedReader, record, verdict
+from builders import QUESTION, SPECIALISTS, TRIAL, ScriptedReader, record, verdict
 from pydantic import BaseModel
 
 from willowbark.agents.asking import ask
@@ -32,11 +32,6 @@ from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 
-TRIAL = record(
-    "11111111",
-    "Propranolol in migraine prevention: a double-blind trial",
-    "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
-)
 TOOLS = [SourceTool(name) for name in ("pubmed", "europepmc", "clinicaltrials", "opentargets", "chembl")] + [
     GetPaper(),
     GetTrial(),

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from autogen_agentchat.messages import TextMessage
-from builders import QUESTION, asked, drug_record, findings, judge_draft, record, reply, scripted, spoken
+from builders import QUESTION, TRIAL, asked, drug_record, findings, judge_draft, record, reply, scripted, spoken
 
 from willowbark.agents.asking.claims import Verdicts
 from willowbark.agents.assessment import (
@@ -28,13 +28,6 @@ from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.questions import parse_question
 from willowbark.tools.search import SourceReply, Status
-
-TRIAL = record(
-    "1",
-    "Propranolol in migraine prevention: a double-blind trial",
-    "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001).",
-    publication_types=["Randomized Controlled Trial"],
-)
 
 
 def proposal(**changes: Any) -> str:

@@ -69,8 +69,7 @@ def read_in(match: Match, *drugs: str) -> FindingsMessage:
         records.append(record(str(at), f"{drug} to prevent migraine: a trial", said, publication_types=types))
         passage = Passage(text=said, start=0, end=len(said))
         told.append(reading(records[-1].key, drug, effect="better", match=match, passages=[passage], reader="a model"))
-    found = findings("literature", reply(*records))
-    return found.model_copy(update={"content": found.content.model_copy(update={"readings": told})})
+    return findings("literature", reply(*records), readings=told)
 
 
 async def by_rules(question: str, *found: FindingsMessage) -> ResearchReport:

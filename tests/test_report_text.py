@@ -67,10 +67,8 @@ async def written() -> ResearchReport:
         warnings=["slow"],
         url="https://x.org/?term=migraine&retmax=10",
     ).model_copy(update={"total": 59})
-    literature = findings("literature", pubmed, reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"]))
-    literature = literature.model_copy(
-        update={"content": literature.content.model_copy(update={"readings": readings, "reading_notes": ["A note"]})}
-    )
+    europepmc = reply(source="europepmc", status=Status.UNAVAILABLE, warnings=["down"])
+    literature = findings("literature", pubmed, europepmc, readings=readings, reading_notes=["A note"])
     targets = [{"symbol": "ADRB1", "score": 0.31, "genetic": 0.41}, {"symbol": "CALCA", "score": 0.6}]
     given: dict[str, Any] = {
         "set_id": "00000008-0000-0000-0000-000000000000",

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from builders import QUESTION, findings, reading, record, reply
+from builders import QUESTION, TRIAL, findings, reading, record, reply
 from click.testing import Result
-from test_judge import TRIAL
 from typer.testing import CliRunner
 
 from willowbark.agents.report.forms import record_name
@@ -97,10 +96,7 @@ async def test_what_a_language_model_read_in_the_run_counts_for_the_runs_conditi
     passage = Passage(text=whole, start=0, end=len(whole))
     told = reading("pmid:6", "timolol", effect="worse", passages=[passage], reader="a model")
     with started(ledger, "told") as journal:
-        found = findings("literature", reply(said))
-        journal.keep_turn(
-            found.model_copy(update={"content": found.content.model_copy(update={"readings": [told]})}), 1
-        )
+        journal.keep_turn(findings("literature", reply(said), readings=[told]), 1)
 
     [own, none] = (await ask_within("Does timolol or imatinib work?", "told", ledger)).drugs
     [other] = (await ask_within("Does timolol work in glaucoma?", "told", ledger)).drugs
