@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.agents.report.content import EvidenceRow, ReportSection
-from willowbark.agents.report.forms.blocks import Details, Link, Quote, Section, Text, flow, paragraph, points, table
+from willowbark.agents.report.forms.blocks import (
+    Details,
+    Group,
+    Link,
+    Quote,
+    Row,
+    Section,
+    Table,
+    Text,
+    flow,
+    paragraph,
+    points,
+)
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.exports import FORMATS
 from willowbark.tools.reading.numbers import EffectSize
@@ -80,7 +92,8 @@ def hostile(payload: str) -> ResearchReport:
         return payload if isinstance(value, str) and field not in NO_TEXT else value
 
     item = flow(payload, Text(payload, "code"), Link(payload, payload), Quote(payload, payload), points([payload]))
-    nested = [points([item]), table(payload, (payload,), [(item,)]), Details(payload, (Section(payload, "x", ()),))]
+    listed = Table(payload, (payload,), (Group((Row((item,)),)),))
+    nested = [points([item]), listed, Details(payload, (Section(payload, "x", ()),))]
     section = ReportSection.of(payload, nested)
     fields = poisoned(SAMPLE)
     fields["references"].append({**fields["references"][0], "key": f"url:{payload}", "number": 5})

@@ -51,11 +51,9 @@ from .forms.blocks import (
     Table,
     Text,
     flow,
-    join_flows,
     paragraph,
     points,
     spans,
-    table,
 )
 from .texts import write_blocks
 
@@ -148,21 +146,13 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
 def comparison(report: ReportContent) -> Section | None:
     """Build the table of the blocks' studies side by side: effect, dose, comparator, size, tolerability."""
     shown = rows_of_blocks(report.candidates, report.evidence_table)
-    rows = []
-    for place, candidate in _in_order(report):
-        for row in shown.get(candidate.name, ()):
-            result = row.pico.result if row.pico else None
-            effect = join_flows(filter(None, (flow(result or ""), _value_cell(row, "estimate"))), ": ")
-            study = flow(Link(candidate.name, f"#candidate-{place}"), " (", *_study_link(report, row), ")")
-            rows.append(
-                (study, *(x or flow(NOT_REPORTED) for x in (effect, *(_value_cell(row, w) for w in _COMPARED))))
-            )
-    note = (
-        "Figures as the studies write them; the appendix has their sentences. Without a language model, doses are "
-        "not read, and tolerability is posted results alone."
-    )
-    compared = table("Studies compared", ("drug (study)", "effect", *_COMPARED), rows)
-    return Section("Comparison", "comparison", (compared, paragraph(note, look="small"))) if shown else None
+    rows = [
+        (candidate.name, place, _study_link(report, row), row, *(_value_cell(row, w) for w in ("estimate", *_COMPARED)))
+        for place, candidate in _in_order(report)
+        for row in shown.get(candidate.name, ())
+    ]
+    blocks = write_blocks("candidates", "comparison", rows=rows)
+    return Section("Comparison", "comparison", blocks) if shown else None
 
 
 def _value_cell(row: EvidenceRow, what: ValueKind) -> Flow:

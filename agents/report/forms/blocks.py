@@ -239,14 +239,3 @@ def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "p
 def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "references", "lines"] = "points") -> Items:
     """Build a list."""
     return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)
-
-
-def table(
-    caption: str,
-    columns: Iterable[str],
-    rows: "Iterable[Iterable[Flow]]",
-    numbers: Iterable[str] = (),
-    look: Literal["plain", "overview", "searches"] = "plain",
-) -> Table:
-    """Build a table of one group of rows."""
-    return Table(caption, tuple(columns), (Group(tuple(Row(tuple(row)) for row in rows)),), look, tuple(numbers))
