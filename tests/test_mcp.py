@@ -86,15 +86,15 @@ async def test_the_tools_are_the_teams_own_and_their_list_is_short(tmp_path: Pat
 
     of_sources = {cards()[name].tool or f"search_{name}" for name in offered()}
     single = {"get_paper", "get_citations", "get_trial", "get_mechanisms"}
-    assert {tool.name for tool in tools} == of_sources | single | {"search", "fetch", "appraise", "research"}
+    assert {tool.name for tool in tools} == of_sources | single | {"search", "fetch", "research"}
     assert all(" kB." in (tool.description or "") for tool in tools)
-    assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "appraise", "research"}
+    assert {tool.name for tool in tools if tool.outputSchema} == {"search", "fetch", "research"}
     assert [tool.name for tool in tools if not (tool.annotations and tool.annotations.readOnlyHint)] == ["research"]
     paged = {tool.name for tool in tools if {"limit", "page"} <= tool.inputSchema["properties"].keys()}
     assert paged == of_sources | {"get_citations", "get_mechanisms", "search"}
     shown = [tool.model_copy(update={"outputSchema": None}).model_dump_json(exclude_none=True) for tool in tools]
     assert sum(len(each.encode()) for each in shown) <= LONGEST_LISTS
-    assert [tool.name for tool in chosen] == ["search_chembl", "get_mechanisms", "appraise", "research"]  # no studies
+    assert [tool.name for tool in chosen] == ["search_chembl", "get_mechanisms", "research"]  # no studies
 
 
 # --- single questions ---
@@ -123,7 +123,6 @@ async def test_a_call_that_cannot_be_answered_says_the_way_out(tmp_path: Path) -
         ("research", {"question": "x", "run_id": "y"}, "give either a question"),
         ("research", {"run_id": "no-such-run"}, "there is no ledger at"),
         ("research", {"question": " "}, "question"),
-        ("appraise", {"question": "migraine", "records": ["999999999"]}, "search for them first"),
     ]
     async with session(tmp_path) as client:
         for tool, arguments, way_out in calls:
@@ -141,27 +140,6 @@ async def test_a_source_that_is_down_is_an_error_with_a_way_out(tmp_path: Path) 
     assert result.isError
     assert text_of(result).startswith("pubmed: unavailable")
     assert "try again later" in text_of(result)
-
-
-async def test_records_are_appraised_with_what_became_of_them(tmp_path: Path) -> None:
-    asked = {"question": QUESTION, "records": ["9311358", "7644049", "999999999"]}
-    async with session(tmp_path) as client:
-        result = await client.call_tool("appraise", asked)
-        withdrawn = await client.call_tool(
-            "appraise", {"question": "Which drugs help in diabetic nephropathy?", "records": ["18716365"]}
-        )
-
-    (block,) = blocks(text_of(result))
-    head, lines = block.read()
-    told = result.structuredContent
-    assert told is not None
-    assert not result.isError
-    assert head == {"of": "digest"}
-    assert lines == told["lines"]
-    assert {line["id"] for line in lines} == {"pmid:9311358", "pmid:7644049"}
-    assert all(line["quote"] and line["certainty"] and told["certainty_steps"][line["drug"]] for line in lines)
-    assert [line.partition(":")[0] for line in told["not_counted"]] == ["999999999"]
-    assert "Not counted: pmid:18716365: retracted" in text_of(withdrawn)
 
 
 async def test_a_deep_research_client_searches_and_fetches(tmp_path: Path) -> None:

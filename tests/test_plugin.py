@@ -52,7 +52,7 @@ async def test_every_tool_argument_and_command_of_the_skill_exists(tmp_path: Pat
     inline = re.findall(r"`([^`\n]+)`", text)
     named = {each for each in inline if re.fullmatch(r"[a-z]+(_[a-z]+)*", each)} - {"willowbark", "contradicts"}
     assert named <= known
-    assert {"research", "search", "fetch", "appraise"} <= named
+    assert {"research", "search", "fetch"} <= named
     for given in (json.loads(each) for each in inline if each.startswith("{")):
         assert any(given.keys() <= tool.inputSchema["properties"].keys() for tool in tools.values())
     for command in (each for each in inline if each.startswith("willowbark ")):

@@ -122,7 +122,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
     "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
-    "read_to": _option(Literal["jsonl", "csv"], "Output format.", "--to", default="jsonl"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
     "source": _option(Path, "Folder of PubMed's baseline and update files, each with its .md5.", "--from", **_DIR),
@@ -357,14 +356,13 @@ def read(
         Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
     ],
     *,
-    read_to: Any,
     read_out: Path | None,
     **given: Any,
 ) -> None:
-    """Extract what each record in a file reports about each drug. One line each: role, verdict, design, quote."""
+    """Extract what each record in a file reports about each drug. One line of JSON each: role, verdict, quote, …."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), to=read_to, out=read_out, **given)
+    faces.read.read_file(file, load_reader(), out=read_out, **given)
 
 
 @command("model", "settings", "batch")

@@ -1,4 +1,4 @@
-"""Willowbark as a Model Context Protocol server: the specialists' tools, an appraisal, whole runs, and their reports.
+"""Willowbark as a Model Context Protocol server: the specialists' tools, whole runs, and their reports.
 
 Deep-research clients require `search` and `fetch`. https://modelcontextprotocol.io/specification/2025-06-18
 """
@@ -12,7 +12,7 @@ from contextlib import ExitStack, aclosing
 from itertools import product
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import CancelScope
 from mcp.server.fastmcp import Context, FastMCP
@@ -25,8 +25,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from willowbark import __version__
 from willowbark.agents.autogen import CancellationToken, tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
-from willowbark.agents.context import RunContext
-from willowbark.agents.findings import EvidenceDigest, lines_of, make_digest
+from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
@@ -34,7 +33,7 @@ from willowbark.tools.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.errors import SearchError, WillowbarkError
 from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.questions import preprocess_query
 from willowbark.tools.registry import gives, takes_names
 from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
 from willowbark.tools.sources.card import STUDIES
@@ -49,7 +48,7 @@ from willowbark.tools.toolbox import (
     TrialArgs,
     search_args,
 )
-from willowbark.tools.wording import counted, listed
+from willowbark.tools.wording import counted
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
@@ -68,7 +67,6 @@ RESEARCH_BYTES = 8_000  # of text and data of `research` together
 CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (500, 6), (500, 3), (500, 1)
 """Characters of each record's text and records of a reply: the first that fits."""
 PAGE_CHARACTERS = 4_500  # of a page of a record's text, of up to 3 bytes each
-MOST_APPRAISED = 20  # records of one appraisal
 _SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
@@ -120,15 +118,6 @@ class FetchArgs(BaseModel, extra="forbid"):
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="Of a long text, such as a trial's posted results")
 
 
-class AppraiseArgs(BaseModel, extra="forbid"):
-    """Records to appraise for a question."""
-
-    question: str = Field(min_length=1, max_length=2000, description="Names the condition, perhaps a drug")
-    records: list[Annotated[str, Field(pattern=r"^([1-9][0-9]{0,8}|NCT[0-9]{8})$")]] = Field(
-        min_length=1, max_length=MOST_APPRAISED, description="PMIDs and NCT numbers"
-    )
-
-
 class ResearchArgs(BaseModel, extra="forbid"):
     """A run to begin or to resume."""
 
@@ -160,13 +149,6 @@ class FetchedRecord(Hit):
     metadata: dict[str, str]
 
 
-class Appraisal(EvidenceDigest, frozen=True):
-    """Result of `appraise`."""
-
-    certainty_steps: dict[str, list[str]]
-    not_counted: list[str]
-
-
 class ResearchAnswer(EvidenceDigest, frozen=True):
     """Result of `research`."""
 
@@ -189,7 +171,6 @@ class Server(FastMCP[Any]):
         if self._sources:
             self._offer(self.search, FindArgs, Hits)
             self._offer(self.fetch, FetchArgs, FetchedRecord)
-        self._offer(self.appraise, AppraiseArgs, Appraisal, RESEARCH_BYTES // 2)
         self._offer(self.research, ResearchArgs, ResearchAnswer, RESEARCH_BYTES)
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
@@ -303,10 +284,9 @@ class Server(FastMCP[Any]):
 
     async def fetch(self, args: FetchArgs, _: _Context) -> tuple[str, FetchedRecord]:
         """A publication or trial by its id, with its whole text."""
-        record = (await self._record(args.id)).records[:1]
-        if not record:
+        found = await self._record(args.id)
+        if found is None:
             raise ToolError(f"there is no record {args.id}; take an id from `search`")
-        (found,) = record
         pages = _PAGES.wrap(visible(found.content))
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
@@ -322,43 +302,19 @@ class Server(FastMCP[Any]):
         fetched = FetchedRecord(**_hit(found).model_dump(), text=pages[args.page - 1], metadata=known)
         return fetched.model_dump_json(), fetched
 
-    async def _record(self, name: str) -> SourceReply:
-        """Look up a record by its key, PMID or NCT number."""
+    async def _record(self, name: str) -> Evidence | None:
+        """Look up a record by its key, PMID or NCT number; None if there is none."""
         kind, _, number = name.rpartition(":")
         if kind in ("doi", "pmcid"):
             try:
-                records = await by_numbers([name], self._transport)
+                return next(iter(await by_numbers([name], self._transport)), None)
             except SearchError as error:
                 raise ToolError(f"{error}. What to do: {_WAYS_OUT[Status.UNAVAILABLE]}.") from None
-            status = Status.OK if records else Status.EMPTY
-            return SourceReply(source="europepmc", query=name, status=status, records=records)
         is_trial = number.startswith("NCT")
         tool: EvidenceTool[Any] = GetTrial() if is_trial else GetPaper()
         replies = await self._ask(tool, TrialArgs(nct_id=number) if is_trial else PaperArgs(pmid=number))
         _raise_failed(replies)
-        return replies[0]
-
-    async def appraise(self, args: AppraiseArgs, _: _Context) -> tuple[str, Appraisal]:
-        """What papers and trials say of drugs for a condition, with certainty and quotes."""
-        replies = await asyncio.gather(*map(self._record, args.records))
-        pool = merge(record for reply in replies for record in reply.records)
-        missing = [f"{r.query}: {'; '.join(r.warnings) or 'not found'}" for r in replies if not r.records]
-        if not pool:
-            raise ToolError(f"none of the records could be had: {', '.join(missing)}; search for them first")
-        pool, candidates = await RunContext(self._transport).checked(parse_question(args.question), pool)
-        lines = list(lines_of(candidates, {record.key: record.citation.date for record in pool}))
-        for key in (record.key for record in pool if all(record.key != line.id for line in lines)):
-            on = {drug.drug: each for drug in candidates for each in drug.records if each.key == key}
-            why = "retracted" if any(each.item.retracted for each in on.values()) else "no result could be read"
-            missing.append(f"{key}: {why}{f', on {listed([*on])}' if on else '; it names no drug for the condition'}")
-        verdicts = "; ".join(each.line for each in candidates if each.has_verdict) or "No record decides on a drug."
-        digest = make_digest(args.question, verdicts, lines, RESEARCH_BYTES // 4)
-        shown = {line.drug for line in digest.lines}
-        steps = {each.drug: each.appraisal.certainty.steps for each in candidates if each.drug in shown}
-        told = [f"Certainty of {drug}: {' '.join(steps[drug])}" for drug in steps]
-        told += [f"Not counted: {line}." for line in missing]
-        appraisal = Appraisal(**dict(digest), certainty_steps=steps, not_counted=missing)
-        return "\n".join([digest.as_text(), *told]), appraisal
+        return next(iter(replies[0].records), None)
 
     async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
         """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""

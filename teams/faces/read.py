@@ -3,12 +3,10 @@
 https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
 """
 
-import csv
-import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain, product
 from pathlib import Path
@@ -27,7 +25,6 @@ from willowbark.tools.reading.document import Document
 from willowbark.tools.sources.studies.pubmed import parse_articles
 
 from ..config import wording_of
-from ..exports.evidence import safe_cell
 from ..screening.tables import csv_rows
 from .terminal import complain
 
@@ -36,10 +33,11 @@ _ENDINGS: dict[str, Format] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".xml": "xml", ".nbib": "nbib", ".ris": "ris",
     ".csv": "csv", ".tsv": "csv", "": "jsonl",
 }  # fmt: skip
-COLUMNS = (
-    "record", "id", "drug", "condition", "role", "verdict", "probability", "match", "kind", "effect", "comparator",
-    "hedged", "design", "participants", "quote", "in_figures", "reader", "version",
+_TOLD = (
+    "drug", "condition", "role", "verdict", "match", "kind", "effect", "comparator", "hedged", "design", "participants",
+    "reader", "version",
 )  # fmt: skip
+"""Fields of a reading that are written as they are."""
 _TOLD_EVERY = 100  # records
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it is unreadable."""
@@ -77,7 +75,6 @@ def read_file(
     *,
     form: Format | None = None,
     condition: str | None = None,
-    to: Literal["jsonl", "csv"] = "jsonl",
     out: Path | None = None,
     quiet: bool = False,
 ) -> None:
@@ -88,7 +85,6 @@ def read_file(
         reader: reads each record.
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
-        to: output format.
         out: new file for the output, UsageError if it exists; None is standard output.
         quiet: show no progress.
     """
@@ -102,13 +98,12 @@ def read_file(
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
         try:
-            target.write(_csv_line(COLUMNS) if to == "csv" else b"")
             for order, (place, record) in enumerate(records_in(source, form), 1):
                 if isinstance(record, str):
                     unread += 1
                     complain(f"{name}, {place}: {record}; skipped")
                     continue
-                rows = list(_read(order, record, condition, reader, to))
+                rows = list(_read(order, record, condition, reader))
                 silent += not rows
                 readings += len(rows)
                 target.write(b"".join(rows))
@@ -229,7 +224,7 @@ def _open(path: Path, mode: str, verb: str) -> BinaryIO:
         raise UsageError(f"{path} can't be {verb} ({error.strerror})") from None
 
 
-def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader, to: str) -> Iterator[bytes]:
+def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[bytes]:
     """Yield a line of output for each drug and condition of a record."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
@@ -237,19 +232,8 @@ def _read(order: int, record: InputRecord, asked_about: str | None, reader: Docu
     condition = record.condition or asked_about
     for drug, each in product(drugs, [condition] if condition else named):
         reading = reader.read_document(document, drug, each, str(record.id))
-        fields = {name: getattr(reading, name) for name in COLUMNS if hasattr(reading, name)}
+        fields = {name: getattr(reading, name) for name in _TOLD}
         row = {"record": order, "id": record.id, **fields, "probability": round(reading.probability, 4)}
-        if to == "csv":
-            row["quote"] = " … ".join(passage.text for passage in reading.passages)
-            row["in_figures"] = reading.in_figures and reading.in_figures.text
-            yield _csv_line(row[name] for name in COLUMNS)
-            continue
         row["passages"] = [passage.model_dump() for passage in reading.passages]
         row["in_figures"] = reading.in_figures and reading.in_figures.model_dump()
         yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
-
-
-def _csv_line(cells: Iterable[Any]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow([safe_cell("" if value is None else value) for value in cells])
-    return text.getvalue().encode()

@@ -149,11 +149,8 @@ class RunRow(NamedTuple):
     """Empty if only an unreadable report is left."""
     candidates: str
     """The first candidate, and how many more; the status of a run without a report."""
-    certainty: str
     cost: str
     """Cost of the model in US dollars: a dash for none, a question mark if the price is unknown."""
-    time: str
-    """Seconds of work; empty for a run outside the ledger."""
     status: str | None
     """None for a run outside the ledger."""
 
@@ -164,7 +161,7 @@ def list_runs(root: Path) -> list[RunRow]:
     for run_id, run in all_runs(root).items():
         path = root / run_id / _REPORT
         drugs: str = run.status if run else "no report"
-        certainty, cost, question = "", "", run.question if run else ""
+        cost, question = "", run.question if run else ""
         try:
             if path.exists():
                 report = json.loads(_read_report(path))
@@ -175,14 +172,13 @@ def list_runs(root: Path) -> list[RunRow]:
                 drugs, question = "none", report["research_question"]
                 if report["candidates"]:
                     (first, *others) = report["candidates"]
-                    drugs, certainty = f"{first['name']}{f', {len(others)} more' if others else ''}", first["certainty"]
+                    drugs = f"{first['name']}{f', {len(others)} more' if others else ''}"
                 costs = [turn["cost_usd"] for turn in report.get("usage", [])]
                 cost = "–" if not costs else "?" if None in costs else f"${sum(costs):.2f}"
         except (OSError, ValueError, KeyError, TypeError, AttributeError, UsageError):
             drugs = "unreadable report"
-        took, status = (f"{run.spent_s:.0f} s", run.status) if run else ("", None)
-        said = (one_line(question), one_line(drugs), one_line(certainty))
-        rows.append(RunRow(run_id, run_id[:_TIME_LENGTH], *said, cost, took, status))
+        status = run.status if run else None
+        rows.append(RunRow(run_id, run_id[:_TIME_LENGTH], one_line(question), one_line(drugs), cost, status))
     return rows
 
 
@@ -198,10 +194,9 @@ def print_runs(root: Path, *, as_json: bool = False) -> None:
         write_out(f"No runs in {root}.")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name, ratio in {"run": None, "question": 3, "candidates": 2, "certainty": None}.items():
+    for name, ratio in {"run": None, "question": 3, "candidates": 2}.items():
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=ratio)
-    for name in ("cost", "time"):
-        table.add_column(name, no_wrap=True, justify="right")
+    table.add_column("cost", no_wrap=True, justify="right")
     for row in rows:
         table.add_row(*map(Text, row[1:-1]))
     console = Console(highlight=False, markup=False, emoji=False)
