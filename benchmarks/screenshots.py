@@ -55,11 +55,6 @@ STICKING_OUT = """
 """
 
 
-def offline_report(question: str) -> ResearchReport:
-    """A report over the bundled library, without network."""
-    return asyncio.run(research(question, offline=True))
-
-
 def browser_path() -> str:
     """Where the browser is; leaves with a line where there is none."""
     named = os.environ.get("CHROMIUM")
@@ -158,9 +153,7 @@ def measured(page: Page) -> list[str]:
     """What sticks out, is cut or overlaps."""
     width, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     found = [f"page of {width} px in a window of {window}"] if width > window else []
-    for what, script in (("sticks out", STICKING_OUT),):
-        found += [f"{what}: {line}" for line in page.evaluate(script)]
-    return found
+    return found + [f"sticks out: {line}" for line in page.evaluate(STICKING_OUT)]
 
 
 def pieces(page: Page, folder: Path, name: str) -> None:
@@ -181,7 +174,7 @@ def main() -> None:
     parser.add_argument("--opened", action="store_true", help="with every quote open")
     arguments = parser.parse_args()
     reports = {path.stem: ResearchReport.model_validate_json(path.read_text("utf-8")) for path in arguments.reports}
-    reports = reports or {"report": offline_report(arguments.question)}
+    reports = reports or {"report": asyncio.run(research(arguments.question, offline=True))}
     folder: Path = arguments.out
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.png"):

@@ -96,6 +96,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
+    is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
     def start(**given: Any) -> _Events:
@@ -108,7 +109,9 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         outcome = _follow_on_terminal(start, settings, shown, folder.run_id)
         return _finish(outcome, folder, shown)
     finally:
-        folder.discard_if_empty()
+        if folder.discard_if_empty() and is_first:
+            with suppress(OSError):  # another run may have begun there
+                settings.output.directory.rmdir()
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
