@@ -148,18 +148,3 @@ def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused() -> None
     for token in ("short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"):
         with pytest.raises(UsageError, match="A_TOKEN"):
             guard.token_from({"A_TOKEN": token}, "A_TOKEN")
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [({}, 401), ({"authorization": "Bearer wrong"}, 401), ({"authorization": "Bearer right"}, 200)],
-    ids=["none", "another", "the token"],
-)
-def test_a_server_with_a_token_answers_those_who_have_it(headers: dict[str, str], status: int) -> None:
-    app = guard.Tokened(Starlette(routes=[Route("/", echo)]), "right", "A_TOKEN")
-    answer = TestClient(app).get("/", headers=headers)
-    by_cookie = TestClient(app).get("/", headers={"cookie": f"{guard.COOKIE}={guard.cookie_of('right')}"})
-
-    assert answer.status_code == status
-    assert ("A_TOKEN" in answer.text) is (status == 401)
-    assert by_cookie.status_code == 401, "cookies are for pages"

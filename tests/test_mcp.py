@@ -33,6 +33,7 @@ from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_CHARACTERS, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
+from willowbark.teams.page.guard import COOKIE, cookie_of
 from willowbark.tools.enclosure import blocks
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
@@ -265,11 +266,13 @@ async def test_http_takes_those_who_have_the_token_and_no_page_of_another_site(u
         for headers in ({"Host": "evil.invalid"}, {"Origin": "http://localhost:3000"}):
             refused.append((await http.post(url, json=hello, headers=headers)).status_code)
     async with httpx.AsyncClient(timeout=60) as http:
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}):
-            refused.append((await http.post(url, json=hello, headers=headers)).status_code)
+        by_cookie = {"Cookie": f"{COOKIE}={cookie_of(TOKEN)}"}  # cookies are for pages
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, by_cookie):
+            refused.append((answer := await http.post(url, json=hello, headers=headers)).status_code)
+            assert TOKEN_VARIABLE in answer.text
 
     assert "propranolol" in text_of(found)
-    assert refused == [421, 403, 401, 401, 401]
+    assert refused == [421, 403, 401, 401, 401, 401]
 
 
 def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
