@@ -359,7 +359,7 @@ def read(
     read_out: Path | None,
     **given: Any,
 ) -> None:
-    """Extract what each record in a file reports about each drug. One line of JSON each: role, verdict, quote, …."""
+    """Extract what each record in a file reports about each drug. One JSON line each: role, verdict, design, quote."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
     faces.read.read_file(file, load_reader(), out=read_out, **given)
