@@ -27,12 +27,11 @@ from ..sources.card import STUDIES
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
 from ..works.sections import is_full_text, places, section_of
-from .certainty import AppraisedItem
+from .certainty import DECIDED, AppraisedItem
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
-_TOLD = (Direction.supports, Direction.contradicts)
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 _TELLING_SIZE = 100
@@ -247,10 +246,10 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
-    if by_words and item.direction in _TOLD and is_other_use and _prevents(document, found[0]) == asked.is_acute:
+    if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
     rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or item.direction in _TOLD
+    decides = found[0].reader == "posted" or item.direction in DECIDED
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
@@ -273,16 +272,16 @@ def _item(
     document = Document.of(record)
     if trial:
         told = posted is not None and posted.direction is not Direction.not_assessed
-        decided = stop in _FOR_CAUSE or told or direction_of(reading.verdict) in _TOLD
+        decided = stop in _FOR_CAUSE or told or direction_of(reading.verdict) in DECIDED
         design = registered_design(trial) if decided else StudyDesign.registry_entry
     else:
         design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
     direction = direction_of(reading.verdict)
     unclear = not reading.sure or not reading.alone or reading.indication == "other"
-    if direction in _TOLD and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
+    if direction in DECIDED and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
         direction = Direction.inconclusive
-    if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in _TOLD):
+    if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
     size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
     titled = {name for name, start, _ in document.drugs if start < document.offset}

@@ -149,6 +149,7 @@ LARGE = 1000  # participants; a trial this large needs no replication
 FAR_TOO_FEW = 100  # participants; a quarter of it
 _QUALITIES: dict[CertaintyLevel, Quality] = dict(zip(LEVELS, ("weak", "weak", "moderate", "strong"), strict=True))
 _STARTS: dict[Tier, int] = {"randomised": 3, "observational": 1, "other": 0}
+DECIDED = (Direction.supports, Direction.contradicts)
 STOPPED = frozenset({"TERMINATED", "WITHDRAWN", "SUSPENDED"})  # overallStatus of ClinicalTrials.gov
 
 
@@ -331,7 +332,7 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
         counted.append(stands)
         if others := sorted(each.key for each in group if each.key != stands.key):
             folded += others
-            said = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in _DECIDED)
+            said = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in DECIDED)
             disagree = f", although they disagree ({'; '.join(said)})" if len(_find_directions(group)) > 1 else ""
             notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{disagree}.")
 
@@ -347,11 +348,8 @@ def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     return OnePerTrial(counted, sorted(folded), notes)
 
 
-_DECIDED = (Direction.supports, Direction.contradicts)
-
-
 def _find_directions(group: Iterable[AppraisedItem]) -> set[Direction]:
-    return {item.direction for item in group} & set(_DECIDED)
+    return {item.direction for item in group} & set(DECIDED)
 
 
 def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
