@@ -201,8 +201,8 @@ async def test_a_cancelled_task_leaves_the_rest_unread(slow: SlowReadings, endpo
 
 @pytest.mark.parametrize(
     ("question", "model"),
-    [("", "baseline"), ("   ", "baseline"), ("x" * 2001, "baseline"), (QUESTION, "nobody")],
-    ids=["empty", "blank", "too-long", "no such model"],
+    [*((said, "baseline") for said in ("", "   ", "\x00" * 50, "x" * 2001, "x" * 1_000_000)), (QUESTION, "nobody")],
+    ids=["empty", "blank", "invisible", "too-long", "1 MB", "no such model"],
 )
 async def test_what_cannot_be_asked_is_refused_before_anything_starts(
     question: str, model: str, sources: SourceServer

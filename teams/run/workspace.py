@@ -21,14 +21,9 @@ RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _SLUG_CHARACTERS = 38  # keeps a run id, with time and random part, within 64
 
 
-def new_run_id(question: str, now: datetime | None = None) -> str:
-    """Generate a run id that sorts by time, is readable, and is safe in paths.
-
-    Args:
-        question: its first words enter the id, reduced to ASCII letters and digits.
-        now: None uses the local time.
-    """
-    when = (now or datetime.now().astimezone()).strftime("%Y%m%d-%H%M%S")
+def new_run_id(question: str) -> str:
+    """Generate a run id of local time and the question's first words: it sorts by time, and is safe in paths."""
+    when = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_SLUG_CHARACTERS].strip("-")
     return "-".join(part for part in (when, slug, secrets.token_hex(4)) if part)

@@ -278,18 +278,16 @@ def _read(
 
 
 class KeptReader:
-    """Returns the readings of a table; reads what it lacks, and counts that in `read_anew`."""
+    """Returns the readings of a table, and reads what it lacks."""
 
     def __init__(self, kept: Mapping[str, str]) -> None:
         self._kept, self._reader = kept, load_reader()
         self.name, self.version = self._reader.name, self._reader.version
-        self.read_anew = 0
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition."""
         if (said := self._kept.get(_name_of_reading(document, drug, condition))) is not None:
             return Reading.model_validate_json(said).model_copy(update={"key": key})
-        self.read_anew += 1
         return self._reader.read_document(document, drug, condition, key)
 
 
