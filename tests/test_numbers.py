@@ -9,11 +9,11 @@ ROW = "The effects against placebo were: aspirin (RR 0.5); ibuprofen RR 0.6, 95%
 
 @pytest.mark.parametrize(("drug", "values"), [("aspirin", [0.5]), ("ibuprofen", [0.6]), ("propranolol", [])])
 def test_an_effect_size_in_a_row_is_that_of_the_drug_before_it(drug: str, values: list[float]) -> None:
-    assert [size.value for size in effect_sizes(ROW, drug)] == values
+    assert [size.value for size in effect_sizes([ROW], drug)] == values
 
 
 def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record() -> None:
-    assert [size.value for size in effect_sizes("Death was rarer (HR 0.78).", "aspirin")] == [0.78]
+    assert [size.value for size in effect_sizes(["Death was rarer (HR 0.78)."], "aspirin")] == [0.78]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_an_effect_size_in_a_sentence_that_names_no_drug_is_that_of_the_record()
     ["Aspirin widened the SD of RR (16.0 +/- 6.6 ms).", "Aspirin lowered HR (-5 bpm).", "Mean RR 820 ± 40 ms."],
 )
 def test_a_heart_rate_is_no_hazard_ratio(sentence: str) -> None:
-    assert effect_sizes(sentence, "aspirin") == []
+    assert effect_sizes([sentence], "aspirin") == []
 
 
 def test_doses_and_pressures_are_no_figures_of_a_result_and_ranges_stay_whole() -> None:

@@ -26,7 +26,7 @@ from willowbark.tools.reading.numbers import (
 )
 from willowbark.tools.reading.reading import RANDOMISED, Comparator, Match, OutcomeKind, Role, StudyDesign, Value
 from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.text import says
+from willowbark.tools.reading.text import says, sentences
 from willowbark.tools.records import Trial
 from willowbark.tools.registry import kind_of, takes_names
 from willowbark.tools.sources.card import ENTRIES
@@ -224,7 +224,7 @@ def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectS
     if found or has_effects or not passages:
         return found, section_of(read, found[0].sentence, plain) if found else None
     for place in (*places(read, "results"), *places(read, "table")):
-        on_drug = [size for size in effect_sizes(place.text, drug) if _names(size.sentence, drug)]
+        on_drug = [size for size in effect_sizes(sentences(place.text), drug) if _names(size.sentence, drug)]
         if on_drug:
             return on_drug[:MAX_EFFECTS], place.title
     return [], None

@@ -1,14 +1,14 @@
 """Extract effect sizes and figures from abstracts, each with its sentence; parse numbers in words."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel
 
 from ..lexicon import find_drugs
 from ..lexicon.matching import Mention, cue_regex
-from .text import plain, says, sentences
+from .text import plain, says
 
 Measure = Literal["OR", "RR", "HR", "MD", "SMD", "RD", "IRR"]
 RATIOS: frozenset[str] = frozenset({"OR", "RR", "HR", "IRR"})
@@ -103,55 +103,51 @@ def _p_value(match: re.Match[str]) -> float:
     return float(match["value"]) * 10.0 ** int(match["power"] or 0)
 
 
-def intervals(sentence: str) -> list[tuple[float, float]]:
-    """Find the confidence intervals that a sentence names as such: (lower, upper)."""
-    return [_limits(match) for match in _CI.finditer(plain(sentence))]
+def tells_figures(sentence: str) -> bool:
+    """Whether a sentence gives a p value, a confidence interval or an effect size."""
+    told = plain(sentence)
+    return bool(P_VALUE.search(told) or _CI.search(told) or _sizes(told))
 
 
-def effect_sizes(text: str | Sequence[str], drug: str | None = None) -> list[EffectSize]:
-    """Find the effect sizes, of a drug or of all, in a text or its sentences, with interval and p value.
+def effect_sizes(told: Iterable[str], drug: str | None = None) -> list[EffectSize]:
+    """Find the effect sizes, of a drug or of all, in sentences, with interval and p value.
 
     An effect size belongs to the drugs named since the previous one in its sentence, or else to those before it.
 
-    >>> found = effect_sizes("Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003).")
+    >>> found = effect_sizes(["Death was rarer (HR 0.78; 95% CI 0.66-0.92; P=0.003)."])
     >>> [(e.measure, e.value, e.ci_low, e.ci_high, e.p) for e in found]
     [('HR', 0.78, 0.66, 0.92, 0.003)]
     >>> text = "Against placebo: aspirin OR 0.8, 95% CI 0.7 to 0.9; ibuprofen OR 0.6, 95% CI 0.5 to 0.7."
-    >>> [found.value for found in effect_sizes(text, "ibuprofen")]
+    >>> [found.value for found in effect_sizes([text], "ibuprofen")]
     [0.6]
     """
     found: list[EffectSize] = []
-    for sentence in _cut(text):
-        sizes, named = _sizes(sentence), set[str]()
+    for sentence in told:
+        sizes, named, last = _sizes(sentence), set[str](), 0
         mentions = find_drugs(sentence) if sizes and drug else []
-        if len({mention.name for mention in mentions}) < 2:
-            named = {mention.name for mention in mentions}
-            found += [size for size, _, _ in sizes if not named or drug in named]
-            continue
-        last = 0
+        everyone = {mention.name for mention in mentions}
         for size, start, end in sizes:
             named = {mention.name for mention in mentions if last <= mention.start < start} or named
-            if drug in (named or {mention.name for mention in mentions}):
+            if not everyone or drug in (named or everyone):
                 found.append(size)
             last = end
     return found
 
 
-def drugs_beside(text: str, start: int, end: int, named: Sequence[Mention]) -> set[str]:
-    """Find the drugs of a sentence that its dose stands right beside: "aspirin 75 mg", not "aspirin, 75 mg heparin"."""
-    before = {each.name: text[each.end : start] for each in named if _AFTER_DRUG.fullmatch(text, each.end, start)}
-    after = {each.name for each in named if _BEFORE_DRUG.fullmatch(text, end, each.start)}
-    is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
-    return after if after and (is_apart or not before) else set(before)
-
-
 def drugs_dosed(text: str, start: int, end: int, mentions: Sequence[Mention]) -> set[str]:
-    """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before."""
+    """Find whose a dose can be: the drugs in its words, else right beside it, else the nearest and the last before.
+
+    Beside it is "aspirin 75 mg"; in "aspirin, 75 mg heparin" it is heparin's alone.
+    """
     if within := {each.name for each in mentions if start <= each.start < end}:
         return within
+    before = {each.name: text[each.end : start] for each in mentions if _AFTER_DRUG.fullmatch(text, each.end, start)}
+    after = {each.name for each in mentions if _BEFORE_DRUG.fullmatch(text, end, each.start)}
+    is_apart = any(sign in gap for gap in before.values() for sign in "(,:")
+    if beside := after if after and (is_apart or not before) else set(before):
+        return beside
     near = min(mentions, key=lambda each: max(each.start - end, start - each.end))
-    before = [each for each in mentions if each.end <= start][-1:]
-    return drugs_beside(text, start, end, mentions) or {each.name for each in (near, *before)}
+    return {each.name for each in (near, *[each for each in mentions if each.end <= start][-1:])}
 
 
 def is_of_other_arm(text: str, start: int, end: int, others: Sequence[Mention]) -> bool:
@@ -170,10 +166,6 @@ def is_of_other_kind(what: str, value: str) -> bool:
 def is_bare(value: str) -> bool:
     """Whether a value is one figure of one group, without words."""
     return _BARE.fullmatch(value) is not None
-
-
-def _cut(text: str | Sequence[str]) -> Sequence[str]:
-    return sentences(text) if isinstance(text, str) else text
 
 
 def figures(sentence: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..evidence import Evidence
 from ..lexicon import find_drugs
-from ..reading.numbers import P_VALUE, effect_sizes, intervals
+from ..reading.numbers import tells_figures
 from ..reading.screening import readable
 from ..reading.text import says, sentences
 from ..records import Section
@@ -141,7 +141,3 @@ def _select_sentences(text: str, room: int) -> str:
     chosen.sort()
     joined = [(GAP if i and chosen[at - 1] != i - 1 else " ") + every[i] for at, i in enumerate(chosen)]
     return "".join(joined).strip()
-
-
-def tells_figures(sentence: str) -> bool:
-    return bool(P_VALUE.search(sentence) or intervals(sentence) or effect_sizes(sentence))
