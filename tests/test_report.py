@@ -120,6 +120,14 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
     assert any("supports or contradicts are not shown: timolol (pmid:44444444)." in line for line in report.limitations)
 
 
+@pytest.mark.parametrize(("total", "in_part"), [(2, False), (3, True)])
+async def test_hits_that_were_not_fetched_are_told_only_where_no_page_has_them(total: int, in_part: bool) -> None:
+    pages = [reply(each).model_copy(update={"total": total}) for each in (TRIAL, AGAINST)]
+    report = await by_rules(QUESTION, findings("literature", *pages))
+
+    assert any(line.startswith("Of wide searches not all hits were fetched") for line in report.limitations) is in_part
+
+
 BRANDED = CLAIM.model_copy(update={"drug": "Inderal"})
 TURNED = CLAIM.model_copy(update={"stance": "contradicts"})
 

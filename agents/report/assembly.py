@@ -194,8 +194,12 @@ def limitations(material: Material) -> list[str]:
     )
     unread = Counter(r.paper.full_text_unread for r in pool if r.paper and r.paper.full_text_unread)
     licences = [str(licence) for record in pool if (licence := licence_of(record))]
+    replies = material.dossier.replies  # one per page of a search
+    fetched = {(reply.source, reply.query, record.key) for reply in replies for record in reply.records}
+    taken = Counter(each[:2] for each in fetched)
     data: dict[str, Any] = {
         "without_verdict": listed(list(dict.fromkeys(undecided)), most=MAX_GAPS),
+        "read_in_part": any(reply.total > taken[reply.source, reply.query] for reply in replies),
         "trust": trust_summary([material.records[key] for key in rested_on], in_library=bool(material.library)),
         "retracted": "; ".join(retraction_note(r) for r in pool if r.paper and r.paper.retracted),
         "addressed": [record.key for record in pool if is_addressed_to_machines(record)],
