@@ -26,7 +26,8 @@ from willowbark.tools.http.transport import Exchange
 from ..events import AgentEvent
 
 _RUNTIME_SPANS_OFF = "AUTOGEN_DISABLE_RUNTIME_TRACING"
-_TOLD = tuple("willowbark. http. server.address url.path error.type gen_ai.agent.name gen_ai.tool.name".split())
+_TOLD = tuple("willowbark. http. server.address url.path error.type".split())
+_TOLD += ("gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.tool.name")
 """Beginnings of the attributes that the file holds: libraries may put prompts into others."""
 _tracer = trace.get_tracer("willowbark")
 
