@@ -43,8 +43,8 @@ PATIENCE = 3  # times as long as the tests take with nothing broken; a mutant ma
 LEAST_S = 60  # seconds a mutant is given at least; other programs use the processor too
 UNABLE = 99  # exit code: the module cannot be imported
 TESTS: Mapping[str, tuple[str, ...]] = {
-    "tools/evidence.py": ("evidence", "versions", "provenance", "search"),
-    "tools/works/identity.py": ("versions", "linking"),
+    "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
+    "tools/works/identity.py": ("identity",),
     "agents/asking/claims.py": ("claims", "forgery", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),
 }
