@@ -74,7 +74,7 @@ class Breaker:
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self.places = asyncio.Semaphore(_AT_ONCE)
-        self.failures = 0
+        self.failures, self.reason = 0, ""
         self.heard_at = -math.inf
         """When the source last replied, even with an error; monotonic seconds."""
         self._paused_until = -math.inf
@@ -90,8 +90,8 @@ class Breaker:
     def pause(self, seconds: float) -> None:
         self._paused_until = time.monotonic() + seconds
 
-    def failed(self) -> None:
-        self.failures += 1
+    def failed(self, reason: str) -> None:
+        self.failures, self.reason = self.failures + 1, reason
         if self.failures >= self._policy.breaker_failures:
             self.pause(self._policy.breaker_pause_s)
 
@@ -346,7 +346,8 @@ class Transport:
             queued = time.monotonic()
             async with breaker.places:
                 if not breaker.lets_pass():
-                    raise SourceUnavailable(source, f"left alone after {breaker.failures} failed attempts in a row")
+                    told = f"left alone after {breaker.failures} failed attempts in a row; the last: {breaker.reason}"
+                    raise SourceUnavailable(source, told)
                 await self._wait_turn(source)
                 waited_s = time.monotonic() - queued
                 began, due = began + waited_s, due + waited_s
@@ -357,7 +358,7 @@ class Transport:
                     breaker.worked()
                     raise
                 except (SourceUnavailable, UnreadableReply) as failed:
-                    breaker.failed()
+                    breaker.failed(failed.reason)
                     error: SearchError = failed
                 else:
                     breaker.worked()
