@@ -5,7 +5,7 @@ from builders import record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.agents.asking.claims import Claim, passage_of, verify
+from willowbark.agents.asking.claims import Claim, locate, passage_of, verify
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.reading.reading import StudyDesign
 
@@ -160,6 +160,7 @@ MISSPELT = "Propranalol halved migraine attacks at once"
         (f"It was a trial of 62 adults. In women with aura: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),
         (f"It was a trial of 62 adults. Male patients: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),
         (f"It was a trial of 62 adults. Women: p{QUOTE[1:]}.", QUOTE, "a part of a sentence"),
+        (f"It was a trial of 62 adults. IN {'WOMEN WITH AURA, ' * 3}ALONE: {QUOTE}.", QUOTE, "a part of a sentence"),
         (f"It was a trial. {QUOTE}.".replace("reduced", "re\u200bduced"), QUOTE, None),
         (f"Propranolol was tried in 62 adults. {HALVED}.", HALVED, None),
         (f"Propranolol was tried in 62 adults. {MISSPELT}.", MISSPELT, None),
@@ -215,3 +216,24 @@ def test_a_claim_says_where_its_quote_stands_which_is_in_one_section(quote: str,
 
     assert [each.section for each in verdicts.kept] == [section] * bool(section)
     assert [each.reason for each in verdicts.dropped] == [NOT_THERE] * (section is None)
+
+
+def test_a_part_is_located_in_the_one_to_four_whole_sentences_that_hold_it() -> None:
+    told = (
+        "Pain fell in boys aged 17.",
+        "Attacks fell by half.",
+        "Sleep was the same.",
+        "Nausea rose.",
+        "Nobody died.",
+    )
+    paper = record("4", "Prevention of migraine", " ".join(told))
+
+    for part, held in (
+        ("attacks fell", told[1:2]),
+        ("half. Sleep", told[1:3]),
+        ("17. Attacks fell by half. Sleep was the same. Nausea", told[:4]),
+    ):
+        found = locate(part, paper, is_whole=False)
+        assert found is not None
+        assert found.passage.text == " ".join(held)
+    assert locate(" ".join(told)[20:-5], paper, is_whole=False) is None
