@@ -3,14 +3,17 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import QUESTION
 from faults.bundled import BUNDLED, bundled_publications
 from test_library_publications import SOURCE, needs_source, runs
 
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
-from willowbark.teams.run.research import research
+from willowbark.teams.ledger import Ledger
+from willowbark.teams.run.research import replay, research
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.works.sections import is_full_text
 
@@ -64,3 +67,18 @@ async def test_a_report_on_the_library_quotes_a_full_text_with_its_section_and_l
     assert "65%" in quoted[0].quote
     assert [limit.section for limit in topiramate.study_limits] == ["Discussion"]
     assert "no placebo group" in topiramate.study_limits[0].quote
+
+
+async def test_a_run_that_read_a_full_text_is_replayed_to_the_same_report(tmp_path: Path) -> None:
+    (tmp_path / "library").mkdir()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        library = small(tmp_path / "library", "topiramate")
+        report = await research(QUESTION, settings=QUICK, library=library, ledger=ledger, run_id="read-once")
+        again = await replay("read-once", ledger)
+
+    assert timeless(again) == timeless(report)
+
+
+def timeless(report: ResearchReport) -> dict[str, Any]:
+    dumped: dict[str, Any] = json.loads(report.to_json())
+    return {**dumped, "generated_at": None, "search_log": [{**each, "asked_at": None} for each in dumped["search_log"]]}
