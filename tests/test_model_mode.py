@@ -28,8 +28,8 @@ from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, requ
 from willowbark.teams.model_clients import close, model_client, preflight
 from willowbark.teams.run.budget import Budget, estimate
 from willowbark.teams.run.research import research
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import GUIDANCE
 
 pytestmark = [
     pytest.mark.whole,

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.records.enclosure import one_line
 
 from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
 from ..events import AgentEvent

@@ -242,7 +242,7 @@ def ask(
     others = [each.opts[0] for each in typed if f"{context.get_parameter_source(each.name)}".endswith("COMMANDLINE")]
     if others:
         raise UsageError(f"{', '.join(sorted(others))}: not with --in, which asks only what an earlier run collected")
-    from willowbark.tools.enclosure import visible  # noqa: PLC0415
+    from willowbark.tools.records.enclosure import visible  # noqa: PLC0415
 
     from ..run.within import PASSAGES, ask_within  # noqa: PLC0415
 

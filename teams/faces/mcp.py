@@ -29,14 +29,14 @@ from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.tools.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.errors import SearchError, WillowbarkError
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
-from willowbark.tools.registry import gives, takes_names
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
+from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.registry import gives, takes_names
 from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
-from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.sources.studies.europepmc import by_numbers
 from willowbark.tools.toolbox import (
     EvidenceTool,

@@ -19,9 +19,9 @@ from typing import Any
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.autogen import CancellationToken
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import counted
 
 from ..events import AgentEvent

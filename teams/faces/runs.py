@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.whole_file import write_file
 
 from ..config import wording_of

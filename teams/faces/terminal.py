@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import cards, title_of
+from willowbark.tools.records.enclosure import one_line, visible
+from willowbark.tools.records.registry import cards, title_of
 
 from ..events import AgentEvent
 

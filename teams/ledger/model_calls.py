@@ -35,7 +35,7 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
 from willowbark.teams.run.budget import Budget
-from willowbark.tools.enclosure import without_embedded
+from willowbark.tools.records.enclosure import without_embedded
 
 from .journal import Journal
 

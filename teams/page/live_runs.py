@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.registry import title_of
 
 from ..config import Settings
 from ..events import AgentEvent

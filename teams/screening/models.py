@@ -14,11 +14,11 @@ from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Evidence
 
 from ..config import Settings
 from ..ledger.model_calls import JournaledClient
