@@ -33,7 +33,7 @@ from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_CHARACTERS, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
-from willowbark.teams.page.guard import COOKIE, cookie_of
+from willowbark.teams.guard import COOKIE, cookie_of
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.library import open_library

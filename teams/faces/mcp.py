@@ -52,13 +52,13 @@ from willowbark.tools.wording import counted
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
+from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger, LedgerError
-from ..page.guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
+from ..ledger.run_ids import new_run_id
 from ..research_team import default_participants
+from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
-from ..run.workspace import new_run_id
-from .runs import runs_in_ledger, stored_report
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token

@@ -26,9 +26,9 @@ from willowbark.tools.wording import counted
 
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
+from ..run.board import DOING, Board, SourceRow
 from ..run.options import RunOptions, approver_for
 from ..run.research import RunFailed, research_stream
-from .terminal import DOING, Board, SourceRow
 
 GRACE_S = 10.0  # to wait for a partial report after an interruption
 _LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 from pydantic import AwareDatetime, BaseModel, Field
 
 from willowbark import __version__
-from willowbark.teams.run.workspace import RUN_ID, new_run_id
+from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
 from .journal import Journal, Turn, turns_of

@@ -39,12 +39,12 @@ from willowbark.tools.records.registry import searchable, title_of
 
 from ..config import DEPTHS
 from ..exports import FORMATS, format_of, render
-from ..faces.runs import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
-from ..faces.terminal import source_of
+from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger
+from ..ledger.run_ids import RUN_ID
+from ..run.board import source_of
+from ..run.history import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
 from ..run.options import RunOptions
-from ..run.workspace import RUN_ID
-from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
 
 if TYPE_CHECKING:

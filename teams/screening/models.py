@@ -20,10 +20,10 @@ from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence
 
+from ..budget import BATCH_SHARE, Budget, Prices, price_of
 from ..config import Settings
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
-from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
 from .engines import Results, Row, TrainedReader
 from .tables import Table
 
