@@ -48,7 +48,7 @@ class Part(BaseModel, frozen=True, extra="forbid"):
     """A part of a study."""
 
 
-class StudyPassage(Part):
+class StudyPassage(Part, frozen=True):
     """Whole sentences or table rows of a record, to the letter."""
 
     text: str = Field(min_length=1)
@@ -59,7 +59,7 @@ class StudyPassage(Part):
     end: int | None = Field(default=None, ge=0)
 
 
-class ArmCount(Part):
+class ArmCount(Part, frozen=True):
     """The result of one arm: people with an event, or a mean."""
 
     arm: str
@@ -72,7 +72,7 @@ class ArmCount(Part):
     """As the record writes it: `SD 4.1`, `IQR 2–7`."""
 
 
-class Estimate(Part):
+class Estimate(Part, frozen=True):
     """An effect in figures; each figure stands in the comparison's passage."""
 
     measure: str = ""
@@ -92,7 +92,7 @@ class Estimate(Part):
     """The estimate as the passage writes it."""
 
 
-class Harm(Part):
+class Harm(Part, frozen=True):
     """An adverse effect in an arm."""
 
     what: str = Field(min_length=1)
@@ -102,7 +102,7 @@ class Harm(Part):
     passage: StudyPassage | None = None
 
 
-class Arm(Part):
+class Arm(Part, frozen=True):
     """A group of people and what they got."""
 
     name: str = Field(min_length=1)
@@ -121,7 +121,7 @@ class Arm(Part):
     harms: tuple[Harm, ...] = ()
 
 
-class Comparison(Part):
+class Comparison(Part, frozen=True):
     """One arm against another on one outcome."""
 
     arm: str
@@ -169,7 +169,7 @@ class Comparison(Part):
         return self
 
 
-class StatedView(Part):
+class StatedView(Part, frozen=True):
     """What authors state of a drug beside a comparison: "both are effective", "should be avoided with tamoxifen"."""
 
     drug: str
@@ -186,7 +186,7 @@ class StatedView(Part):
     passage: StudyPassage
 
 
-class TrialName(Part):
+class TrialName(Part, frozen=True):
     """By what a trial is known, so that it counts once however often it was published."""
 
     registered: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class TrialName(Part):
     """Whether this is a substudy or secondary analysis; None: not told."""
 
 
-class Study(Part):
+class Study(Part, frozen=True):
     """One record: what it asked, what it compared, what it found."""
 
     key: str = Field(min_length=1)
