@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .runs import DEFAULT_PATH, Journal, Ledger, LedgerError, Model, Run, Status, Turn, restore
+    from .runs import DEFAULT_PATH, Journal, Ledger, LedgerError, Model, Run, RunStatus, Turn, restore
 
-__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "Status", "Turn", "restore"]
+__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
 
 
 def __getattr__(name: str) -> Any:
