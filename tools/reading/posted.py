@@ -97,7 +97,7 @@ class _Unclear(Exception):
     """What an analysis leaves open, so that it is not read."""
 
 
-class _Comparison(NamedTuple):
+class _GroupPair(NamedTuple):
     """A group with the drug and a group without."""
 
     drug: str
@@ -274,7 +274,7 @@ def _decide(trial: Trial, outcomes: Sequence[Mapping[str, Any]], drug: str) -> P
 
 
 def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], drug: str) -> PostedFinding:
-    found: dict[_Comparison, list[_Analysis]] = {}
+    found: dict[_GroupPair, list[_Analysis]] = {}
     why = ""
     for analysis in outcome.get("analyses", ()):
         try:
@@ -320,7 +320,7 @@ def _combine_doses(pairs: Sequence[Sequence[_Analysis]]) -> PostedFinding:
 
 def _find_comparison(
     groups: Sequence[str], outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], drug: str
-) -> _Comparison:
+) -> _GroupPair:
     """Find which of two compared groups had the drug and which the comparator."""
     if len(groups) != 2:
         raise _Unclear(
@@ -340,7 +340,7 @@ def _find_comparison(
     if not (is_active or against_nothing or theirs.kind == "ACTIVE_COMPARATOR"):
         raise _Unclear("what the other group had is not said")
     with_it, other = groups if first.has_drug else reversed(groups)
-    return _Comparison(with_it, other, bool(against_nothing) and not is_active)
+    return _GroupPair(with_it, other, bool(against_nothing) and not is_active)
 
 
 def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]], drug: str) -> _Treatment:
@@ -365,7 +365,7 @@ def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]
     )
 
 
-def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: _Comparison) -> _Analysis:
+def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: _GroupPair) -> _Analysis:
     """Read an analysis of a drug against its comparator."""
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
     alpha = _ALPHA / 2 if says("one-sided", told) or analysis.get("one_sided") else _ALPHA
