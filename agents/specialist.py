@@ -43,9 +43,9 @@ from willowbark.agents.autogen import (
     speaking_through,
     tools_of,
 )
-from willowbark.tools.enclosure import GUIDANCE, blocks, condense
-from willowbark.tools.evidence import merge
 from willowbark.tools.questions import Question, follow_up, parse_question
+from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
+from willowbark.tools.records.evidence import merge
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
 from willowbark.tools.questions.kinds import (
     KINDS,
@@ -28,7 +29,6 @@ from willowbark.tools.questions.kinds import (
     of_list,
     surroundings,
 )
-from willowbark.tools.reading.heads import softmax
 
 LABELS = Path(__file__).parent / "labels" / "question_readings.tsv"
 HEADS = Path(__file__).resolve().parent.parent / "tools" / "questions" / "heads.tsv"

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import cards, offered, searchable
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.registry import cards, offered, searchable
 
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"

@@ -33,7 +33,7 @@ from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import endpoints_of_environment
-from willowbark.tools.registry import searchable
+from willowbark.tools.records.registry import searchable
 
 from .config import DEPTHS, Settings
 

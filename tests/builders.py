@@ -24,11 +24,11 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import facts_of
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.reading.text import sentences
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"

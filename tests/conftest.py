@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
-from willowbark.tools.registry import cards
+from willowbark.tools.records.registry import cards
 
 if TYPE_CHECKING:
     from faults.server import SourceServer

@@ -15,11 +15,11 @@ from willowbark.agents.report.material import mechanisms_of
 from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import boxed, warnings
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
+from willowbark.tools.records.evidence import Citation, Evidence
 
 WRONG = {"fourth": 1, "fifth": 1, "second work": 2, "second kept": 1, "sixth": 2, "ninth": 3, "tenth": 3, "eleventh": 2}
 """How many questions on safety of a part are not answered rightly; of the other parts none."""

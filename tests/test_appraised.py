@@ -9,10 +9,10 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Passage, Reading
 from willowbark.tools.records import Approval, Drug
+from willowbark.tools.records.evidence import Citation, Evidence
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
 

@@ -22,12 +22,12 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent
-from willowbark.teams.faces.runs import without_clock
 from willowbark.teams.ledger import Ledger
+from willowbark.teams.run.history import without_clock
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
-from willowbark.tools.collected import CollectedEvidence
-from willowbark.tools.enclosure import new_marker
+from willowbark.tools.library.collected import CollectedEvidence
+from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
 
 pytestmark = pytest.mark.whole

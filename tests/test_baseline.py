@@ -26,9 +26,9 @@ from willowbark.agents.baseline.assessing import assessment, draft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.enclosure import enclose, new_marker
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.records.enclosure import enclose, new_marker
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 

@@ -11,11 +11,11 @@ from builders import QUESTION, short_run
 from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.teams.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, Model
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.http.endpoints import Endpoints
 

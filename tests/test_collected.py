@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from builders import drug_record, evidence, record
 
-from willowbark.tools.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.library.collected import MAX_PASSAGE, PER_RECORD, CollectedEvidence
+from willowbark.tools.records.evidence import Evidence
 
 TOPIRAMATE = record(
     "11",

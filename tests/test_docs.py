@@ -19,14 +19,14 @@ from typer.main import get_command
 import willowbark
 from willowbark.agents import context
 from willowbark.agents.assessment import StopReason
-from willowbark.teams import exports
+from willowbark.teams import exports, guard
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
-from willowbark.teams.page import guard, live_runs
+from willowbark.teams.page import live_runs
 from willowbark.teams.run import course
-from willowbark.tools import collected
 from willowbark.tools.http.reply import MAX_BODY_BYTES
 from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.library import collected
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import blocks, embed, enclose, extract, one_line, visible, without_embedded
+from willowbark.tools.records.enclosure import blocks, embed, enclose, extract, one_line, visible, without_embedded
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import SourceTool, ToolReply, replies_in
 

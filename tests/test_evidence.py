@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
-from willowbark.tools.evidence import (
-    Citation,
-    Evidence,
-    SearchResult,
-    checked_identifier,
-    merge,
-    surname,
-)
 from willowbark.tools.records import Notice
+from willowbark.tools.records.evidence import Citation, Evidence, SearchResult, checked_identifier, merge, surname
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
 ODD = st.recursive(

@@ -13,8 +13,8 @@ from defusedxml.ElementTree import fromstring
 from exports_sample import empty, hostile, reference, row, sample
 
 from willowbark.teams.exports import render
-from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.registry import linked_hosts
+from willowbark.tools.records.evidence import Citation, Evidence
+from willowbark.tools.records.registry import linked_hosts
 
 PAYLOADS = {
     "script": "<script>alert(1)</script>",

@@ -12,9 +12,10 @@ from faults.replies import Reply
 from recorded import Answer, recorded, reply_to
 
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.registry import cards, searchable
-from willowbark.tools.search import SearchHandler, Status, source_class
+from willowbark.tools.records.registry import cards, searchable
+from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies.biorxiv import published_version
 from willowbark.tools.sources.studies.crossref import updates
 from willowbark.tools.sources.studies.openalex import work

@@ -20,7 +20,7 @@ from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import turns_of
 from willowbark.teams import ResearchTeam
-from willowbark.tools.enclosure import blocks
+from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.search import SourceReply, Status
 
 CONSOLE_BYTES = 80_000  # of a whole run on AutoGen's Console, with the report

@@ -13,7 +13,8 @@ from recorded import recorded
 from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.sections import Place, excerpted, is_full_text, licence_of, places, section_of
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.fulltext import (
     MAX_COLUMNS,
     MAX_SECTION_CHARS,
@@ -26,7 +27,6 @@ from willowbark.tools.works.fulltext import (
     read_full_texts,
     read_tables,
 )
-from willowbark.tools.works.sections import Place, excerpted, is_full_text, licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 ARTICLE = Path(__file__).parent / "replies" / "europepmc" / "PMC99999951.xml"

@@ -17,9 +17,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from willowbark.teams.page import guard
+from willowbark.teams import guard
+from willowbark.teams.guard import BoundedConnection, Guarded
 from willowbark.teams.page.app import _form
-from willowbark.teams.page.guard import BoundedConnection, Guarded
 from willowbark.tools.errors import UsageError
 
 PATIENCE_S = 30  # of a test on a busy machine

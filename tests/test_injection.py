@@ -30,9 +30,9 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.reading.screening import addressed_to_machines, readable
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
 
 pytestmark = pytest.mark.whole
 

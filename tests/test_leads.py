@@ -13,7 +13,7 @@ from willowbark.tools.errors import UnreadableReply
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog
-from willowbark.tools.registry import cards, offered
+from willowbark.tools.records.registry import cards, offered
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies import duckduckgo
 from willowbark.tools.sources.studies.brave import Brave

@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 
 from willowbark.teams.faces.cli import app
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import building, open_library
 from willowbark.tools.library.building import Manifest, build_library, verify_library
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.pubmed import PubMed, parse_articles
 
 REPLY = Path(__file__).parent / "replies" / "pubmed" / "efetch.xml"

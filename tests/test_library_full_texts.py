@@ -15,7 +15,7 @@ from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.library.rows import PublicationRow
-from willowbark.tools.works.sections import is_full_text
+from willowbark.tools.reading.sections import is_full_text
 
 TOLD = [paper for paper in bundled_publications() if paper.full_text]
 QUICK = Settings().overridden({"research.max_iterations": 1, "research.max_results_per_tool": 50})

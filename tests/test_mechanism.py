@@ -7,7 +7,6 @@ from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.report.content import ReportSection
 from willowbark.agents.report.texts import References, Said
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Citation, Evidence, SourceName
 from willowbark.tools.mechanism import (
     GAP,
     MOST_UNDIRECTED,
@@ -22,6 +21,7 @@ from willowbark.tools.mechanism import (
 )
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Mechanism, Protein, Record
+from willowbark.tools.records.evidence import Citation, Evidence, SourceName
 
 ASKED = parse_question("Which existing drugs could prevent migraine attacks?")
 

@@ -21,15 +21,15 @@ from starlette.responses import Response
 from test_drafts import by_rote
 
 from willowbark.agents.autogen import openai_server
+from willowbark.teams.budget import Budget, estimate
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
-from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, request_key
 from willowbark.teams.model_clients import close, model_client, preflight
-from willowbark.teams.run.budget import Budget, estimate
+from willowbark.teams.run.following import ExitCode, Outcome
 from willowbark.teams.run.research import research
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import GUIDANCE
 
 pytestmark = [
     pytest.mark.whole,

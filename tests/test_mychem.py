@@ -8,7 +8,7 @@ from autogen_core import CancellationToken
 from recorded import DOWN, answering, recorded
 
 from willowbark.agents.report.forms import safe_url
-from willowbark.tools.registry import offered
+from willowbark.tools.records.registry import offered
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.toolbox import DrugArgs, GetMechanisms

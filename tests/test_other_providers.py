@@ -16,8 +16,8 @@ from test_provider_quirks import VERDICT, good, kind_of
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
-from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.model_clients import close, model_client
+from willowbark.teams.run.following import ExitCode, Outcome
 from willowbark.teams.run.research import research
 
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]

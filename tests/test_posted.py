@@ -9,11 +9,11 @@ from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 from willowbark.tools.appraisal import Direction, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.posted import more_is_better, role_in_arms
 from willowbark.tools.reading.reading import Passage, StudyDesign
 from willowbark.tools.records import Trial
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"

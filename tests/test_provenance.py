@@ -9,7 +9,7 @@ from willowbark.agents.asking.claims import Claim
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence
 
 SAID = "Propranolol reduced migraine attacks compared with placebo (p<0.001)."
 RESULT = "Attacks were halved by propranolol more often than by placebo (OR 2.4; 95% CI 1.3-4.4; P=0.004)."

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.evidence import Citation
+from willowbark.tools.records.evidence import Citation
 from willowbark.tools.sources.publications import (
     DatedFilters,
     date_of,

@@ -10,8 +10,8 @@ from willowbark import tools
 from willowbark.teams import ResearchTeam
 from willowbark.tools import pubmed
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.registry import searchable
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import searchable
 
 GUESSED = ["ask", "research", "Team", "tools", "ResearchTeam", "ResearchReport", "Settings", "Evidence"]
 NAMED_OTHERWISE = ["run", "Willowbark", "Client", "Agent", "Report", "Config", "search", "pubmed"]

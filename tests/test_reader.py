@@ -25,10 +25,10 @@ from willowbark.agents.report.tables import evidence_table
 from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.enclosure import condense, enclose, new_marker
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.reading import Reading, ValueKind
+from willowbark.tools.records.enclosure import condense, enclose, new_marker
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."

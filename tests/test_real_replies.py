@@ -15,8 +15,8 @@ from defusedxml import ElementTree
 from recorded import answering
 
 from willowbark.tools.appraisal import posted_finding
-from willowbark.tools.evidence import Evidence, checked_identifier
 from willowbark.tools.http.reply import read_each
+from willowbark.tools.records.evidence import Evidence, checked_identifier
 from willowbark.tools.search import Source
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.sources.drugs.reactome import Reactome

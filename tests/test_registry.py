@@ -11,9 +11,9 @@ from recorded import recorded
 
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.registry import cards, linked_hosts, offered, searchable
+from willowbark.tools.records.card import SourceCard
+from willowbark.tools.records.registry import cards, linked_hosts, offered, searchable
 from willowbark.tools.search import Status, source_class
-from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, asked_by, search_args
 
 NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on

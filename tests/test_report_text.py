@@ -18,10 +18,10 @@ from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import Progress
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.reading import Passage
 from willowbark.tools.records import Approval as FirstApproval
 from willowbark.tools.records import Disease, Drug, Protein, Record
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import parse_label
 

@@ -44,7 +44,7 @@ from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page.app import render_report
-from willowbark.tools.registry import linked_hosts
+from willowbark.tools.records.registry import linked_hosts
 
 
 def word_text(report: ResearchReport) -> str:

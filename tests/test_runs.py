@@ -21,9 +21,10 @@ from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.exports import FORMATS
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.runs import RunRow, differences, find_run, print_runs
+from willowbark.teams.faces.runs import print_runs
 from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.teams.ledger.database import pack
+from willowbark.teams.run.history import RunRow, differences, find_run
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 

@@ -11,9 +11,9 @@ from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings, trials_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import one_per_trial
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.identity import link
 
 NUMBER = "NCT99999901"

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.errors import SourceUnavailable
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.registry import cards
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import cards
 from willowbark.tools.search import (
     Filters,
     Page,
-    SearchHandler,
     SearchTool,
     Source,
     SourceReply,

@@ -19,7 +19,8 @@ from rich.console import Console
 from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import Board, Progress, print_report
+from willowbark.teams.faces.terminal import Progress, print_report
+from willowbark.teams.run.board import Board
 from willowbark.tools.search import Status
 
 COLUMNS, LINES = 80, 24

@@ -11,8 +11,8 @@ from faults.plan import Fault, FaultPlan
 from recorded import DOWN, PAGE, Answer, recorded
 from trust_sample import CLEAN_DOI, RETRACTED_DOI, RETRACTED_PMID, transport
 
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.records import FLAGS
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.works.trust import TrustState, check_trust, is_unchecked, retraction_note, trust_summary
 
 EVERY_SOURCE = ("pubmed", "europepmc", "crossref", "openalex")

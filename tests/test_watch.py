@@ -12,8 +12,9 @@ from typer.testing import CliRunner, Result
 
 from willowbark.teams.faces import runs
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches, without_clock
+from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches
 from willowbark.teams.run import research as running
+from willowbark.teams.run.history import without_clock
 from willowbark.teams.run.research import SourcesUnreachable, research
 from willowbark.tools.errors import UsageError
 

@@ -19,8 +19,8 @@ from willowbark.teams.ledger import Journal, Model
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.reading import Passage
+from willowbark.tools.records.evidence import Citation, Evidence
 
 pytestmark = pytest.mark.whole
 

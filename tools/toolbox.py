@@ -15,14 +15,14 @@ from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from .collected import Answer, CollectedEvidence
-from .enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .errors import UnreadableReply
-from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
-from .registry import cards, takes_names
+from .library.collected import Answer, CollectedEvidence
+from .records.enclosure import blocks, enclose, enclose_lines, new_marker, one_line
+from .records.evidence import Evidence
+from .records.registry import cards, takes_names
 from .search import SourceReply, Status, reply_of, source_class
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem

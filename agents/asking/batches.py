@@ -22,7 +22,7 @@ from uuid import uuid4
 from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
-from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
+from .answers import ModelUnavailable, add_usage, in_a_line, provider_error_line
 
 AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows

@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal import AppraisedItem, Direction
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
 from willowbark.tools.reading.reading import Passage
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
+from willowbark.tools.reading.sections import is_full_text, places, section_of
 from willowbark.tools.reading.text import heading_role
-from willowbark.tools.works.sections import is_full_text, places, section_of
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
 
 from .drafts import ClaimDraft
 

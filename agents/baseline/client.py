@@ -35,11 +35,11 @@ from willowbark.agents.autogen import (
 from willowbark.agents.findings import digest_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.enclosure import Block, blocks, extract
-from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
-from willowbark.tools.registry import asked_for_conditions
+from willowbark.tools.records.enclosure import Block, blocks, extract
+from willowbark.tools.records.evidence import checked_identifier
+from willowbark.tools.records.registry import asked_for_conditions
 from willowbark.tools.toolbox import asked_by, replies_in
 
 from .assessing import assessment, draft

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from willowbark.tools.enclosure import one_line
+from willowbark.tools.records.enclosure import one_line
 
-from . import ForestPlot, estimate
+from .forest import ForestPlot, estimate
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
 DPI = 200  # of PNGs: sharp in print at page width

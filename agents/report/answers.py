@@ -30,7 +30,7 @@ from willowbark.tools.appraisal.harms import (
 from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.questions.kinds import ON_HARM, Kind
 from willowbark.tools.records import Approval, Label
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED

@@ -11,10 +11,10 @@ from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Cand
 from willowbark.tools.appraisal.harms import boxed
 from willowbark.tools.mechanism import MechanismFindings
 from willowbark.tools.reading.screening import is_addressed_to_machines
+from willowbark.tools.reading.sections import licence_of, stated_limits
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
 from willowbark.tools.wording import listed, short
-from willowbark.tools.works.sections import licence_of, stated_limits
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of

@@ -9,8 +9,6 @@ from typing import Any
 from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.candidates import Candidate, drug_of, label_sections
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
@@ -19,7 +17,9 @@ from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Approval, Drug, Label
-from willowbark.tools.registry import kind_of, title_of
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import counted, listed, short
 

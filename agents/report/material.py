@@ -6,11 +6,11 @@ from functools import cached_property
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
 from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from willowbark.agents.autogen import ModelTextMessage
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import MissingExtra
+from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.wording import counted
 
 from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.questions import speaks_of
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
 from .answers import Answer

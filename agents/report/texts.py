@@ -17,12 +17,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.registry import title_of
+from willowbark.tools.reading.sections import licence_of, places
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import as_spelt, capital, counted, listed, short
-from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection

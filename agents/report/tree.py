@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from willowbark.tools.enclosure import one_line
-from willowbark.tools.evidence import date_parts, surname
 from willowbark.tools.reading.reading import ValueKind
-from willowbark.tools.registry import gives, title_of
-from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.reading.sections import is_full_text
+from willowbark.tools.records.card import ENTRIES
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.evidence import date_parts, surname
+from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import counted, short
-from willowbark.tools.works.sections import is_full_text
 
 from ..pictures import StudyEffect, forest_plots
 from .content import (

@@ -13,9 +13,9 @@ from typing import Any
 
 from willowbark.agents.report.forms import line
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.evidence import checked_identifier, date_parts
-from willowbark.tools.registry import cards, given_by, gives
-from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.records.card import ENTRIES
+from willowbark.tools.records.evidence import checked_identifier, date_parts
+from willowbark.tools.records.registry import cards, given_by, gives
 
 Item = dict[str, Any]
 """A reference in CSL-JSON 1.0.2."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.registry import cards
+from willowbark.tools.records.registry import cards
 
 from ..config import FILE_NAME, Settings
 from ..model_clients import PROVIDERS

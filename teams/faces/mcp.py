@@ -29,14 +29,14 @@ from willowbark.agents.findings import EvidenceDigest
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.tools.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.errors import SearchError, WillowbarkError
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
-from willowbark.tools.registry import gives, takes_names
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
+from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.registry import gives, takes_names
 from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
-from willowbark.tools.sources.card import STUDIES
 from willowbark.tools.sources.studies.europepmc import by_numbers
 from willowbark.tools.toolbox import (
     EvidenceTool,
@@ -52,13 +52,13 @@ from willowbark.tools.wording import counted
 from willowbark.tools.works.trust import flags_of
 
 from ..config import DEPTHS, Depth, Settings, wording_of
+from ..guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger, LedgerError
-from ..page.guard import Guarded, Tokened, listening_at, serve_app, tell_token, token_from
+from ..ledger.run_ids import new_run_id
 from ..research_team import default_participants
+from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
-from ..run.workspace import new_run_id
-from .runs import runs_in_ledger, stored_report
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token

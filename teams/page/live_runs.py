@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.registry import title_of
 
 from ..config import Settings
 from ..events import AgentEvent
-from ..faces.ask import Outcome, follow, keep
-from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
+from ..ledger.run_ids import new_run_id
+from ..run.board import Board, source_of
+from ..run.following import Outcome, follow, keep
 from ..run.options import RunOptions, approver_for
-from ..run.workspace import RunFolder, new_run_id
+from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest

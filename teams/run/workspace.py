@@ -3,30 +3,17 @@
 Files are written atomically: to a temporary file beside the target, then moved.
 """
 
-import re
-import secrets
-import unicodedata
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 
+from ..ledger.run_ids import RUN_ID
+
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
-
-RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_SLUG_CHARACTERS = 38  # keeps a run id, with time and random part, within 64
-
-
-def new_run_id(question: str) -> str:
-    """Generate a run id of local time and the question's first words: it sorts by time, and is safe in paths."""
-    when = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_SLUG_CHARACTERS].strip("-")
-    return "-".join(part for part in (when, slug, secrets.token_hex(4)) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.errors import SearchError, UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
@@ -21,7 +20,8 @@ from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import Status
 
 from .engines import Engine, Row, TrainedReader, Unit, read_here

@@ -14,16 +14,16 @@ from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Evidence
 
+from ..budget import BATCH_SHARE, Budget, Prices, price_of
 from ..config import Settings
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
-from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
 from .engines import Results, Row, TrainedReader
 from .tables import Table
 

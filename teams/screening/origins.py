@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import Library
-from willowbark.tools.registry import takes_names, title_of
+from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.registry import takes_names, title_of
 from willowbark.tools.search import Source, source_class
 from willowbark.tools.works.identity import link, settle
 

@@ -12,10 +12,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_condition
 from willowbark.tools.records import Disease, Drug
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 from willowbark.tools.whole_file import write_file
 
 from ..exports.evidence import safe_cell

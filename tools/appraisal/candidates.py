@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from willowbark.tools.registry import kind_of
-from willowbark.tools.sources.card import STUDIES
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, contraindications_of, withdrawal_of
 from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, stem, stems, stems_among
@@ -22,6 +21,7 @@ from ..reading.facts import purpose_at
 from ..reading.reading import Direction
 from ..reading.screening import readable
 from ..records import Approval, Disease, Drug, Label
+from ..records.evidence import Evidence
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..evidence import Evidence
 from ..lexicon import (
     contraindicated_in,
     contraindications_of,
@@ -24,6 +23,7 @@ from ..reading.posted import SeriousEvents, read_events
 from ..reading.reading import Reading
 from ..reading.text import says, sentences
 from ..records import Drug, Label
+from ..records.evidence import Evidence
 from .appraised import Readings
 from .candidates import cautions_of, drug_of, find_namer, is_asked_about, is_condition, label_sections, named_drugs
 

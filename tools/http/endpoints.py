@@ -18,8 +18,8 @@ import platformdirs
 from pydantic import BaseModel, Field, SecretStr
 
 from ..errors import UsageError
-from ..registry import cards, offered
-from ..sources.card import SourceCard
+from ..records.card import SourceCard
+from ..records.registry import cards, offered
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""

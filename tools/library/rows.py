@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from ..errors import UsageError
-from ..evidence import UNKNOWN_DATE, Citation, Evidence, SourceName
 from ..records import Notice, Publication
+from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
 from ..sources.studies.clinicaltrials import parse_study
 from ..works.fulltext import FullText, parse_full_text

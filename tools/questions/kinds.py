@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon import canonical_condition
+from ..lexicon.heads import Head, read_heads, softmax
 from ..lexicon.matching import cue_list, tokens
-from ..reading.heads import Head, read_heads, softmax
 
 Kind = Literal[
     "treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "uses", "other"

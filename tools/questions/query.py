@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from ..enclosure import visible
 from ..lexicon import (
     asked_condition,
     canonical_class,
@@ -24,6 +23,7 @@ from ..lexicon import (
 )
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
+from ..records.enclosure import visible
 from .kinds import question_words
 
 LONGEST_NAME = 8  # words of a known name

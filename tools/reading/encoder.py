@@ -21,8 +21,8 @@ import numpy as np
 import onnxruntime
 
 from ..lexicon import canonical_condition, canonical_drug, is_class_member
+from ..lexicon.heads import Floats
 from .document import Document
-from .heads import Floats
 
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
 _SALTS = frozenset(

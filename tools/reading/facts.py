@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import combinations, pairwise, product, takewhile
 from typing import Literal, cast
 
+from ..lexicon.heads import Head, heads
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
-from .heads import Head, heads
 from .numbers import NUMBER_WORDS, spelled_number
 from .reading import Design, StudyDesign
 from .text import Token, plain, says

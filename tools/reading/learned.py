@@ -14,10 +14,10 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 
+from ..lexicon.heads import Floats, softmax
 from .document import Document
 from .encoder import SENTENCES, States, View, encoder
 from .facts import facts_of
-from .heads import Floats, softmax
 from .numbers import figures
 from .reading import (
     Comparator,

@@ -24,10 +24,10 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..lexicon.matching import cue_form, phrase_key
 from ..records import Trial
+from ..records.evidence import Evidence
 from .document import Document
 from .reading import Comparator, Direction, Effect, Passage, Reading, Role, StudyDesign
 from .text import says

@@ -13,8 +13,8 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from pydantic import BeforeValidator, Field
 
 from ..errors import SourceRefused, UnreadableReply
-from ..evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..questions.query import OPERATORS, without_tags
+from ..records.evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..search import SearchFilters
 
 MAX_CITATIONS = 20  # citing publications, and as many cited ones: both lists may hold thousands

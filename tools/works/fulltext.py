@@ -12,18 +12,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ..enclosure import visible
 from ..errors import SearchError, SourceRefused, UnreadableReply
-from ..evidence import Evidence, checked_identifier
 from ..http.reply import Reply
 from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
+from ..reading.sections import Kind, Place
 from ..reading.text import says
 from ..records import FullText as ReadText
 from ..records import Section
+from ..records.enclosure import visible
+from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
 from ..sources.publications import in_whole_sentences, read_xml, running_text
-from .sections import Kind, Place
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from ..evidence import Evidence
 from ..http.transport import Transport
 from ..records import FLAGS, Flag, Paper, SaidNotice
-from ..registry import given_by, kind_of, title_of
-from ..sources.card import PAPERS
+from ..records.card import PAPERS
+from ..records.evidence import Evidence
+from ..records.registry import given_by, kind_of, title_of
 from ..sources.lookups import gather_answers
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import by_numbers

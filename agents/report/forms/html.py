@@ -12,8 +12,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...pictures import ForestPlot
-from . import line, safe_url
 from .blocks import GRADE_SYMBOLS, Document, Items, Section
+from .links import line, safe_url
 
 
 def picture(plot: ForestPlot, narrow: bool = False) -> str:

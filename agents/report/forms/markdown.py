@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from willowbark.tools.enclosure import escape, visible
+from willowbark.tools.records.enclosure import escape, visible
 
 from . import blocks as nodes
-from . import safe_url
 from .blocks import Block, Node
+from .links import safe_url
 
 APPENDIX_FILE = "report-appendix.md"
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from ...errors import SearchError
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug
 from ...records import Drug, Mechanism
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ..lookups import Item, LookUps, gather_answers, items
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
 

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Development, Drug, Mechanism
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ..lookups import Item, LookUps, items
 from ..publications import is_code
 from .drug_record import drug_entry

@@ -10,14 +10,14 @@ from itertools import chain
 from typing import Any
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...lexicon.conditions import name_essence
 from ...questions import read_query
 from ...records import AssociatedTarget, Disease, Drug, Mechanism, Pathway, Signal
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ...search import Filters, SearchFilters, SourceReply
-from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import redacted
 from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings

@@ -10,11 +10,11 @@ from functools import partial
 from string import ascii_uppercase
 from typing import Any
 
-from ...evidence import Evidence
 from ...http.reply import dicts, read_each, reported
 from ...lexicon import canonical_drug, common_drug_names, same_drug
 from ...records import Application, Approval
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Evidence
 from ..lookups import Item, LookUps
 from .openfda import MAX_NAMES, any_of, day, parse_page
 

@@ -11,14 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from ...errors import UnreadableReply
-from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
 from ...questions.query import bare_name
 from ...reading.text import sentences
 from ...records import Label as DrugLabel
 from ...records import NamedDrug
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence
 from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences
 

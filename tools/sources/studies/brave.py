@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, entries, text
-from ..card import SourceCard
+from ...records.card import SourceCard
 from ..publications import is_code
 from .leads import MOST_PAGES, Lead, WebSearch
 

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from ...errors import SourceRefused, UnreadableReply
-from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
 from ...records import PostedResults, Trial
+from ...records.card import SourceCard
+from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
-from ..card import SourceCard
 from ..publications import DatedFilters, plain_words, redacted
 
 CARD = SourceCard(

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply
-from ..card import SourceCard
+from ...records.card import SourceCard
 from .leads import Lead, WebSearch
 
 CARD = SourceCard(

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ...evidence import Evidence, checked_identifier
 from ...questions import read_query
 from ...questions.query import without_tags
+from ...records.evidence import Evidence, checked_identifier
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..lookups import Item, gather_answers
 from ..publications import plain_words, trial_numbers

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...errors import UnreadableReply
-from ...evidence import checked_identifier
 from ...http.reply import Reply
 from ...http.transport import Transport
+from ...records.card import SourceCard
+from ...records.evidence import checked_identifier
 from ...search import local_library
-from ..card import SourceCard
 
 CARD = SourceCard(
     name="openalex",

@@ -14,13 +14,13 @@ from xml.etree.ElementTree import Element
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, read_each
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...records import Notice, Publication
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence, checked_identifier
 from ...search import Filters, Source, SourceReply, local_library
-from ..card import SourceCard
 from ..lookups import Item, T
 from ..publications import (
     NO_TITLE,

@@ -6,13 +6,13 @@ What limitations concern is listed by CONSORT 2010, items 20 and 21.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from ..evidence import Evidence
 from ..lexicon import find_drugs
-from ..reading.numbers import tells_figures
-from ..reading.screening import readable
-from ..reading.text import says, sentences
 from ..records import Section
-from ..registry import cards
+from ..records.evidence import Evidence
+from ..records.registry import cards
+from .numbers import tells_figures
+from .screening import readable
+from .text import says, sentences
 
 Kind = Literal["results", "limitations", "table"]
 """Kind of a full-text section."""
