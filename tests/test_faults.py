@@ -49,7 +49,7 @@ def test_a_slice_of_each_row_holds(name: str) -> None:
 
     assert due(row) == [], str(row)
     assert row.runs > 0
-    assert not all(figure.timed for figure in row.figures)
+    assert [figure for figure in row.figures if not figure.timed] != []
 
 
 def test_the_table_has_every_row() -> None:

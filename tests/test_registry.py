@@ -53,7 +53,7 @@ async def test_alternatives_stay_alternatives(name: str) -> None:
     assert "topiramate" in said or name in NOT_BY_DRUG
     assert " or " in said or cards()[name].dialect == "names"
     assert found.records
-    assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+    assert [record for record in found.records if safe_url(record.citation.url) != record.citation.url] == []
 
 
 @pytest.mark.parametrize("name", searchable())

@@ -68,7 +68,7 @@ def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(ca
     assert told.startswith(case.get("first", ""))
     assert case.get("said", "") in told
     if all("withdrawn" in each.marks or each.evidence_quality == "refuted" for each in found):
-        assert not any(words in told for words in ("helps", "may help"))
+        assert [words for words in ("helps", "may help") if words in told] == []
 
 
 @pytest.mark.parametrize(
