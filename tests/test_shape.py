@@ -9,6 +9,7 @@ import pytest
 from benchmarks.circles import Module
 from benchmarks.density import begins_with_verb, find_code_lines
 from benchmarks.shape import MOST_INIT_LINES, Shape, find_faults, main, measure_shape
+from goldens import PROJECT
 
 
 def build_shape(root: Path, files: Mapping[str, str]) -> Shape:
@@ -193,3 +194,57 @@ def test_the_check_fails_with_what_is_wrong(tmp_path: Path, capsys: pytest.Captu
 def test_a_folder_without_the_house_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no module in agents, tools, teams"):
         main([str(tmp_path)])
+
+
+def find_blind_asserts(tree: ast.Module) -> list[int]:
+    """Lines of assertions that are, or compare, an `any(…)` or `all(…)`: on failure these show True or False alone."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            names = [get_called_name(part) for part in list_parts(node.test)]
+            if not {"any", "all"}.isdisjoint(names):
+                lines.append(node.lineno)
+    return lines
+
+
+def list_parts(condition: ast.expr) -> list[ast.expr]:
+    """The operands of a condition, below `not`, `and`, `or` and comparisons."""
+    operands: list[ast.expr] = []
+    if isinstance(condition, ast.UnaryOp):
+        operands = [condition.operand]
+    elif isinstance(condition, ast.BoolOp):
+        operands = condition.values
+    elif isinstance(condition, ast.Compare):
+        operands = [condition.left, *condition.comparators]
+    parts = [condition]
+    for operand in operands:
+        parts += list_parts(operand)
+    return parts
+
+
+def get_called_name(expression: ast.expr) -> str:
+    return ast.unparse(expression.func) if isinstance(expression, ast.Call) else ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_blind"),
+    [
+        ("assert any('a' in line for line in lines)", True),
+        ("assert not all(lines)", True),
+        ("assert done and any(lines) is True", True),
+        ("assert [line for line in lines if any(line)] == []", False),
+        ("assert 'a' in ' '.join(lines)", False),
+    ],
+)
+def test_an_assertion_that_shows_true_or_false_alone_is_noticed(statement: str, is_blind: bool) -> None:
+    assert bool(find_blind_asserts(ast.parse(statement))) is is_blind
+
+
+def test_assertions_show_what_differs() -> None:
+    """In place of `assert all(…)`, list what is wrong and compare with []; of `any(…)`, look in the joined lines."""
+    blind: list[str] = []
+    for folder in ("tests", "browser", "studio"):
+        for path in sorted((PROJECT / folder).rglob("*.py")):
+            lines = find_blind_asserts(ast.parse(path.read_text(encoding="utf-8")))
+            blind.extend(f"{path.relative_to(PROJECT)}:{line}" for line in lines)
+    assert blind == []
