@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -50,12 +51,11 @@ def test_the_glossary_lists_the_types_of_the_evidence() -> None:
     assert_golden(PAGE, f"{before}{HEAD}{rows}{after}")
 
 
-def test_each_word_and_each_type_stands_once() -> None:
-    words = re.findall(r"^\| ([^|`]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    names = [entry.name for entry in list_types()]
+def test_each_word_stands_once() -> None:
+    """Types that stand twice are `make check`'s to name, with their places."""
+    words = re.findall(r"^\| ([^|`]+) \|", PAGE.read_text(encoding="utf-8").partition(HEAD)[0], re.MULTILINE)
     assert len(words) > 10
-    assert len(names) > 20
-    assert sorted(words + names) == sorted({*words, *names})
+    assert [word for word, count in Counter(words).items() if count > 1] == []
 
 
 def test_no_type_is_called_by_a_word_that_the_glossary_avoids() -> None:
