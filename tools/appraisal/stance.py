@@ -11,7 +11,7 @@
 | in the contrast with partners | any | combined |
 | in the other arm, or given for comparison | any | comparator |
 | in its own arm against before | better, significant or called effective | supports, if nothing stronger decides |
-| in no contrast | authors state that it works, or that it does not | supports, contradicts, with the statement's basis |
+| in no contrast | the authors state that it works, or that it does not | supports, contradicts |
 | none of these | – | none |
 
 The primary outcome decides before others, efficacy before surrogates, everybody before a subgroup, the drug alone

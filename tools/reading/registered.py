@@ -50,7 +50,7 @@ _ROLES: Mapping[str, ArmRole] = {
 _NULL_OF_RATIO, _NULL_OF_DIFFERENCE = 1.0, 0.0
 
 
-class Treatment(NamedTuple):
+class ArmTreatment(NamedTuple):
     """What an arm or a group of results got."""
 
     role: ArmRole
@@ -118,7 +118,7 @@ def _find_background(trial: Trial) -> frozenset[str]:
     return frozenset(set.intersection(*drugs)) if len(drugs) > 1 else frozenset()
 
 
-def _list_treatments(trial: Trial, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Treatment]:
+def _list_treatments(trial: Trial, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, ArmTreatment]:
     """Return what each group of results got, else each registered arm, by name."""
     groups = {str(group.get("name")): group for outcome in outcomes for group in outcome.get("groups", ())}
     if groups:
@@ -128,7 +128,7 @@ def _list_treatments(trial: Trial, outcomes: Sequence[Mapping[str, Any]]) -> dic
     return {str(arm.get("label") or f"arm {at}"): _treatment_of(arm, trial) for at, arm in enumerate(trial.arms, 1)}
 
 
-def _find_treatment(title: str, description: str, trial: Trial) -> Treatment:
+def _find_treatment(title: str, description: str, trial: Trial) -> ArmTreatment:
     """Find what a group of results got: that of the arm with its title, else what its own title and description
     name."""
     wanted = _words_of(title)
@@ -145,14 +145,14 @@ def _find_treatment(title: str, description: str, trial: Trial) -> Treatment:
         treatment = _treatment_of({"label": title, "interventions": [text]}, trial, is_registered=False)
         if treatment.role != "unknown":
             return treatment
-    return Treatment("unknown", (), "")
+    return ArmTreatment("unknown", (), "")
 
 
 def _words_of(label: str) -> list[str]:
     return _FILLERS.sub(" ", label.lower()).split()
 
 
-def _treatment_of(arm: Mapping[str, Any], trial: Trial, *, is_registered: bool = True) -> Treatment:
+def _treatment_of(arm: Mapping[str, Any], trial: Trial, *, is_registered: bool = True) -> ArmTreatment:
     """Return what an arm got: its drugs by generic name, an unknown drug by the registry's name for it.
 
     An arm that the registry types as placebo, and whose only other content is unknown, is a placebo unless it lists a
@@ -180,13 +180,13 @@ def _treatment_of(arm: Mapping[str, Any], trial: Trial, *, is_registered: bool =
             has_other = is_registered
     is_typed_inert = kind in _ROLES
     if is_typed_inert and not known and not (unknown and has_inert):
-        return Treatment(_ROLES[kind], (), kind)
+        return ArmTreatment(_ROLES[kind], (), kind)
     drugs = list(dict.fromkeys([*known, *unknown]))
     if drugs:
-        return Treatment("drug", tuple(drug for drug in drugs if drug != "sodium chloride") or tuple(drugs), kind)
+        return ArmTreatment("drug", tuple(drug for drug in drugs if drug != "sodium chloride") or tuple(drugs), kind)
     if has_inert:
-        return Treatment("placebo", (), kind)
-    return Treatment("other_treatment" if has_other else "unknown", (), kind)
+        return ArmTreatment("placebo", (), kind)
+    return ArmTreatment("other_treatment" if has_other else "unknown", (), kind)
 
 
 def _sizes_of(outcome: Mapping[str, Any]) -> dict[str, int]:
@@ -200,7 +200,7 @@ def _sizes_of(outcome: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _read_outcome(
-    outcome: Mapping[str, Any], treatments: Mapping[str, Treatment], background: frozenset[str], record: Evidence
+    outcome: Mapping[str, Any], treatments: Mapping[str, ArmTreatment], background: frozenset[str], record: Evidence
 ) -> Iterator[Comparison]:
     """Yield the comparisons of an outcome's analyses, each pair of groups once: its first analysis, usually the main
     one."""
@@ -232,7 +232,7 @@ def _read_outcome(
 
 
 def _order_groups(
-    names: Sequence[str], treatments: Mapping[str, Treatment], background: frozenset[str]
+    names: Sequence[str], treatments: Mapping[str, ArmTreatment], background: frozenset[str]
 ) -> tuple[str, str]:
     """Order two groups: the one whose drugs the other has not comes first; of two such, the experimental one."""
     first, second = names
