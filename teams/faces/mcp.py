@@ -162,7 +162,7 @@ class Server(FastMCP[Any]):
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
+        self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
