@@ -14,7 +14,7 @@ from recorded import Answer, recorded, reply_to
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.records.registry import cards, searchable
+from willowbark.tools.records.registry import searchable
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies.biorxiv import published_version
 from willowbark.tools.sources.studies.crossref import updates
@@ -112,7 +112,7 @@ async def test_a_broken_source_is_named_and_costs_itself_alone(name: str, how: s
 
 
 @pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("name", [card.name for card in cards().values() if card.use == "looked_up"])
+@pytest.mark.parametrize("name", LOOKUPS)
 async def test_a_broken_look_up_is_named(name: str, how: str) -> None:
     broke, failure = list[bool](), None
     async with recorded(breaks(name, BROKEN[how], broke)) as transport:
