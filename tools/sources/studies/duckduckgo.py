@@ -8,8 +8,8 @@ https://github.com/deedy5/ddgs
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from concurrent.futures import Future
 from importlib import import_module
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -78,33 +78,28 @@ async def search_by_ddgs(request: Request, timeout_s: float) -> Reply:
         SearchError: ddgs failed, or DuckDuckGo refused.
     """
     words = parse_qs(urlsplit(request.url).query)["q"][0]
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[list[dict[str, Any]]] = loop.create_future()
-
-    def settle(finish: Callable[[Any], None], value: object) -> None:
-        if not outcome.done():  # cancelled, or too late
-            finish(value)
+    outcome: Future[list[dict[str, Any]]] = Future()
 
     def search() -> None:
         try:
             hits = _search(words, timeout_s)
-        except SearchError as error:
-            finish, value = outcome.set_exception, error
-        except Exception as error:  # noqa: BLE001  whatever ddgs and its client raise
-            failure = SourceUnavailable(request.source, f"the exchange failed ({type(error).__name__})")
-            finish, value = outcome.set_exception, failure
+        except Exception as error:  # noqa: BLE001  told to whoever waits
+            outcome.set_exception(error)
         else:
-            finish, value = outcome.set_result, hits
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, finish, value)
+            outcome.set_result(hits)
 
     # a daemon, not asyncio's pool: a program that ends would wait for a search that hangs
+    outcome.set_running_or_notify_cancel()
     threading.Thread(target=search, name="willowbark-ddgs", daemon=True).start()
     try:
         async with asyncio.timeout(timeout_s):
-            hits = await outcome
+            hits = await asyncio.wrap_future(outcome)
+    except SearchError:
+        raise
     except TimeoutError:
         raise TooSlow(request.source, f"no whole answer within {timeout_s:.3g} s") from None
+    except Exception as error:  # noqa: BLE001  whatever ddgs and its client raise
+        raise SourceUnavailable(request.source, f"the exchange failed ({type(error).__name__})") from None
     return Reply(request.source, 200, {"content-type": "application/json"}, json.dumps(hits).encode())
 
 
