@@ -1,4 +1,4 @@
-"""The container: its recipe names files, commands and ports that there are, and its server starts with a token alone."""
+"""The container: its recipe names files, commands and ports that there are; its server starts with a token alone."""
 
 import json
 import os

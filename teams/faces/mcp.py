@@ -92,7 +92,7 @@ INSTRUCTIONS = (
 )
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
 _Context = Context[Any, Any, Any]
-_Answer = Awaitable[tuple[str, BaseModel | bytes | None]]
+_ToolResult = Awaitable[tuple[str, BaseModel | bytes | None]]
 """Text, and all or part of it as data, or a picture as PNG."""
 OTHER_NAMES = {"generate_chart": "chart"}
 """Names under which clients of other servers call our tools; `get_paper_details` is one that is listed."""
@@ -223,7 +223,7 @@ class Server(FastMCP[Any]):
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
-        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
+        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
@@ -290,7 +290,7 @@ class Server(FastMCP[Any]):
 
     def _offer(
         self,
-        answer: Callable[[Any, _Context], _Answer],
+        answer: Callable[[Any, _Context], _ToolResult],
         args: type[BaseModel],
         gives: type[BaseModel] | None = None,
         most: int = MOST_BYTES,
