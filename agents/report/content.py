@@ -416,7 +416,8 @@ class ReportContent(BaseModel, extra="forbid"):
     conclusion: str
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url and flags of each record cited, and as far as known
-    journal, journal_abbreviation, volume, issue, pages, identifiers, versions, full_text."""
+    journal, journal_abbreviation, volume, issue, pages, identifiers, versions, full_text,
+    web (the search engines that led to it)."""
     sources_searched: list[str] = []
     library: str = ""
     """The local library that answered in the sources' place; empty if they answered themselves."""

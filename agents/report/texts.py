@@ -21,7 +21,7 @@ from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, places
 from willowbark.tools.records.evidence import Evidence
-from willowbark.tools.records.registry import title_of
+from willowbark.tools.records.registry import title_of, web_engines
 from willowbark.tools.wording import as_spelt, capital, counted, listed, short
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
@@ -103,6 +103,7 @@ class References:
             record = self._records[key]
             data, paper, raised = record.record, record.paper, flags_of(record)
             known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
+            known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
             if paper:
                 versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}
                 known |= {name: getattr(paper, name) for name in _JOURNAL}

@@ -17,7 +17,7 @@ from willowbark.tools.records.evidence import date_parts, surname
 from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import counted, short
 
-from ..pictures import StudyEffect, forest_plots
+from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
@@ -289,13 +289,18 @@ def _place(section: str) -> str:
 
 
 def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
+    return map(Figure, plots_of_drug(report, place, rows))
+
+
+def plots_of_drug(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> list[ForestPlot]:
+    """Build the forest plots of one drug's rows; `place` is its rank among the candidates, from 1."""
     effects = [
         StudyEffect(one_line(_study_name(row, report.reference_of(row.key)), 23), row.title, row.direction, size)
         for row in rows
         if not row.retracted
         for size in dict.fromkeys(row.effects)
     ]
-    return map(Figure, forest_plots(rows[0].drug, place, effects) if rows else ())
+    return forest_plots(rows[0].drug, place, effects) if rows else []
 
 
 def stored_section(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:

@@ -329,6 +329,8 @@ class Paper(Fields, frozen=True):
     preprint_versions: list[Reference] = []
     earlier_versions: list[Reference] = []
     keywords: list[str] = []
+    concepts: list[str] = []
+    """Fields and topics that OpenAlex assigns, most certain first; at most ten."""
     chemicals: list[str] = []
     nct_ids: list[str] = []
     """Trials that it names or is registered with."""
