@@ -253,3 +253,11 @@ def test_relevance_is_a_share_and_hits_are_no_fewer_than_none(relevance: float) 
     assert SearchResult(query="migraine").total_found == 0
     with pytest.raises(ValidationError):
         SearchResult(query="migraine", total_found=-1)
+
+
+def test_a_record_says_what_it_is_evidence_on_by_its_kind() -> None:
+    sources = {"pubmed": "clinical", "clinicaltrials": "clinical", "chembl": "candidate", "drugsfda": "candidate"}
+    sources |= {"uniprot": "mechanism", "reactome": "mechanism", "openfda": "safety", "web": None}
+
+    assert {source: record(source=source).evidence_type for source in sources} == sources
+    assert record(source="opentargets", kind="disease").evidence_type == "mechanism"

@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from .card import authority, given_kind
-from .kinds import KINDS, Kind, Paper, Record, Trial, checked_identifier, read, unite
+from .kinds import (
+    EVIDENCE_TYPES,
+    KINDS,
+    EvidenceType,
+    Kind,
+    Paper,
+    Record,
+    Trial,
+    checked_identifier,
+    read,
+    unite,
+)
 
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 """Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source."""
@@ -173,6 +184,14 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     @property
     def has_abstract(self) -> bool:
         return self.record.has_abstract is not False
+
+    @property
+    def evidence_type(self) -> EvidenceType | None:
+        """What the record is evidence on, by its kind; None for a notice or a page.
+
+        The report's `evidence_table` refines it by what was read: a study in animals is on the mechanism.
+        """
+        return EVIDENCE_TYPES.get(self.record.kind)
 
     @property
     def is_preprint(self) -> bool:
