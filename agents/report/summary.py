@@ -12,7 +12,7 @@ from willowbark.tools.questions import speaks_of
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
-from .answers import Answer
+from .answers import ReportAnswer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
 from .texts import write_line
@@ -30,7 +30,7 @@ LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
 def first_screen(
-    material: Material, candidates: Sequence[DrugCandidate], answered: Answer | None = None
+    material: Material, candidates: Sequence[DrugCandidate], answered: ReportAnswer | None = None
 ) -> list[SummaryPart]:
     """Write the first screen: answer, leading drugs, failures, harms, gaps, records read; at most 200 words.
 
@@ -211,7 +211,7 @@ class Confidence(NamedTuple):
     """Continues "since"."""
 
 
-def rate_confidence(material: Material, answered: Answer | None = None) -> Confidence:
+def rate_confidence(material: Material, answered: ReportAnswer | None = None) -> Confidence:
     """Rate the confidence in the answer: the judging model's, or from the best certainty and silent sources.
 
     If the question names drugs or a class, other drugs do not count.

@@ -3,11 +3,12 @@
 from .kinds import (
     FLAGS,
     Application,
-    Approval,
+    ArticleSection,
     AssociatedTarget,
     Development,
     Disease,
     Drug,
+    DrugApproval,
     DrugWarning,
     EvidenceType,
     Flag,
@@ -28,7 +29,6 @@ from .kinds import (
     Record,
     Reference,
     SaidNotice,
-    Section,
     Signal,
     Trial,
 )
@@ -36,11 +36,12 @@ from .kinds import (
 __all__ = [
     "FLAGS",
     "Application",
-    "Approval",
+    "ArticleSection",
     "AssociatedTarget",
     "Development",
     "Disease",
     "Drug",
+    "DrugApproval",
     "DrugWarning",
     "EvidenceType",
     "Flag",
@@ -61,7 +62,6 @@ __all__ = [
     "Record",
     "Reference",
     "SaidNotice",
-    "Section",
     "Signal",
     "Trial",
 ]

@@ -87,7 +87,7 @@ class SaidNotice(_Open, total=False):
     source: str
 
 
-class Section(_Open, total=False):
+class ArticleSection(_Open, total=False):
     kind: str
     """results, limitations or table."""
     title: str
@@ -98,19 +98,20 @@ class FullText(_Open, total=False):
     source: str
     pmcid: str
     licence: str
-    sections: list[Section]
+    sections: list[ArticleSection]
     addressed_to_machines: bool
     """True if sentences addressed to machines were removed."""
 
 
 class Intervention(_Open, total=False):
-    """An intervention of a trial: type (`DRUG`), name."""
+    """An intervention of a trial: type (`DRUG`), name, its other names (brands, research codes)."""
 
     type: str
     name: str
+    other_names: list[str]
 
 
-class Arm(_Open, total=False):
+class RegisteredArm(_Open, total=False):
     """An arm of a trial, with the names of its interventions."""
 
     label: str
@@ -365,7 +366,7 @@ class Notice(Paper, frozen=True):
     kind: Literal["notice"] = "notice"
 
 
-class Page(Paper, frozen=True):
+class WebPage(Paper, frozen=True):
     """A web page, or a record of a custom source."""
 
     kind: Literal["page"] = "page"
@@ -387,7 +388,7 @@ class Trial(Fields, frozen=True):
     sponsor: str | None = None
     conditions: list[str] = []
     interventions: list[Intervention] = []
-    arms: list[Arm] = []
+    arms: list[RegisteredArm] = []
     primary_outcomes: list[PlannedOutcome] = []
     secondary_outcomes: list[PlannedOutcome] = []
     allocation: str | None = None
@@ -456,7 +457,7 @@ class Process(Fields, frozen=True):
     summary: str | None = None
 
 
-class Approval(Fields, frozen=True):
+class DrugApproval(Fields, frozen=True):
     kind: Literal["approval"] = "approval"
     drug: str | None = None
     """Generic name in lower case."""
@@ -482,7 +483,7 @@ class Label(Fields, frozen=True):
     """Other drugs named in the full interactions and contraindications sections."""
 
 
-Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | Label | Notice | Page
+Record = Publication | Trial | Drug | Disease | Protein | Process | DrugApproval | Label | Notice | WebPage
 Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "approval", "label", "notice", "page"]
 """Kind of a record."""
 EVIDENCE_TYPES: Mapping[Kind, EvidenceType] = {
