@@ -34,8 +34,9 @@ from willowbark.teams.config import Settings
 from willowbark.teams.faces import cli
 from willowbark.teams.faces.mcp import MOST_BYTES, PAGE_CHARACTERS, RESEARCH_BYTES, TOKEN_VARIABLE, Server, bounded
 from willowbark.teams.guard import COOKIE, cookie_of
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import open_library
 from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.records.registry import cards, offered

@@ -129,7 +129,7 @@ def table_of_sources() -> str:
     lines = ["| source | asked | requests | key | fresh | filters |", "|---|---|---|---|---|---|"]
     for card in cards().values():
         asked = {"searched": "for every question", "on_demand": f"by `{card.tool}`", "named": "where settings name it"}
-        limit = f"{card.per_second:g} a second"
+        limit = f"{card.per_second:g} a second" if card.per_second >= 1 else f"{card.per_second * 60:g} a minute"
         limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
         limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()

@@ -28,7 +28,7 @@ MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists tak
 HEADERS = {"User-Agent": "willowbark/0.1 (drug repurposing research)", "Accept-Encoding": "gzip"}
 _CHUNK_BYTES = 64 * 1024
 _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a decompression bomb is refused before it takes much memory
-_ABSURD_RETRY_AFTER_S = 3600.0  # a longer Retry-After is assumed to be a server error
+_ABSURD_RETRY_AFTER_S = 7 * 86_400.0  # a longer Retry-After is assumed to be a server error; budgets are of a day
 _REASONS = {
     "ConnectError": "no connection",
     "RemoteProtocolError": "the answer was cut or malformed",
@@ -109,7 +109,7 @@ class Reply:
     def retry_after_s(self) -> float | None:
         """Seconds of the Retry-After header, given as such or as a date (RFC 9110, section 10.2.3).
 
-        None for a missing, unreadable, negative or excessive value (more than an hour).
+        None for a missing, unreadable, negative or excessive value (more than a week).
         """
         asked = self.headers.get("retry-after", "").strip()
         try:

@@ -8,19 +8,25 @@ run has one transport, which is passed to its sources.
 import asyncio
 import hashlib
 import json
-import math
-import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ..errors import (
+    AccessRefused,
+    RateLimitError,
+    SearchError,
+    SourceRefused,
+    SourceUnavailable,
+    UnreadableReply,
+)
+from ..records.registry import cards
+from .attempts import Breaker, Call, RetryPolicy
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
-from .reply import Reply, Request, TooSlow, open_client, receive
+from .reply import Reply, Request, open_client, receive
 
 if TYPE_CHECKING:
     import httpx
@@ -28,75 +34,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
+_NO_ACCESS = frozenset({401, 403})
 _MAX_REDIRECTS = 3
-_AT_ONCE = 4  # concurrent exchanges with one source: enough for its limit, and few are lost if it is down
-_LONGEST_ATTEMPT_S = 15.0
-_MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than down
 _LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How long to keep retrying; all times in seconds."""
-
-    attempts: int = 12
-    """If every second request fails, one call in 4,000 fails twelve times; with eight attempts it is one in 250."""
-    first_wait_s: float = 0.5
-    longest_wait_s: float = 6.0
-    first_timeout_s: float = 12.0
-    """For a call's first attempt, body included; each timeout makes the next attempt's half as long again."""
-    attempt_timeout_s: float = _LONGEST_ATTEMPT_S
-    """Longest timeout of any attempt."""
-    deadline_s: float = 60.0
-    """For a call with all its attempts and waits, counted from the first send; time spent queueing does not count."""
-    breaker_failures: int = 14
-    """Consecutive failures after which a source is paused; chance alone rarely causes so many."""
-    breaker_pause_s: float = 60.0
-
-    @classmethod
-    def within(cls, seconds: float) -> "RetryPolicy":
-        """Build a policy for calls of at most `seconds`: time for twelve attempts, or three if the source is silent."""
-        longest = min(_LONGEST_ATTEMPT_S, seconds / 2)
-        return cls(
-            longest_wait_s=min(8.0, seconds / 10),
-            first_timeout_s=min(longest, max(seconds / 5, min(5.0, seconds / 3))),
-            attempt_timeout_s=longest,
-            deadline_s=seconds,
-        )
-
-    def timeout_s(self, silences: int) -> float:
-        return min(self.attempt_timeout_s, self.first_timeout_s * _MORE_PATIENCE**silences)
-
-
-class Breaker:
-    """Circuit breaker of a source: counts its failures and pauses it."""
-
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
-        self.places = asyncio.Semaphore(_AT_ONCE)
-        self.failures, self.reason = 0, ""
-        self.heard_at = -math.inf
-        """When the source last replied, even with an error; monotonic seconds."""
-        self._paused_until = -math.inf
-
-    def lets_pass(self) -> bool:
-        """Whether to send an attempt; after a pause one goes first and the others wait for its outcome."""
-        if time.monotonic() < self._paused_until:
-            return False
-        if self._paused_until > -math.inf:
-            self.pause(self._policy.breaker_pause_s)
-        return True
-
-    def pause(self, seconds: float) -> None:
-        self._paused_until = time.monotonic() + seconds
-
-    def failed(self, reason: str) -> None:
-        self.failures, self.reason = self.failures + 1, reason
-        if self.failures >= self._policy.breaker_failures:
-            self.pause(self._policy.breaker_pause_s)
-
-    def worked(self) -> None:
-        self.failures, self._paused_until = 0, -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +210,10 @@ class Transport:
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
-        return self._breakers.setdefault(source, Breaker(self.policy))
+        if source not in self._breakers:
+            card = cards().get(source)
+            self._breakers[source] = Breaker(self.policy, one_first=card is not None and card.has_daily_budget)
+        return self._breakers[source]
 
     async def get(
         self,
@@ -337,48 +280,33 @@ class Transport:
             raise
 
     async def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
-        """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
         self._client = self._client or open_client(self._network)  # before queueing: loading would delay the first
-        source, policy, breaker = request.source, self.policy, self.breaker(request.source)
-        began, silences, reason = time.monotonic(), 0, "none came"
-        due = began + policy.deadline_s
-        for attempt in count(1):
-            queued = time.monotonic()
-            async with breaker.places:
-                if not breaker.lets_pass():
-                    told = f"left alone after {breaker.failures} failed attempts in a row; the last: {breaker.reason}"
-                    raise SourceUnavailable(source, told)
-                await self._wait_turn(source)
-                waited_s = time.monotonic() - queued
-                began, due = began + waited_s, due + waited_s
-                left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
-                try:
-                    found = await self._exchange(request, read, attempt, min(left_s, timeout_s), waited_s)
-                except SourceRefused:
-                    breaker.worked()
-                    raise
-                except (SourceUnavailable, UnreadableReply) as failed:
-                    breaker.failed(failed.reason)
-                    error: SearchError = failed
-                else:
-                    breaker.worked()
-                    return found
-            silences += isinstance(error, TooSlow)
-            is_over = isinstance(error, TooSlow) and left_s <= timeout_s
-            if is_over:
-                error = SourceUnavailable(
-                    source, f"no usable answer within {policy.deadline_s:.3g} s; the last: {reason}"
-                )
-            reason = error.reason
-            wait_s = random.uniform(0, min(policy.longest_wait_s, policy.first_wait_s * 2 ** (attempt - 1)))
-            if isinstance(error, RateLimitError) and error.retry_after_s is not None:
-                wait_s = error.retry_after_s
-            if is_over or attempt >= policy.attempts or wait_s >= due - time.monotonic():
-                if attempt > 1 and breaker.heard_at < began:  # no reply to any call since: do not wait for the next
-                    breaker.pause(policy.breaker_pause_s)
-                raise error
-            await self._sleep(wait_s)
-        raise AssertionError
+        card = cards().get(request.source)
+        passing = card.passing_statuses if card else ()
+        call = Call(request.source, self.policy, self.breaker(request.source), passing=passing, sleep=self._sleep)
+        return await call.attempts(self._attempt, call, request, read)
+
+    async def _attempt(self, call: Call, request: Request, read: Callable[[Reply], T]) -> T:
+        """Send once, when a place is free and the source's rate limit allows."""
+        breaker = call.breaker
+        queued_at = time.monotonic()
+        async with breaker.places:
+            breaker.check(request.source)
+            await self._wait_turn(request.source)
+            waited_s = time.monotonic() - queued_at
+            timeout_s = call.start_attempt(waited_s)
+            try:
+                found = await self._exchange(request, read, call.number, timeout_s, waited_s)
+            except SourceRefused:
+                breaker.worked()
+                raise
+            except (SourceUnavailable, UnreadableReply) as failed:
+                breaker.failed(failed.reason)
+                error = call.note_failure(failed, timeout_s)
+            else:
+                breaker.worked()
+                return found
+        raise error
 
     async def _exchange(
         self, request: Request, read: Callable[[Reply], T], attempt: int, timeout_s: float, waited_s: float
@@ -466,4 +394,5 @@ def _checked(request: Request, reply: Reply) -> Reply:
         raise RateLimitError(source, line, reply.retry_after_s)
     if status in _RETRIED_STATUS:
         raise SourceUnavailable(source, line)
-    raise SourceRefused(source, f"refused the request ({status})")
+    refusal = AccessRefused if status in _NO_ACCESS else SourceRefused
+    raise refusal(source, f"refused the request ({status})", status)

@@ -50,6 +50,10 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Requests per second: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
+    passing_statuses: tuple[int, ...] = ()
+    """Statuses of refusals that it is known to send in passing; each is worth one more attempt."""
+    has_daily_budget: bool = False
+    """Whether it counts a day's requests; a run's first goes alone then, as the budget may be used up."""
     per_second_with_key: float | None = Field(default=None, gt=0)
     per_second_with_email: float | None = Field(default=None, gt=0)
     """With a contact address (`NCBI_EMAIL`)."""
