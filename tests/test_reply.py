@@ -4,17 +4,17 @@ import asyncio
 import contextlib
 import email.utils
 import gzip
-import ssl
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import get_args
 
-import httpx
 import pytest
-from urllib3.util.ssl_ import create_urllib3_context
 
 from willowbark.tools.errors import SourceUnavailable
 from willowbark.tools.http import reply as reply_module
-from willowbark.tools.http.reply import MAX_BODY_BYTES, Reply, Request, open_client, receive
+from willowbark.tools.http.reply import MAX_BODY_BYTES, Reply, Request
+from willowbark.tools.http.wires import open_wire
+from willowbark.tools.records.card import WireName
 
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 Send = Callable[..., Awaitable[Reply]]
@@ -103,26 +103,16 @@ async def serving(answer: Answer) -> AsyncIterator[tuple[str, list[bytes]]]:
     await asyncio.sleep(0.01)
 
 
-@pytest.fixture
-async def send() -> AsyncIterator[Send]:
-    """Sends a request to an address, by GET and with much time unless it is told otherwise."""
-    async with open_client() as client:
+@pytest.fixture(params=get_args(WireName))
+async def send(request: pytest.FixtureRequest) -> AsyncIterator[Send]:
+    """Sends a request to an address over each wire, by GET and with much time unless it is told otherwise."""
+    wire = open_wire(request.param)
 
-        def sending(url: str, timeout_s: float = TIMEOUT_S, content: bytes | None = None) -> Awaitable[Reply]:
-            return receive(client, Request("pubmed", "POST" if content else "GET", url, content), timeout_s)
+    def sending(url: str, timeout_s: float = TIMEOUT_S, content: bytes | None = None) -> Awaitable[Reply]:
+        return wire.send(Request("pubmed", "POST" if content else "GET", url, content), timeout_s)
 
-        yield sending
-
-
-async def test_a_firewall_that_looks_for_requests_sees_its_greeting(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = list[ssl.SSLContext]()
-    monkeypatch.setattr(
-        httpx, "create_ssl_context", lambda verify: made.append(ssl.create_default_context()) or made[0]
-    )
-    async with open_client():
-        (ours,), theirs = made, create_urllib3_context()
-    for context in (theirs, ours):
-        assert (bool(context.options & ssl.OP_NO_TICKET), context.post_handshake_auth) == (True, True)
+    yield sending
+    await wire.close()
 
 
 @pytest.mark.parametrize(

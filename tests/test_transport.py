@@ -22,11 +22,11 @@ from willowbark.tools.errors import (
     SourceUnavailable,
     UnreadableReply,
 )
-from willowbark.tools.http import transport as transport_module
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoint, Endpoints, RateLimiter
 from willowbark.tools.http.reply import Reply, Request, TooSlow
 from willowbark.tools.http.transport import ExchangeLog, Shelf, Transport
+from willowbark.tools.http.wires import HttpxWire
 
 KEY = "canary-3f9a"
 GOOD = {"answer": 42}
@@ -297,13 +297,13 @@ async def test_a_source_that_is_silent_all_through_a_call_is_left_alone() -> Non
 
 async def test_a_source_that_was_too_slow_gets_more_time_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-    receive = transport_module.receive
+    send = HttpxWire.send
 
-    async def noted(client: httpx.AsyncClient, request: Request, timeout_s: float) -> Reply:
+    async def noted(wire: HttpxWire, request: Request, timeout_s: float) -> Reply:
         given.append(timeout_s)
-        return await receive(client, request, timeout_s)
+        return await send(wire, request, timeout_s)
 
-    monkeypatch.setattr(transport_module, "receive", noted)
+    monkeypatch.setattr(HttpxWire, "send", noted)
     policy = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, first_timeout_s=4, attempt_timeout_s=8)
     transport, _ = asking(SLOW, reply(500), SLOW, SLOW, reply(), policy=policy)
 

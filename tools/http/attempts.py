@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from ..errors import RateLimitError, SearchError, SourcePaused, SourceRefused, SourceUnavailable, UnreadableReply
 from .reply import TooSlow
@@ -152,7 +152,7 @@ class Call:
         return AsyncRetrying(
             sleep=self._sleep,
             wait=self._find_wait,
-            stop=stop_after_attempt(self._policy.attempts) | self._is_too_late,
+            stop=self._is_last,
             retry=retry_if_exception(self._is_worth_retrying),
             retry_error_callback=self._give_up,
         )
@@ -187,8 +187,10 @@ class Call:
         asked_s = _find_retry_after(state)
         return self._jittered(state) if asked_s is None else asked_s
 
-    def _is_too_late(self, state: RetryCallState) -> bool:
-        return self._is_over or state.upcoming_sleep >= self._due - time.monotonic()
+    def _is_last(self, state: RetryCallState) -> bool:
+        if self._is_over or state.attempt_number >= self._policy.attempts:
+            return True
+        return state.upcoming_sleep >= self._due - time.monotonic()
 
     def _give_up(self, state: RetryCallState) -> None:
         """Raise the last error; a source that was silent all through the call is paused."""

@@ -23,10 +23,15 @@ from ..errors import (
     SourceUnavailable,
     UnreadableReply,
 )
+from ..records.card import WireName
 from ..records.registry import cards
+from ..wording import listed
 from .attempts import Breaker, Call, RetryPolicy
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
-from .reply import Reply, Request, open_client, receive
+from .ladder import Ladder, WireMemory
+from .ladder import default_path as default_wires_path
+from .reply import Reply, Request
+from .wires import Wire, open_wire
 
 if TYPE_CHECKING:
     import httpx
@@ -34,7 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
-_NO_ACCESS = frozenset({401, 403})
+_FORBIDDEN = 403
+_NO_ACCESS = frozenset({401, _FORBIDDEN})
 _MAX_REDIRECTS = 3
 _LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
 
@@ -170,7 +176,9 @@ class Transport:
         policy: how long to keep retrying.
         recorder: receives every exchange.
         limiter: applies the rate limits; by default shared by all processes of the user.
-        network: replaces the network for every request, as `httpx.MockTransport` does in tests.
+        network: replaces the network for every request, whatever the wire, as `httpx.MockTransport` does in tests.
+        wire_memory: which wires passed where others were refused; by default shared by all runs of the user against the
+            public sources.
         sleep: async function that waits between attempts, in seconds.
     """
 
@@ -182,6 +190,7 @@ class Transport:
         recorder: Recorder | None = None,
         limiter: RateLimiter | None = None,
         network: "httpx.AsyncBaseTransport | None" = None,
+        wire_memory: WireMemory | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
@@ -192,7 +201,9 @@ class Transport:
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
         self._network = network
-        self._client: httpx.AsyncClient | None = None
+        self._wire_memory = wire_memory
+        self._wires = dict[WireName, Wire]()
+        self._ladders = dict[str, Ladder]()
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
 
@@ -204,9 +215,9 @@ class Transport:
 
     async def close(self) -> None:
         await self.shelf.clear()
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        for wire in self._wires.values():
+            await wire.close()
+        self._wires.clear()
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
@@ -272,7 +283,7 @@ class Transport:
         if isinstance(known, SearchError):
             raise known
         if known is not None:
-            return read(_checked(request, known))
+            return read(self._checked(request, known))
         try:
             return await self._ask(request, read)
         except SearchError as error:
@@ -280,7 +291,7 @@ class Transport:
             raise
 
     async def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
-        self._client = self._client or open_client(self._network)  # before queueing: loading would delay the first
+        self._wire(self._ladder(request.source).first)  # before queueing: loading would delay the first
         card = cards().get(request.source)
         passing = card.passing_statuses if card else ()
         call = Call(request.source, self.policy, self.breaker(request.source), passing=passing, sleep=self._sleep)
@@ -318,7 +329,7 @@ class Transport:
         try:
             reply = await self._send(request, started + timeout_s)
             self.breaker(request.source).heard_at = time.monotonic()
-            return read(_checked(request, reply))
+            return read(self._checked(request, reply))
         except SearchError as error:
             failure = error.reason
             raise
@@ -346,10 +357,9 @@ class Transport:
 
     async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""
-        assert self._client is not None
         endpoint = self.endpoints[request.source]
         known = {endpoint.host} if endpoint.key else self.endpoints.hosts
-        reply = await receive(self._client, request, until - time.monotonic())
+        reply = await self._receive(request, until)
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
@@ -362,8 +372,59 @@ class Transport:
                 raise SourceRefused(request.source, "redirected to a host that is not one of the sources")
             request = replace(request, url=target)
             await self._wait_turn(request.source)
-            reply = await receive(self._client, request, until - time.monotonic())
+            reply = await self._receive(request, until)
         return reply
+
+    async def _receive(self, request: Request, until: float) -> Reply:
+        """Send over the source's first wire, and after a 403 over each of its others in turn."""
+        ladder = self._ladder(request.source)
+        name: WireName | None = ladder.first
+        while name is not None:
+            reply = await self._wire(name).send(request, until - time.monotonic())
+            if reply.status != _FORBIDDEN:
+                ladder.accept(name)
+                break
+            name = ladder.refuse(name)
+            if name is not None:
+                await self._wait_turn(request.source)
+        return reply
+
+    def _ladder(self, source: str) -> Ladder:
+        if source not in self._ladders:
+            card = cards().get(source)
+            wires = card.wires if card is not None and self._network is None else ("httpx",)
+            if self._wire_memory is None:
+                is_remembered = self.endpoints.is_public and len(wires) > 1
+                self._wire_memory = WireMemory(default_wires_path() if is_remembered else None)
+            self._ladders[source] = Ladder(source, wires, self._wire_memory)
+        return self._ladders[source]
+
+    def _wire(self, name: WireName) -> Wire:
+        if name not in self._wires:
+            self._wires[name] = open_wire(name, self._network)
+        return self._wires[name]
+
+    def _checked(self, request: Request, reply: Reply) -> Reply:
+        """Return a reply that can be read, or raise the error that says how to proceed."""
+        source, status = request.source, reply.status
+        if 200 <= status < 300 or status in request.also:
+            return replace(reply, url=request.shown_url)
+        line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
+        if status == 429 or (status in _RETRIED_STATUS and reply.retry_after_s is not None):
+            raise RateLimitError(source, line, reply.retry_after_s)
+        if status in _RETRIED_STATUS:
+            raise SourceUnavailable(source, line)
+        if status in _NO_ACCESS:
+            raise AccessRefused(source, self._explain_refusal(source, status), status)
+        raise SourceRefused(source, f"refused the request ({status})", status)
+
+    def _explain_refusal(self, source: str, status: int) -> str:
+        """Say that a source lets nothing through, how it was asked, and what its user can do."""
+        names = self._ladder(source).names
+        ways = f" over {listed(names)}" if status == _FORBIDDEN and len(names) > 1 else ""
+        card = cards().get(source)
+        way_out = f"; {card.way_out}" if card is not None and card.way_out else ""
+        return f"refused ({status}){ways}{way_out}"
 
     async def _wait_turn(self, source: str) -> None:
         endpoint = self.endpoints[source]
@@ -382,17 +443,3 @@ def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:
         return replace(request, method="POST", content=query.encode(), headers=form)
     headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}
     return replace(request, url=f"{request.url}?{query}" if query else request.url, headers=headers)
-
-
-def _checked(request: Request, reply: Reply) -> Reply:
-    """Return a reply that can be read, or raise the error that says how to proceed."""
-    source, status = request.source, reply.status
-    if 200 <= status < 300 or status in request.also:
-        return replace(reply, url=request.shown_url)
-    line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
-    if status == 429 or (status in _RETRIED_STATUS and reply.retry_after_s is not None):
-        raise RateLimitError(source, line, reply.retry_after_s)
-    if status in _RETRIED_STATUS:
-        raise SourceUnavailable(source, line)
-    refusal = AccessRefused if status in _NO_ACCESS else SourceRefused
-    raise refusal(source, f"refused the request ({status})", status)

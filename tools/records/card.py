@@ -34,6 +34,10 @@ Use = Literal["searched", "on_demand", "named", "looked_up"]
 listed in the settings; `looked_up`, queried only about records already found."""
 
 
+WireName = Literal["requests", "httpx", "the standard library"]
+"""An HTTP library that carries requests."""
+
+
 class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Name, address, limits and query form of a source."""
 
@@ -50,6 +54,10 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Requests per second: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
+    wires: tuple[WireName, ...] = ("httpx",)
+    """Libraries that carry its requests: the first, and after a 403 each of the others in turn."""
+    way_out: str | None = None
+    """What a user can do where it refuses every request."""
     passing_statuses: tuple[int, ...] = ()
     """Statuses of refusals that it is known to send in passing; each is worth one more attempt."""
     has_daily_budget: bool = False
