@@ -65,6 +65,8 @@ class RunResult:
     limitations: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    summary: str = ""
+    """The report's answer, with what was read."""
     failure: str | None = None
     """Why there is no report; None where there is one."""
 
@@ -138,6 +140,7 @@ def _result(
         limitations=tuple(report.limitations),
         candidates=tuple(report.drug_candidates),
         references=tuple(str(reference["key"]) for reference in report.references),
+        summary=report.executive_summary,
     )
 
 

@@ -12,6 +12,7 @@ import ssl
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceUnavailable
@@ -266,17 +267,21 @@ def _list_chunks(reply: http.client.HTTPResponse) -> Iterable[bytes]:
 
 
 class _WatchedConnection(http.client.HTTPConnection):
-    def __init__(self, *args: Any, line: Line, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._line = line
+    line: Line
 
     def connect(self) -> None:
         super().connect()
-        self._line.watch(self.sock)
+        self.line.watch(self.sock)
 
 
 class _WatchedTLSConnection(http.client.HTTPSConnection, _WatchedConnection):
     """Watched between connecting and TLS, as `HTTPSConnection.connect` begins with the class that follows it here."""
+
+
+def _make_watched(kind: type[_WatchedConnection], line: Line, host: str, **options: Any) -> _WatchedConnection:
+    connection = kind(host, **options)
+    connection.line = line
+    return connection
 
 
 class _WatchedHandler(urllib.request.HTTPHandler):
@@ -285,7 +290,7 @@ class _WatchedHandler(urllib.request.HTTPHandler):
         self._line = line
 
     def http_open(self, order: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(_WatchedConnection, order, line=self._line)  # type: ignore[arg-type]
+        return self.do_open(partial(_make_watched, _WatchedConnection, self._line), order)
 
 
 class _WatchedTLSHandler(urllib.request.HTTPSHandler):
@@ -294,8 +299,8 @@ class _WatchedTLSHandler(urllib.request.HTTPSHandler):
         self._line = line
 
     def https_open(self, order: urllib.request.Request) -> http.client.HTTPResponse:
-        context = _open_context()
-        return self.do_open(_WatchedTLSConnection, order, line=self._line, context=context)
+        make = partial(_make_watched, _WatchedTLSConnection, self._line)
+        return self.do_open(make, order, context=_open_context())
 
 
 def _open_context() -> ssl.SSLContext:

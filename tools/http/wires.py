@@ -27,7 +27,7 @@ _REASONS = (
 """Short messages for the libraries' errors, whose own contain addresses and possibly keys; the first counts."""
 _DEEPEST = 8  # errors within an error; more may go in circles
 
-for _library in ("httpx", "urllib3.connectionpool"):
+for _library in ("httpx", "urllib3.connectionpool", "urllib3.util.retry"):
     logging.getLogger(_library).addFilter(lambda record: "api_key=" not in record.getMessage())
 
 
