@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _MALFORMED = "the answer was cut or malformed"
 _REASONS = (
-    (("TimeoutException", "TimeoutError", "Timeout", "ReadTimeoutError", "ConnectTimeoutError"), "no answer in time"),
     (("ConnectError", "NewConnectionError", "gaierror", "ConnectionRefusedError"), "no connection"),
+    (("TimeoutException", "TimeoutError", "Timeout", "ReadTimeoutError", "ConnectTimeoutError"), "no answer in time"),
     (("RemoteProtocolError", "ProtocolError", "IncompleteRead", "BadStatusLine"), _MALFORMED),
     (("ReadError", "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError"), "the connection broke"),
     (("HTTPException",), _MALFORMED),
