@@ -26,7 +26,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.reading.reading import QuotedPassage, Reading
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
@@ -239,7 +239,7 @@ class ScriptedReader:
         text = document.whole[document.offset :]
         self.asked.append(text)
         last = sentences(document.whole)[-1]
-        fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
+        fields = {"passages": [QuotedPassage(text=last, start=0, end=len(last))], **self.fields}
         effects = [effect for known, effect in self.effects.items() if known in text]
         fields.update({"effect": effects[0]} if effects else {})
         facts = facts_of(document)

@@ -10,7 +10,7 @@ from benchmarks.questions import first_lines
 from builders import assert_as_kept, evidence, material
 from posted_study import trial
 
-from willowbark.agents.report.answers import Answer, answer_of
+from willowbark.agents.report.answers import ReportAnswer, answer_of
 from willowbark.agents.report.material import mechanisms_of
 from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
@@ -54,7 +54,7 @@ def entry(drug: str, **fields: Any) -> Evidence:
     return Evidence(content=drug, citation=citation, record=Drug(drug=drug, **fields))
 
 
-def answered(question: str, *pool: Evidence, **told: dict[str, Any]) -> Answer:
+def answered(question: str, *pool: Evidence, **told: dict[str, Any]) -> ReportAnswer:
     found = material(question, pool, Readings(Told(**told)))
     answer = answer_of(found, mechanisms_of(found))
     assert answer is not None

@@ -324,7 +324,7 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
         (
             "import asyncio; from willowbark import research; "
             "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "
-            "assert 'willowbark.tools.evidence' in sys.modules",
+            "assert 'willowbark.tools.records.evidence' in sys.modules",
             {"rich", "pygments", "httpx._main"},
         ),
     ],

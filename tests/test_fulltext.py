@@ -21,7 +21,7 @@ from willowbark.tools.works.fulltext import (
     MAX_TABLE_CHARS,
     MAX_TABLES,
     MAX_XML_BYTES,
-    FullText,
+    ArticleText,
     extended,
     parse_full_text,
     read_full_texts,
@@ -76,7 +76,7 @@ async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
     assert section_of(read, across) is None
 
 
-def licensed(licence: str) -> FullText | None:
+def licensed(licence: str) -> ArticleText | None:
     xml = f"<article><front><permissions>{licence}</permissions></front><body>{section('Results', 'It fell.')}</body>"
     return parse_full_text(f"{xml}</article>".encode(), "PMC1")
 

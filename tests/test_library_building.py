@@ -70,7 +70,7 @@ def test_a_file_twice_changes_nothing(baseline: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     build_library(library, baseline)
     before, manifest = records(library), (library / "library.json").read_bytes()
-    steps: list[building.Progress] = []
+    steps: list[building.BuildProgress] = []
     build_library(library, baseline, steps.append)
     assert steps == []
     assert records(library) == before

@@ -26,7 +26,7 @@ from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, request_key
 from willowbark.teams.model_clients import close, model_client, preflight
-from willowbark.teams.run.following import ExitCode, Outcome
+from willowbark.teams.run.following import ExitCode, RunOutcome
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import GUIDANCE
@@ -94,8 +94,8 @@ async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_s
     assert report.analyst.endswith("calls: 400 No [key] today")
     assert "since gpt-99 failed" in report.to_markdown()[:3000]
     assert KEY not in report.to_json()
-    assert Outcome(report=report).exit_code is ExitCode.FAILED
-    assert Outcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+    assert RunOutcome(report=report).exit_code is ExitCode.FAILED
+    assert RunOutcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
 
 
 @pytest.mark.parametrize("holds", [True, False], ids=["a server that holds to schemas", "one that passes them over"])

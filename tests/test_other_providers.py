@@ -17,7 +17,7 @@ from test_provider_quirks import VERDICT, good, kind_of
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
 from willowbark.teams.model_clients import close, model_client
-from willowbark.teams.run.following import ExitCode, Outcome
+from willowbark.teams.run.following import ExitCode, RunOutcome
 from willowbark.teams.run.research import research
 
 pytestmark = [pytest.mark.whole, pytest.mark.filterwarnings("ignore:Resolved model mismatch")]
@@ -109,7 +109,7 @@ async def test_a_run_on_anthropic_that_gets_no_answer_says_why_and_fails(
     said = [report.analyst or "", *report.limitations]
     assert any(cause in line for line in said), said
     assert report.model_failed
-    assert Outcome(report=report).exit_code is ExitCode.FAILED
+    assert RunOutcome(report=report).exit_code is ExitCode.FAILED
     assert report.total_papers_reviewed
 
 

@@ -15,7 +15,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.reading.reading import Match, Passage
+from willowbark.tools.reading.reading import Match, QuotedPassage
 from willowbark.tools.records import Drug
 from willowbark.tools.search import Status
 
@@ -67,7 +67,7 @@ def read_in(match: Match, *drugs: str) -> FindingsMessage:
         said = f"{drug.capitalize()} reduced migraine attacks compared with placebo."
         types = ["Randomized Controlled Trial"]
         records.append(record(str(at), f"{drug} to prevent migraine: a trial", said, publication_types=types))
-        passage = Passage(text=said, start=0, end=len(said))
+        passage = QuotedPassage(text=said, start=0, end=len(said))
         told.append(reading(records[-1].key, drug, effect="better", match=match, passages=[passage], reader="a model"))
     return findings("literature", reply(*records), readings=told)
 

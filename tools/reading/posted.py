@@ -29,7 +29,7 @@ from ..lexicon.matching import cue_form, phrase_key
 from ..records import Trial
 from ..records.evidence import Evidence
 from .document import Document
-from .reading import Comparator, Direction, Effect, Passage, Reading, Role, StudyDesign
+from .reading import Comparator, Direction, Effect, QuotedPassage, Reading, Role, StudyDesign
 from .text import says
 
 _OTHER_PURPOSES = frozenset(
@@ -133,11 +133,11 @@ def registered_reading(record: Evidence, drug: str, condition: str) -> tuple[Rea
     posted = posted_finding(record, drug)
     told = posted is not None and posted.direction is not Direction.not_assessed
     role, alone = role_in_arms(record.trial, drug) if record.trial and not told else ("tested", True)
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[QuotedPassage, ...] = ()
     if posted and posted.sentence:
         start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
         end = start + len(posted.sentence)
-        passages = (Passage(text=posted.sentence, section="Registry entry", start=start, end=end),)
+        passages = (QuotedPassage(text=posted.sentence, section="Registry entry", start=start, end=end),)
     reading = Reading(
         key=record.key,
         drug=drug,
