@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import httpx
 import pytest
 from faults.firewall import Firewall
 from faults.refusing import WAY_OUT, WIRES, behind, by_greeting, by_headers, learn_prints
 from faults.server import SourceServer
+from recorded import recorded
 
 from willowbark.teams.faces.doctor import describe_wires
 from willowbark.tools.errors import AccessRefused, SourceUnavailable
@@ -352,6 +354,19 @@ async def test_where_every_wire_is_refused_the_way_out_is_told_and_few_requests_
     assert len(firewall.visits) == len(WIRES) + 3
     assert {f"Not available: {refusal}" for refusal in refusals} == {WAY_OUT}
     assert SourceReply.failed("clinicaltrials", "migraine", refusals[0]).status is Status.UNAVAILABLE
+
+
+async def test_a_network_that_stands_in_for_all_is_asked_once_and_no_library_beside_it() -> None:
+    seen = list[httpx.Request]()
+    async with recorded({"*": httpx.Response(403)}, seen) as transport:
+        with pytest.raises(AccessRefused) as caught:
+            await ClinicalTrials(transport).find("migraine", 3)
+
+    assert len(seen) == 1
+    assert (
+        caught.value.reason
+        == WAY_OUT.replace(" over requests, httpx and the standard library", "").partition("clinicaltrials: ")[2]
+    )
 
 
 async def test_every_try_of_the_ladder_takes_its_turn(sources: SourceServer) -> None:
