@@ -247,14 +247,6 @@ class ScriptedReader:
         return reading(key, drug, **{**told, **fields})
 
 
-def assert_as_kept(name: str, told: str) -> None:
-    """Compare a text with the one that is kept in `cases/`; `RENEW=1` in the environment keeps this one."""
-    place = Path(__file__).parent / "cases" / name
-    if os.environ.get("RENEW"):
-        place.write_text(told, encoding="utf-8")
-    assert told == place.read_text(encoding="utf-8")
-
-
 def count_calls(work: Callable[[], object]) -> int:
     """Count the calls that some work takes, in Python and in C: the same on every machine."""
     calls = 0

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from benchmarks.questions import first_lines
-from builders import assert_as_kept, evidence, material
+from builders import evidence, material
+from goldens import GOLDENS, assert_golden
 from posted_study import trial
 
 from willowbark.agents.report.answers import ReportAnswer, answer_of
@@ -103,7 +104,7 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
         read = write_line("findings", "question", asked=found.asked)
         told.append(f"# {case['case']}: {title} ({answer.confidence})\n\n{read}\n\n{section.content}\n")
 
-    assert_as_kept("answers.md", "\n".join(told))
+    assert_golden(GOLDENS / "answers.md", "\n".join(told))
 
 
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:

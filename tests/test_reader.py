@@ -360,7 +360,7 @@ def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() ->
     assert (held.item.direction, held.item.second_reader) == ("contradicts", "supports")
     assert held.item.sample_size == 500
     [candidate] = appraise_candidates(ASKED, [TRIAL], Readings(given=[one(effect="no_difference")]))
-    assert not any("eader" in note for note in candidate.appraisal.notes)
+    assert [note for note in candidate.appraisal.notes if "eader" in note] == []
 
 
 ENDED = "After a planned interim look the trial ended early for futility."

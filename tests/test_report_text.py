@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
-from builders import asked, assert_as_kept, drug_record, findings, reading, record, reply, scripted, verdict
+from builders import asked, drug_record, findings, reading, record, reply, scripted, verdict
 from exports_sample import SAMPLE, WHEN, reference, row, sample
+from goldens import GOLDENS, assert_golden
 from posted_study import analysis, outcome, trial
 
 from willowbark.agents.approval import Approval, ApprovalMessage, SetAside
@@ -152,4 +153,4 @@ async def of_sample() -> ResearchReport:
 async def test_a_whole_report_says_what_it_said(make: Callable[[], Awaitable[ResearchReport]]) -> None:
     report = await make()
     told = f"{report.executive_summary}\n\n{report.to_markdown()}\n\n{report.to_appendix()}\n"
-    assert_as_kept(f"report_{make.__name__}.md", told)
+    assert_golden(GOLDENS / f"report_{make.__name__}.md", told)

@@ -166,8 +166,8 @@ def test_a_run_ends_with_the_whole_answer_its_files_and_what_comes_next_on_the_l
     assert "This is not medical advice." in answer
     assert b"what the evidence says" in sent
     assert b"Candidates" in sent
-    assert any(line.startswith("Run folder: runs/") for line in lines)
-    assert any(line.startswith("Next: willowbark show last") for line in lines)
+    assert [line for line in lines if line.startswith("Run folder: runs/")], lines
+    assert [line for line in lines if line.startswith("Next: willowbark show last")], lines
     assert "pubmed: ok" in (folder / "log.txt").read_text(encoding="utf-8")
 
 

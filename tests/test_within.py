@@ -116,7 +116,7 @@ async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_n
 
     said = await ask_within("Does timolol cause weight gain?", "harm", ledger)
     assert said.answer[0] in said.to_markdown()
-    assert any("timolol" in line.lower() for line in said.answer)
+    assert [line for line in said.answer if "timolol" in line.lower()], said.answer
 
     assert said.drugs == []
     assert [(each.key, each.drug, each.sentence) for each in said.harms if each.says == "Boxed warning"] == [

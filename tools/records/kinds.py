@@ -102,10 +102,11 @@ class FullText(_Open, total=False):
 
 
 class Intervention(_Open, total=False):
-    """An intervention of a trial: type (`DRUG`), name."""
+    """An intervention of a trial: type (`DRUG`), name, its other names (brands, research codes)."""
 
     type: str
     name: str
+    other_names: list[str]
 
 
 class RegisteredArm(_Open, total=False):
