@@ -49,8 +49,9 @@ from willowbark.teams.faces.mcp import (
     found_papers,
 )
 from willowbark.teams.guard import COOKIE, cookie_of
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import open_library
 from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.records.registry import cards, offered

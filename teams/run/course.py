@@ -32,8 +32,9 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.toolbox import replies_in
 
 from ..budget import WARN_SHARE, Budget, Prices, estimate
