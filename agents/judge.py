@@ -150,6 +150,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
         }
         verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
+        if verdict.stop_reason == "token_budget_exceeded":
+            verdict.notes.append(self._describe_limit(dossier.tokens_used))
         verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
         verdict.notes += [
             f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"
@@ -267,6 +269,13 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             stop_reason=reason,
             progress=reading,
         )
+
+    def _describe_limit(self, used: int) -> str:
+        limit = self.limits.max_tokens
+        if limit is None or used <= (1 - BUDGET_RESERVE) * limit:
+            return "The search ended as its budget was nearly used up: raise `max_cost_usd` or `max_tokens`"
+        ways = "raise `max_tokens` to go further, or set it to `none`"
+        return f"The search ended after {used:,} of at most {limit:,} tokens: {ways}"
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)

@@ -85,7 +85,7 @@ class Course:
         self._warnings: list[str] = []
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
-            max_tokens=limits.max_tokens,
+            max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
@@ -126,7 +126,7 @@ class Course:
         yield AgentEvent(type="started", message=self.question)
         if self.model.name != BASELINE:
             takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
-            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}")
+            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}; {self._describe_limit()}")
 
         # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         journal.attach(self.options.recorder, self._end)
@@ -200,6 +200,12 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _describe_limit(self) -> str:
+        limit = self._budget.max_tokens
+        if limit is None:
+            return "without a limit of tokens (`max_tokens` sets one)"
+        return f"the run ends before {limit:,} tokens (`max_tokens`, which `none` lifts)"
 
     def _event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
         return AgentEvent(type=kind, message=message, data=data, iteration=self._iteration, agent=agent)

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Depth, LibrarySettings, RoleSettings, Settings, nearest, wording_of
+from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
 from ..events import AgentEvent
 from ..model_clients import BASELINE
 
@@ -81,13 +81,13 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     depth: Depth | None = _override("research.depth")
     """How much is read: `quick`, `standard` or `exhaustive`."""
     max_results: int | None = _override("research.max_results_per_tool")
-    """Records per page of a search, 1 to 50."""
+    """Records per page of a search, 1 to 50; None takes the settings', or 30, 50 or 200 by depth."""
     sources: Sequence[str] | None = _override("tools.sources")
     """Names of the sources to search."""
     include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
     max_tokens: int | None = _override("research.limits.max_tokens")
-    """Tokens of all model calls."""
+    """Tokens of all model calls; None takes the settings', by default 200,000 with a language model."""
     max_seconds: float | None = _override("research.limits.max_seconds")
     """Seconds from question to report."""
     max_cost_usd: float | None = _override("research.limits.max_cost_usd")
@@ -186,8 +186,21 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             return Endpoints(library=library_of(settings.library))
         endpoints = Endpoints.public()
         endpoints.require(settings.tools.sources)
-        email = settings.tools.pubmed.email
-        return endpoints.model_copy(update={"email": email}) if email else endpoints
+        return _with_limits(endpoints, settings)
+
+
+def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
+    """Apply the contact address and the rate limits of the settings; UsageError for a limit above the source's."""
+    by_source = dict(endpoints.by_source)
+    for name, endpoint in endpoints.by_source.items():
+        limit = settings.tools.of(name).rate_limit
+        if limit is None:
+            continue
+        if endpoint.per_second is not None and limit > endpoint.per_second:
+            raise UsageError(f"tools.{name}.rate_limit: {excess_of(name, limit)}")
+        by_source[name] = endpoint.model_copy(update={"per_second": limit})
+    email = settings.tools.pubmed.email or endpoints.email
+    return endpoints.model_copy(update={"by_source": by_source, "email": email})
 
 
 def library_of(asked: LibrarySettings) -> "Library":

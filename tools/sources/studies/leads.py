@@ -4,6 +4,7 @@ A page is not evidence and is never quoted: if it names a PMID, PMCID, DOI or NC
 PubMed, Europe PMC or ClinicalTrials.gov and used instead.
 """
 
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -12,7 +13,9 @@ from urllib.parse import unquote
 
 from ...questions import read_query
 from ...questions.query import without_tags
+from ...records.card import source_modules
 from ...records.evidence import Evidence, checked_identifier
+from ...records.registry import cards
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..lookups import Item, gather_answers
 from ..publications import plain_words, trial_numbers
@@ -83,6 +86,22 @@ class WebSearch(Source):
         records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
         by_name = {name: record for record in reversed(records) for name in record.identifiers}
         return {name: Item(by_name.get(name), problems) for name in names}
+
+
+def web_engines() -> tuple[str, ...]:
+    """List the sources that are search engines, in order of search."""
+    names = []
+    for name, module in source_modules().items():
+        classes = [value for value in vars(module).values() if isinstance(value, type)]
+        if any(issubclass(kind, WebSearch) and kind.card is module.CARD for kind in classes):
+            names.append(name)
+    return tuple(names)
+
+
+def default_engine(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the search engine in use where none is named: the first whose key is set, or that needs none."""
+    engines = [cards()[name] for name in web_engines()]
+    return next(card.name for card in engines if not card.needs_key or environ.get(card.key or "", "").strip())
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:
