@@ -34,6 +34,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 
 from ..budget import WARN_SHARE, Budget, Prices, estimate
@@ -124,6 +125,8 @@ class Course:
 
         # 1. The question, and its estimated cost.
         yield AgentEvent(type="started", message=self.question)
+        if understood := self._understood():
+            yield AgentEvent(type="progress", message=f"Understood as “{understood}”")
         if self.model.name != BASELINE:
             takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
             yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}; {self._describe_limit()}")
@@ -200,6 +203,11 @@ class Course:
             if journal.failure is not None:
                 yield self._event("error", f"{journal.failure}")
         yield complete
+
+    def _understood(self) -> str:
+        """Return the question that is answered in place of the one that was typed; empty if they are the same."""
+        typed = (self.options.question or "").strip()
+        return parse_question(self.question).understood or (self.question if typed not in ("", self.question) else "")
 
     def _describe_limit(self) -> str:
         limit = self._budget.max_tokens
