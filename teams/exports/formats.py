@@ -120,7 +120,7 @@ def render(report: "ResearchReport", name: str) -> bytes:
     """
     made_by = format_of(name).made_by
     try:
-        make = getattr(import_module(f".{made_by}", __name__), f"as_{name}") if isinstance(made_by, str) else made_by
+        make = getattr(import_module(f".{made_by}", __package__), f"as_{name}") if isinstance(made_by, str) else made_by
         content: bytes = make(report)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:

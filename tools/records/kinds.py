@@ -108,7 +108,7 @@ class Intervention(_Open, total=False):
     name: str
 
 
-class Arm(_Open, total=False):
+class RegisteredArm(_Open, total=False):
     """An arm of a trial, with the names of its interventions."""
 
     label: str
@@ -385,7 +385,7 @@ class Trial(Fields, frozen=True):
     sponsor: str | None = None
     conditions: list[str] = []
     interventions: list[Intervention] = []
-    arms: list[Arm] = []
+    arms: list[RegisteredArm] = []
     primary_outcomes: list[PlannedOutcome] = []
     secondary_outcomes: list[PlannedOutcome] = []
     allocation: str | None = None
