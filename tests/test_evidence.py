@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
 from willowbark.tools.records import Notice
 from willowbark.tools.records.evidence import Citation, Evidence, SearchResult, checked_identifier, merge, surname
+from willowbark.tools.search import source_name_of
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
 ODD = st.recursive(
@@ -253,3 +254,20 @@ def test_relevance_is_a_share_and_hits_are_no_fewer_than_none(relevance: float) 
     assert SearchResult(query="migraine").total_found == 0
     with pytest.raises(ValidationError):
         SearchResult(query="migraine", total_found=-1)
+
+
+def test_a_misspelt_source_is_refused_with_the_right_name_and_a_users_own_is_not() -> None:
+    with pytest.raises(ValidationError, match="there is no source 'pubmd'; did you mean 'pubmed'"):
+        Citation(source="pubmd", title="A trial", url="")
+
+    own = [
+        Citation(source=name, title="A trial", url="").source for name in ("pubmed2", "my-pubmed", "medline", "notes")
+    ]
+
+    assert own == ["pubmed2", "my-pubmed", "medline", "notes"]
+    assert [source_name_of(name) for name in ("medline", "pubmd", "My Tool", "chembl")] == [
+        "medline",
+        "web",
+        "web",
+        "chembl",
+    ]

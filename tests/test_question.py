@@ -363,9 +363,7 @@ def test_a_few_bare_words_are_answered_as_the_question_for_which_they_stand(
     assert parse_question(understood).understood == "", "a whole question is not completed"
 
 
-@pytest.mark.parametrize(
-    "typed", ["aspirin banana", "aspirin price", "buy aspirin", "aspirin 2024"]
-)
+@pytest.mark.parametrize("typed", ["aspirin banana", "aspirin price", "buy aspirin", "aspirin 2024"])
 def test_bare_words_that_may_mean_anything_are_asked_back(typed: str) -> None:
     read = parse_question(typed)
 

@@ -7,7 +7,6 @@ merges the results; a source that fails is named and does not stop the others.
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
@@ -33,7 +32,7 @@ BM25_SHARE = 0.7
 """Weight of the word match; the rest is the source's own order, which also uses fields and synonyms."""
 _K1, _B = 1.2, 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
 _TITLE_WEIGHT = 2  # times that a word in the title counts
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # as `SourceName`
+_NAME = TypeAdapter[SourceName](SourceName)
 
 
 class SearchFilters(BaseModel, frozen=True, extra="forbid"):
@@ -367,8 +366,11 @@ async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceRe
 
 
 def source_name_of(name: str) -> SourceName:
-    """Return the name itself, or `web` if it is not a valid source name."""
-    return name if _NAME.fullmatch(name) else "web"
+    """Return the name itself, or `web` if it is not a valid source name, as of many custom tools."""
+    try:
+        return _NAME.validate_python(name)
+    except ValidationError:
+        return "web"
 
 
 def __getattr__(name: str) -> Any:
