@@ -260,14 +260,6 @@ def test_a_misspelt_source_is_refused_with_the_right_name_and_a_users_own_is_not
     with pytest.raises(ValidationError, match="there is no source 'pubmd'; did you mean 'pubmed'"):
         Citation(source="pubmd", title="A trial", url="")
 
-    own = [
-        Citation(source=name, title="A trial", url="").source for name in ("pubmed2", "my-pubmed", "medline", "notes")
-    ]
-
-    assert own == ["pubmed2", "my-pubmed", "medline", "notes"]
-    assert [source_name_of(name) for name in ("medline", "pubmd", "My Tool", "chembl")] == [
-        "medline",
-        "web",
-        "web",
-        "chembl",
-    ]
+    names = ["pubmed2", "my-pubmed", "medline", "notes"]
+    assert [Citation(source=name, title="A trial", url="").source for name in names] == names
+    assert [source_name_of(name) for name in ("medline", "pubmd", "My Tool")] == ["medline", "web", "web"]

@@ -20,6 +20,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
+from .recent import RecentReplies
 from .reply import Reply, Request, TooSlow, open_client, receive
 
 if TYPE_CHECKING:
@@ -232,6 +233,7 @@ class Transport:
         limiter: applies the rate limits; by default shared by all processes of the user.
         network: replaces the network for every request, as `httpx.MockTransport` does in tests.
         sleep: async function that waits between attempts, in seconds.
+        recent: replies of other transports to give again; None starts without any.
     """
 
     def __init__(
@@ -243,11 +245,14 @@ class Transport:
         limiter: RateLimiter | None = None,
         network: "httpx.AsyncBaseTransport | None" = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        recent: RecentReplies[Any] | None = None,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
         self.shelf = Shelf()
+        self.recent: RecentReplies[Any] = RecentReplies() if recent is None else recent
+        """Replies to searches, as `search.Source.find` gives them."""
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
