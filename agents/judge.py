@@ -27,7 +27,7 @@ from willowbark.tools.questions import preprocess_query
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import MAX_DRUGS
-from willowbark.tools.wording import listed
+from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask, to_ask
@@ -119,6 +119,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         memory, run = self._memory, self._run
         dossier = memory.dossier
         pool = dossier.pool()
+        yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         run.readings.take(dossier.readings)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
@@ -134,7 +135,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             )
         ]
         memory.refused = [*memory.refused, *not_run]
-        request = self._request(iteration, pool, candidates)
+        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms][:MAX_DRUGS]
+        if known:
+            names = listed([candidate.drug for candidate in known])
+            yield self._tell("hypothesizing", f"How might they act: {names}")
+        request = self._request(iteration, pool, candidates, known)
         asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
@@ -166,7 +171,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
 
-    def _request(self, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> AssessmentRequest:
+    def _tell(self, role: str, text: str) -> TextMessage:
+        """Say what begins, to people alone: the message does not enter the thread."""
+        return TextMessage(content=text, source=self.name, metadata={"role": role})
+
+    def _request(
+        self,
+        iteration: int,
+        pool: Sequence[Evidence],
+        candidates: Sequence[Candidate],
+        known: Sequence[Candidate],
+    ) -> AssessmentRequest:
         """Build the request for an assessment, and note whether a verdict on a drug has changed."""
         memory, dossier = self._memory, self._memory.dossier
         searches = [reply.model_copy(update={"query": reply.asked or reply.query}) for reply in dossier.replies]
@@ -174,7 +189,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
         if verdicts != memory.verdicts:
             memory.verdicts, memory.changed_at = dict(verdicts), reading.read
-        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
         return AssessmentRequest(
             question=" ".join(dossier.question.split()),
             iteration=iteration,
@@ -192,7 +206,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
             marker=self._run.marker,
-            hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
+            hypotheses=assess(known, pool, dossier.asked)[0] if known else HypothesisAssessment(),
         )
 
     def _decide(self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int]) -> JudgeAssessment:

@@ -47,6 +47,7 @@ from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
+from willowbark.tools.wording import counted
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import read, to_read
@@ -172,9 +173,11 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
         run.asked = question = parse_question(follow_up(asked))
-        for tool in tools_of(self):
-            if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, run.read_ahead)
+        own = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        gate = run.gate(self.name, found.iteration, [tool.name for tool in own]) if run.gate else None
+        if transport is not None:
+            for tool in own:
+                tool.bind(transport, run.marker, run.read_ahead, gate)
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
@@ -189,6 +192,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             if found.replies and not turn.said.startswith(REFUSED):
                 found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
             run.in_hand[self.name] = found
+            if found.replies:
+                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -197,6 +202,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             if found.replies:
                 found.digest = await run.digest(question, found.replies, found.readings)
                 found.summary = found.digest.summary
+                yield self._tell("analysis_complete", f"{self.name}, round {found.iteration}: {found.summary}")
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
@@ -209,6 +215,10 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         del run.in_hand[self.name]
         message = FindingsMessage(content=found, source=self.name, models_usage=turn.used)
         yield Response(chat_message=message, inner_messages=turn.events)
+
+    def _tell(self, role: str, text: str) -> TextMessage:
+        """Say what begins or has ended, to people alone: the message does not enter the thread."""
+        return TextMessage(content=text, source=self.name, metadata={"role": role})
 
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"

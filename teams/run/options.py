@@ -11,7 +11,7 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
-from ..events import AgentEvent
+from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def _override(setting: str) -> Any:
     return Field(default=None, json_schema_extra={"over": setting})
 
 
-Hook = Callable[[AgentEvent], Awaitable[None]]
+HookAnswer = Mapping[str, Any] | Veto | None
+"""To `searching`: other arguments for the call, a refusal, or None; to other events None."""
+Hook = Callable[[AgentEvent], Awaitable[HookAnswer]]
 
 
 class Shown(BaseModel, frozen=True, extra="forbid"):
@@ -116,7 +118,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     cancellation_token: CancellationToken | None = None
     """Stops the run, which still reports what it found so far."""
     hooks: Sequence[Hook] = ()
-    """Async functions that receive every event of the run. They change nothing; one that fails or hangs is reported."""
+    """Async functions that receive every event of the run. Before a call of one of Willowbark's tools they may return
+    other arguments or a `Veto`; one that fails or hangs is reported."""
     raise_unreachable: bool = True
     """Whether `research` raises `SourcesUnreachable` if no source answered; False returns a report that says so."""
     shown: Shown = Shown()
