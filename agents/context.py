@@ -61,6 +61,8 @@ class RunContext:
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
+    tools: set[str] = field(default_factory=set)
+    """Names of the tools of all specialists that have joined."""
 
     def __post_init__(self) -> None:
         self._so_far: list[Evidence] = []

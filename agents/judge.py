@@ -25,6 +25,7 @@ from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import counted, listed
@@ -48,8 +49,9 @@ from .assessment import (
     sources_breakdown,
 )
 from .baseline.assessing import assessment
-from .findings import FAILED
+from .findings import FAILED, Dossier
 from .report.forms import record_name
+from .routing import route_of, title_of_tool
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
 NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"
@@ -157,6 +159,8 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
         if verdict.stop_reason == "token_budget_exceeded":
             verdict.notes.append(self._describe_limit(dossier.tokens_used))
+        if verdict.recommendation == "synthesize":
+            verdict.notes += _name_unasked(dossier)
         verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
         verdict.notes += [
             f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"
@@ -202,6 +206,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             gaps=memory.gaps,
             refused=memory.refused,
             reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
+            later=dossier.left_for_later(iteration),
             tokens_used=dossier.tokens_used,
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
@@ -293,6 +298,15 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
 
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
+
+
+def _name_unasked(dossier: Dossier) -> list[str]:
+    """Say which tools were left for later and never used, in a line."""
+    names = {name: title_of_tool(name) for findings in dossier.in_order for name in findings.later}
+    sources = {title_of(reply.source) for reply in dossier.replies}
+    unasked = [title for name, title in names.items() if title not in sources and name != "get_mechanisms"]
+    route = route_of(dossier.asked)
+    return [f"Not asked before the search ended: {listed(unasked)} ({route.line})"] if unasked else []
 
 
 def _answers(reply: SourceReply, search: NextSearch) -> bool:

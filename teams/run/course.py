@@ -32,12 +32,14 @@ from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
+from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import RetryPolicy, Transport
 from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
+from willowbark.tools.wording import capital
 
 from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
@@ -134,6 +136,8 @@ class Course:
         if self.model.name != BASELINE:
             takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
             yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}; {self._describe_limit()}")
+
+        yield AgentEvent(type="progress", message=capital(route_of(parse_question(self.question)).line))
 
         # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         journal.attach(self.options.recorder, self._end)
