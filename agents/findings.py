@@ -15,7 +15,7 @@ from willowbark.tools.records import Drug
 from willowbark.tools.records.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
-from willowbark.tools.toolbox import Asked
+from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
@@ -188,7 +188,7 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     description: str = ""
-    takes: tuple[Asked, ...] = ("queries",)
+    takes: tuple[InputKind, ...] = ("queries",)
 
     @property
     def line(self) -> str:

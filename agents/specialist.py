@@ -171,7 +171,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         run = self._run
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
-        turn = _Turn(found)
+        turn = _SearchTurn(found)
         heard = [each for each in await self._model_context.get_messages() if isinstance(each, UserMessage)]
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
@@ -255,7 +255,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         return TextMessage(content=text, source=self.name, metadata={"role": role})
 
     async def _attempts(
-        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, then with the fallback if the model failed or searched nothing.
 
@@ -312,7 +312,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
     async def _reflect(
-        self, client: ChatCompletionClient, turn: "_Turn", cancellation_token: CancellationToken
+        self, client: ChatCompletionClient, turn: "_SearchTurn", cancellation_token: CancellationToken
     ) -> None:
         """Ask a model that has used up its rounds of calls for its reflection on the results.
 
@@ -326,7 +326,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _read(
-        self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken
+        self, turn: "_SearchTurn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
         """Have the model read this turn's publications that it has not read before."""
         client, run, found = self._reader or self._model_client, self._run, turn.found
@@ -387,7 +387,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
 
 @dataclass
-class _Turn:
+class _SearchTurn:
     """A turn's findings, and what its model said and used."""
 
     found: Findings

@@ -81,11 +81,11 @@ def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Section(BaseModel):
+class _ConfigSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class OrchestratorConfig(_Section):
+class OrchestratorConfig(_ConfigSection):
     """Rounds, page size and timeout of searches."""
 
     max_iterations: int = Field(default=10, ge=1, le=20)
@@ -96,7 +96,7 @@ class OrchestratorConfig(_Section):
     """Seconds for one search, all its attempts included."""
 
 
-class LimitSettings(_Section):
+class LimitSettings(_ConfigSection):
     """`[research.limits]`: what a run may use; `"none"` removes a limit."""
 
     max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=MOST_TOKENS, gt=0)
@@ -141,7 +141,7 @@ class ResearchSettings(OrchestratorConfig):
         return None if is_baseline or self.depth == "exhaustive" else self.limits.max_tokens
 
 
-class SourceSettings(_Section):
+class SourceSettings(_ConfigSection):
     """`[tools.NAME]`: one source, such as `[tools.europepmc]`."""
 
     max_results: int | None = Field(default=None, ge=1, le=200)
@@ -157,7 +157,7 @@ class PubMedSettings(SourceSettings):
     """E-mail address for NCBI; None sends none."""
 
 
-class ToolSettings(_Section):
+class ToolSettings(_ConfigSection):
     """`[tools]`, with a section for each source that has settings of its own."""
 
     model_config = ConfigDict(extra="allow")
@@ -202,14 +202,14 @@ class ToolSettings(_Section):
         return {name: size for name, size in sizes.items() if size is not None}
 
 
-class Price(_Section):
+class Price(_ConfigSection):
     """Price of a model, in US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
 
 
-class RoleSettings(_Section):
+class RoleSettings(_ConfigSection):
     """`[llm.roles]`: models for roles other than `llm.model`; a cheaper model may read, a stronger one judge."""
 
     reader: Name | None = None
@@ -229,7 +229,7 @@ class RoleSettings(_Section):
         return named
 
 
-class LLMSettings(_Section):
+class LLMSettings(_ConfigSection):
     """`[llm]`: who reads the evidence."""
 
     model: Name = "baseline"
@@ -262,7 +262,7 @@ class LLMSettings(_Section):
     """By model name, overriding the built-in list; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
-class LibrarySettings(_Section):
+class LibrarySettings(_ConfigSection):
     """`[library]`."""
 
     path: str | None = None
@@ -271,7 +271,7 @@ class LibrarySettings(_Section):
     """Digest of the content the library must still have, as runs record it; None accepts any content."""
 
 
-class OutputSettings(_Section):
+class OutputSettings(_ConfigSection):
     """`[output]`."""
 
     directory: Path = Path("runs")
@@ -285,7 +285,7 @@ class OutputSettings(_Section):
     """Whether the written report has its methods, with searches and counts; `report.json` always has them."""
 
 
-class Settings(_Section):
+class Settings(_ConfigSection):
     """All of `willowbark.toml` and the environment."""
 
     research: ResearchSettings = Field(default_factory=ResearchSettings)

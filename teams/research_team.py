@@ -23,6 +23,7 @@ from willowbark.agents.autogen import (
     Team,
     TerminationCondition,
     TextMessage,
+    Thread,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
@@ -36,8 +37,6 @@ from willowbark.tools.library import endpoints_of_environment
 from willowbark.tools.records.registry import searchable
 
 from .config import DEPTHS, Settings
-
-Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 
 
 class ResearchTeam(PolicyGroupChat):

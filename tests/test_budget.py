@@ -87,7 +87,7 @@ async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(so
     assert report.stop_reason == "token_budget_exceeded"
     assert report.search_iterations == 1
     assert report.references
-    assert any("of the budget is used up" in event.message for event in events)
+    assert [event for event in events if "of the budget is used up" in event.message], events
     assert "dear: up to about" in events[1].message
 
 
@@ -98,7 +98,7 @@ async def test_a_budget_for_a_single_call_still_ends_in_a_report(sources: Source
 
     assert report.stop_reason == "token_budget_exceeded"
     assert report.references
-    assert any("BudgetExceeded" in line for line in report.limitations)
+    assert "BudgetExceeded" in "\n".join(report.limitations)
     assert client.calls <= 3  # the specialists, side by side
 
 

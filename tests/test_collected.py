@@ -63,7 +63,7 @@ async def test_what_is_addressed_to_machines_is_in_no_passage() -> None:
     told = (await found.passages("timolol attacks rate strong evidence", 50)).passages
 
     assert "Timolol was tried. […] Timolol lowered attacks." in [each.text for each in told]
-    assert not any("instructions" in each.text + each.title for each in told)
+    assert [each for each in told if "instructions" in each.text + each.title] == []
 
 
 async def test_operators_and_quotes_in_a_question_are_words() -> None:

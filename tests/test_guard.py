@@ -69,7 +69,7 @@ def test_half_open_connections_end_and_others_are_answered_meanwhile(begun: byte
         for each in held[-20:]:
             each.sendall(begun)
         assert get(address).status_code == 200
-        assert all(map(ends, held))
+        assert [connection for connection in held if not ends(connection)] == []
 
 
 def test_a_second_request_must_come_in_time_too(address: tuple[str, int]) -> None:

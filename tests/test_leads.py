@@ -49,7 +49,7 @@ async def test_a_source_that_cannot_be_asked_is_named_and_costs_its_own_leads_al
 
     assert found.status is Status.PARTIAL
     assert [record.key for record in found.records] == ["nct:NCT00846495"]
-    assert any("pubmed: is not available (503)" in line for line in found.warnings)
+    assert "pubmed: is not available (503)" in "\n".join(found.warnings)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ NAMED_OTHERWISE = ["run", "Willowbark", "Client", "Agent", "Report", "Config", "
 
 def test_what_a_newcomer_imports_is_there_and_what_is_named_otherwise_says_how() -> None:
     assert set(GUESSED) <= set(dir(willowbark))
-    assert all(getattr(willowbark, name) is not None for name in GUESSED)
+    assert [name for name in GUESSED if getattr(willowbark, name) is None] == []
     assert willowbark.Team is ResearchTeam
     for name in NAMED_OTHERWISE:
         with pytest.raises(ImportError, match=r"willowbark has no \w+; use .*`from willowbark"):
@@ -47,7 +47,7 @@ async def test_a_source_is_searched_by_itself(monkeypatch: pytest.MonkeyPatch) -
     drugs = await tools.chembl.look_up("propranolol")
 
     assert len(found) == 3
-    assert all(isinstance(each, Evidence) for each in (*found, *drugs))
+    assert [each for each in (*found, *drugs) if not isinstance(each, Evidence)] == []
     assert (reply.source, len(reply.records)) == ("pubmed", 3)
     assert set(dir(tools)) == set(searchable())
     with pytest.raises(SourceRefused, match="its filters are page, mindate"):

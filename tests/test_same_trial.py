@@ -95,7 +95,7 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
     )
 
     assert (len(found.appraisal.supporting), len(found.appraisal.same_trial)) == (3, 1)
-    assert any("report one trial (MOPE) and count once" in note for note in found.appraisal.notes)
+    assert "report one trial (MOPE) and count once" in "\n".join(found.appraisal.notes)
 
 
 @pytest.mark.parametrize(

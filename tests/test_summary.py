@@ -1,6 +1,7 @@
 """The first screen: the answer in GRADE's words, the leading drugs, what failed, cautions, what is missing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(ca
     assert told.startswith(case.get("first", ""))
     assert case.get("said", "") in told
     if all("withdrawn" in each.marks or each.evidence_quality == "refuted" for each in found):
-        assert not any(words in told for words in ("helps", "may help"))
+        assert [words for words in ("helps", "may help") if words in told] == []
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,21 @@ def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() ->
     assert told.startswith("No answer: no existing drug with verifiable evidence to prevent migraine was found")
     assert "Read: no publication or trial was found" in told
     assert confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("timeout", "the time budget was nearly used up"),
+        ("token_budget_exceeded", "the token budget was nearly used up"),
+    ],
+)
+def test_a_run_that_ended_before_any_source_answered_does_not_say_that_nothing_was_found(
+    reason: str, words: str
+) -> None:
+    first = summary(of=replace(asked_of(), stop_reason=reason))
+    assert first.startswith(f"No answer: {words} before any source answered, so no drug to prevent migraine was")
+    assert "was found, so" not in first
 
 
 def test_twelve_drugs_and_their_estimates_take_two_hundred_words_at_most() -> None:

@@ -132,7 +132,7 @@ class SearchTool(Protocol):
         """Describe this tool."""
 
 
-class Library(Protocol):
+class LocalLibrary(Protocol):
     """What sources ask of the local library that answers in their place, as `library.Library` describes it."""
 
     path: str
@@ -151,8 +151,8 @@ class Library(Protocol):
     def work(self, source: str, doi: str) -> dict[str, Any] | None: ...
 
 
-def local_library(transport: Transport) -> Library | None:
-    library: Library | None = transport.endpoints.library
+def local_library(transport: Transport) -> LocalLibrary | None:
+    library: LocalLibrary | None = transport.endpoints.library
     return library
 
 

@@ -42,7 +42,7 @@ SHOWN = 5  # passages per answer of `ask_records`
 SHOWN_CHARACTERS = 400  # per passage
 MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
-Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
+InputKind = Literal["queries", "conditions", "drugs", "citations", "numbers"]
 """Kinds of tool input: boolean queries, names of conditions, names of drugs, the PMID of a publication whose citations
 are wanted, identifiers of single papers and trials."""
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
@@ -63,7 +63,7 @@ def search_args(name: str) -> type[SearchArgs]:
     return found
 
 
-def asked_by(schema: ToolSchema) -> Asked | None:
+def asked_by(schema: ToolSchema) -> InputKind | None:
     """Classify a tool's input by the fields of its arguments; None if it takes none of these.
 
     >>> asked_by(SourceTool("pubmed").schema), asked_by(SourceTool("opentargets").schema), asked_by(GetPaper().schema)

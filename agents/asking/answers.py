@@ -69,7 +69,7 @@ class ModelUnavailable(Exception):
 
 
 @dataclass
-class Answer(Generic[T]):
+class ModelAnswer(Generic[T]):
     """A typed answer, or why there is none, with the tokens used."""
 
     given: T | None = None
@@ -128,7 +128,7 @@ async def ask(  # noqa: PLR0915
     request: BaseModel | None = None,
     check: Callable[[T], str | None] = lambda _: None,
     aids: Aids | None = None,
-) -> Answer[T]:
+) -> ModelAnswer[T]:
     """Ask one client after another until one gives an answer of this type.
 
     Args:
@@ -140,7 +140,7 @@ async def ask(  # noqa: PLR0915
         check: returns a further error in an answer, or None if it is valid.
         aids: tools that a language model may use first, `MAX_LOOKUPS` times; None for no tools.
     """
-    answer = Answer[T]()
+    answer = ModelAnswer[T]()
 
     async def ask_one(client: ChatCompletionClient) -> T | str:
         """The answer of one client, or why it gave none."""

@@ -25,7 +25,7 @@ from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
-from willowbark.tools.toolbox import MAX_DRUGS, Asked, citations_query
+from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
 from willowbark.tools.wording import capital, counted
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
@@ -52,7 +52,7 @@ class _Plan:
     searches: list[NextSearch] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
-    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: Asked) -> None:
+    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: InputKind) -> None:
         """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
         able = [each.name for each in self.specialists if takes in each.takes]
         if queries and able:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self
 from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
-from willowbark.tools.appraisal.candidates import Group
+from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
@@ -37,8 +37,8 @@ OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
-Outcome = Literal["completed", "running", "stopped", "not reported"]
-Stance = Literal["contradicts", "supports", "inconclusive", "excluded"]
+TrialState = Literal["completed", "running", "stopped", "not reported"]
+RecordStance = Literal["contradicts", "supports", "inconclusive", "excluded"]
 _NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
 _UP_TO, _LEVEL = frozenset("< <= ≤ =".split()), 0.05
 _AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
@@ -145,7 +145,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
     remarks: list[str] = []
     """On trials reported twice, retracted or stopped, and records not checked for retraction."""
     clinical_status: str = NOT_REPORTED
-    group: Group = "not_checked"
+    group: CandidateGroup = "not_checked"
     """New for the condition, or approved or standard for it; `not_checked` without approval data."""
     cautions: list[str] = []
     """Withdrawn, contraindicated, boxed warning, each with its source; empty if none is known."""
@@ -176,7 +176,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
             return "refuted"
         return self.certainty if self.supporting_citations else "unsupported"
 
-    def stance_of(self, row: "EvidenceRow") -> Stance:
+    def stance_of(self, row: "EvidenceRow") -> RecordStance:
         """Return a record's stance in the appraisal."""
         if row.retracted:
             return "excluded"
@@ -281,7 +281,7 @@ class TrialRow(BaseModel, extra="forbid"):
     """On each of its drugs."""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TrialState:
         """How it ended according to the registry."""
         if self.status in STOPPED:
             return "stopped"

@@ -16,7 +16,7 @@ from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.records import Approval, Drug, Label
+from willowbark.tools.records import Drug, DrugApproval, Label
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of, title_of
@@ -93,7 +93,7 @@ def safety(material: Material) -> list[Said]:
         quoted = {sentence: drug for sentence, _ in quotes} | quoted
         warned_of = {each["kind"] for _, _, entry in drugs for each in entry.warnings}
         data: dict[str, Any] = {
-            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, Approval)],
+            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, DrugApproval)],
             "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
             "withdrawn": withdrawal_of(drug),
             "warnings": next((("; ".join(map(warned, e.warnings)), key) for key, _, e in drugs if e.warnings), ()),
@@ -120,7 +120,7 @@ def safety(material: Material) -> list[Said]:
     return [intro, *told]
 
 
-def _product(approval: Approval) -> str:
+def _product(approval: DrugApproval) -> str:
     """Name the product approved first by its number and brand."""
     for first in approval.applications:
         if first.get("approved") == approval.first_approved:

@@ -10,7 +10,7 @@ from willowbark.tools.wording import counted
 
 from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
 from .content import NOT_REPORTED, ReportContent
-from .forms.blocks import Document
+from .forms.blocks import ReportTree
 from .forms.html import notebook_html
 from .forms.markdown import appendix_in_markdown, as_markdown
 from .tree import brief, document
@@ -47,11 +47,11 @@ class ResearchReport(ReportContent):
         sizes = (len(self.candidates), "candidate"), (len(self.references), "reference")
         return f"{self.title}: {', '.join(counted(number, noun) for number, noun in sizes)}"
 
-    def to_tree(self) -> Document:
+    def to_tree(self) -> ReportTree:
         """Return the tree for all forms: sections, paragraphs, lists, tables and figures."""
         return document(self)
 
-    def to_brief(self) -> Document:
+    def to_brief(self) -> ReportTree:
         """Return the short report: the tree's first screen and tables of candidates."""
         return brief(self)
 

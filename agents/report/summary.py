@@ -11,7 +11,7 @@ from willowbark.tools.questions import speaks_of
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
-from .answers import Answer
+from .answers import ReportAnswer
 from .content import DrugCandidate, SummaryPart
 from .material import Material
 from .texts import write_line
@@ -29,7 +29,7 @@ LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
 
 
 def first_screen(
-    material: Material, candidates: Sequence[DrugCandidate], answered: Answer | None = None
+    material: Material, candidates: Sequence[DrugCandidate], answered: ReportAnswer | None = None
 ) -> list[SummaryPart]:
     """Write the first screen: answer, leading drugs, failures, harms, gaps, records read; at most 200 words.
 
@@ -202,7 +202,7 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     )
 
 
-def confidence(material: Material, answered: Answer | None = None) -> float:
+def confidence(material: Material, answered: ReportAnswer | None = None) -> float:
     """Return the confidence in the answer, 0 to 1: the judging model's, or from the best certainty and silent sources.
 
     If the question names drugs or a class, other drugs do not count.

@@ -30,18 +30,18 @@ from .forms import record_name, url_of
 from .forms.blocks import (
     Block,
     Cite,
-    Flow,
     Group,
     Items,
     Link,
-    Node,
     Pairs,
     Paragraph,
+    RichText,
     Row,
     Section,
     Style,
     Table,
     Text,
+    TreeNode,
     flow,
 )
 
@@ -133,21 +133,21 @@ def _insert(context: Context, value: object) -> Markup:
         return value
     if value in ("", ()):
         return Markup("")
-    inserted: list[Flow] = context["inserted"]
+    inserted: list[RichText] = context["inserted"]
     nodes = value if isinstance(value, tuple) else flow(value if isinstance(value, Cite) else str(value))
     inserted.append(nodes)
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
 
-def _styled(style: Style, text: object) -> Flow:
+def _styled(style: Style, text: object) -> RichText:
     return flow(Text(str(text), style)) if text else ()
 
 
-def _link(text: str, key: str, url: str = "") -> Flow:
+def _link(text: str, key: str, url: str = "") -> RichText:
     return flow(Link(text, url_of(key, url)))
 
 
-def _anchor(name: str, place: int) -> Flow:
+def _anchor(name: str, place: int) -> RichText:
     return flow(Link(name, f"#candidate-{place}"))
 
 
@@ -205,13 +205,13 @@ def write_line(template: str, macro: str, **data: Any) -> str:
     return " ".join(write_lines(template, macro, **data))
 
 
-def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[Flow]]:
-    inserted: list[Flow] = []
+def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[RichText]]:
+    inserted: list[RichText] = []
     module = _environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted, "cite": cite})
     return str(getattr(module, macro)(**data)), inserted
 
 
-def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
+def _blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
     for part in re.split(r"\n\s*\n", rendered):
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if not lines:
@@ -244,14 +244,14 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
             yield Paragraph(_flow(" ".join(lines), inserted))
 
 
-def _plain(marked: str, inserted: list[Flow]) -> str:
+def _plain(marked: str, inserted: list[RichText]) -> str:
     return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text | Cite))
 
 
-def _flow(marked: str, inserted: list[Flow]) -> Flow:
+def _flow(marked: str, inserted: list[RichText]) -> RichText:
     """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
-    nodes: list[Node] = []
+    nodes: list[TreeNode] = []
     for strong, text in enumerate(_STRONG.split(line)):
         for place, part in enumerate(_INSERTED.split(text)):
             for node in inserted[int(part)] if place % 2 else flow(part):

@@ -27,10 +27,10 @@ from .content import (
     DrugCandidate,
     EvidenceRow,
     PostedResult,
+    RecordStance,
     ReportContent,
     ReportSection,
     SearchLogEntry,
-    Stance,
     TrialRow,
     TurnUsage,
 )
@@ -39,14 +39,14 @@ from .forms.blocks import (
     Block,
     Cite,
     Details,
-    Document,
     Figure,
-    Flow,
     Group,
     Items,
     Link,
     Pairs,
     Quote,
+    ReportTree,
+    RichText,
     Row,
     Section,
     Table,
@@ -62,7 +62,7 @@ MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdr
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
-_STANCES: dict[Stance, str] = {
+_STANCES: dict[RecordStance, str] = {
     "contradicts": "contradicting",
     "supports": "supporting",
     "inconclusive": "inconclusive",
@@ -156,7 +156,7 @@ def comparison(report: ReportContent) -> Section | None:
     return Section("Comparison", "comparison", blocks) if shown else None
 
 
-def _value_cell(row: EvidenceRow, what: ValueKind) -> Flow:
+def _value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
     """Build the cell of a study's values of one kind; empty without any."""
     lines = [each.line for each in row.compared(what)]
     return flow(points(lines, "lines") if len(lines) > 1 else lines[0]) if lines else ()
@@ -252,7 +252,7 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     )
 
 
-def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> Flow:
+def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
     """Name a study with a link and its reference; in the appendix by its title, with its record."""
     reference = report.reference_of(row.key)
     name = _study_name(row, reference)
@@ -321,7 +321,7 @@ def written_section(section_id: str, title: str) -> Builder:
 
 def trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
-    title, rows = "Registered trials", list[tuple[TrialRow, Flow]]()
+    title, rows = "Registered trials", list[tuple[TrialRow, RichText]]()
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
@@ -368,7 +368,7 @@ def methods(report: ReportContent) -> Section:
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
-    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[Flow]]()
+    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[RichText]]()
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
@@ -389,7 +389,7 @@ def _search_log(report: ReportContent) -> Section:
 
 def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
-    parts = list[tuple[str | Flow, str, list[TurnUsage]]]()
+    parts = list[tuple[str | RichText, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own, name = [turn for turn in report.usage if turn.agent == agent], _NAMES.get(agent, agent)
         parts += [(name, str(turn.iteration or "all"), [turn]) for turn in own]
@@ -441,7 +441,7 @@ APPENDIX: tuple[Builder, ...] = (
 """Builders of the appendix, in order; references cited only there follow."""
 
 
-def document(report: ReportContent) -> Document:
+def document(report: ReportContent) -> ReportTree:
     """Build the whole tree."""
     when = f"{report.generated_at:%Y-%m-%d %H:%M} UTC"
     tokens = "tokens used" if report.usage else "tokens, estimated"
@@ -452,7 +452,7 @@ def document(report: ReportContent) -> Document:
     appended = [section for build in APPENDIX if (section := build(report)) is not None]
     if len(report.references) > cited:
         appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
-    return Document(
+    return ReportTree(
         report.title,
         _shown_question(report.research_question),
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
@@ -468,6 +468,6 @@ def _shown_question(question: str) -> str:
     return f"{question} (understood as “{understood}”)" if understood else question
 
 
-def brief(report: ReportContent) -> Document:
+def brief(report: ReportContent) -> ReportTree:
     """Build only the first screen and the tables of candidates, for interfaces that show the rest separately."""
     return replace(document(report), sections=(first_screen(report), candidates(report)), closing=(), appendix=None)

@@ -19,7 +19,7 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Document
+    from willowbark.agents.report.forms.blocks import ReportTree
     from willowbark.agents.report.model import ResearchReport
 
 _EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
@@ -52,7 +52,7 @@ def as_html(report: "ResearchReport") -> bytes:
     return page_of(report.to_tree()).encode(errors="replace")
 
 
-def page_of(tree: "Document") -> str:
+def page_of(tree: "ReportTree") -> str:
     """Render a report's tree as that page."""
     from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
 

@@ -15,12 +15,12 @@ from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
 from ..ledger.run_ids import new_run_id
-from ..run.following import Events, ExitCode, Outcome, follow, keep
+from ..run.following import Events, ExitCode, RunOutcome, follow, keep
 from ..run.logs import logged
 from ..run.options import RunOptions, Shown
 from ..run.workspace import RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
-from .terminal import Progress, complain, show_report
+from .terminal import TerminalProgress, complain, show_report
 
 if TYPE_CHECKING:
     pass
@@ -108,7 +108,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     return ExitCode.REPORT if same else ExitCode.FAILED
 
 
-def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown: Shown, run_id: str) -> Outcome:
+def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown: Shown, run_id: str) -> RunOutcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
     `start` gets the terminal's choices for recorder, token and approval.
@@ -125,7 +125,7 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown:
             stack.enter_context(trace.trace_file(shown.trace))
             given["recorder"], traced = trace.SpanRecorder(), trace.traced
         stack.enter_context(logged(verbosity, as_json=shown.log_json))
-        progress = stack.enter_context(Progress(quiet=shown.quiet or verbosity > 0))
+        progress = stack.enter_context(TerminalProgress(quiet=shown.quiet or verbosity > 0))
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
@@ -150,7 +150,7 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown:
     return outcome
 
 
-def _finish(outcome: Outcome, folder: RunFolder, shown: Shown, output: OutputSettings) -> ExitCode:
+def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: OutputSettings) -> ExitCode:
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
         keep(outcome, folder, output)

@@ -401,7 +401,7 @@ def screen(
     from ..screening import read_names, screen  # noqa: PLC0415
     from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS  # noqa: PLC0415
     from ..screening.engines import ClusterLimiter, engine_of  # noqa: PLC0415
-    from ..screening.tables import Table, has_parquet  # noqa: PLC0415
+    from ..screening.tables import TableFolder, has_parquet  # noqa: PLC0415
 
     complain = faces.terminal.complain
     options = _run_options(given)
@@ -412,7 +412,7 @@ def screen(
     if settings.llm.model != BASELINE:
         from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
 
-        model = ModelReader(settings, Table(screen_out / "batches"))
+        model = ModelReader(settings, TableFolder(screen_out / "batches"))
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
@@ -473,9 +473,9 @@ _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library
 
 def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool) -> int:
     """Add PubMed's files to a library; return the exit code."""
-    from willowbark.tools.library.building import Progress, build_library  # noqa: PLC0415
+    from willowbark.tools.library.building import BuildProgress, build_library  # noqa: PLC0415
 
-    def tell(done: Progress) -> None:
+    def tell(done: BuildProgress) -> None:
         left = f"{done.left_s / 3600:.1f} h" if done.left_s > 5400 else f"{done.left_s / 60:.0f} min"
         faces.terminal.complain(
             f"{done.file}: {done.said}; file {done.place:,} of {done.files:,}, "

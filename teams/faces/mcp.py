@@ -83,7 +83,7 @@ INSTRUCTIONS = (
 )
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
 _Context = Context[Any, Any, Any]
-_Answer = Awaitable[tuple[str, BaseModel | None]]
+_ToolResult = Awaitable[tuple[str, BaseModel | None]]
 """Text, and all or part of it as data."""
 
 
@@ -163,7 +163,7 @@ class Server(FastMCP[Any]):
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
-        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _Answer]]] = {}
+        self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
@@ -223,7 +223,7 @@ class Server(FastMCP[Any]):
 
     def _offer(
         self,
-        answer: Callable[[Any, _Context], _Answer],
+        answer: Callable[[Any, _Context], _ToolResult],
         args: type[BaseModel],
         gives: type[BaseModel] | None = None,
         most: int = MOST_BYTES,

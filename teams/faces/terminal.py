@@ -19,14 +19,14 @@ from ..events import AgentEvent
 from ..run.board import Board, format_event
 
 if TYPE_CHECKING:
-    from willowbark.agents.report.forms.blocks import Document
+    from willowbark.agents.report.forms.blocks import ReportTree
     from willowbark.agents.report.model import ResearchReport
 
 COUNT_EVERY_S = 5.0  # between progress lines on reading, in a file or pipe
 LINES_AFTER = 6  # of the last screen, left for the report's path and the prompt
 
 
-class Progress:
+class TerminalProgress:
     """Shows a run's events: one live block on a terminal, plain lines in a file or pipe, nothing when quiet."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -109,7 +109,7 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
             raise UsageError(f"the report cannot be printed ({error.strerror or error})") from None
 
 
-def print_report(document: "Document", console: Console) -> None:
+def print_report(document: "ReportTree", console: Console) -> None:
     """Print a report as wide as the window; no character from a record can control the terminal."""
     from rich.markdown import Markdown  # noqa: PLC0415  not needed in a pipe
 
@@ -118,7 +118,7 @@ def print_report(document: "Document", console: Console) -> None:
     console.print(Markdown(as_markdown(document)))
 
 
-def print_brief(document: "Document", console: Console) -> None:
+def print_brief(document: "ReportTree", console: Console) -> None:
     """Print the tables of candidates, then the answer, so that the whole answer is on the last screen.
 
     Notes after the answer that do not fit are left out, first those on drugs that the tables list; the full report

@@ -23,8 +23,8 @@ from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 from .database import DEFAULT_PATH, Database, LedgerError, pack, restore, unpack, unpack_bytes
 from .journal import Journal, Turn, turns_of
 
-__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "Status", "Turn", "restore"]
-Status = Literal["running", "interrupted", "complete", "cancelled", "failed"]
+__all__ = ["DEFAULT_PATH", "Journal", "Ledger", "LedgerError", "Model", "Run", "RunStatus", "Turn", "restore"]
+RunStatus = Literal["running", "interrupted", "complete", "cancelled", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Run(BaseModel, frozen=True, extra="forbid"):
 
     run_id: str
     question: str
-    status: Status
+    status: RunStatus
     """interrupted: unfinished, and no process works on it."""
     stop_reason: str | None
     """Why the search ended; None until then."""

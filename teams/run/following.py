@@ -45,7 +45,7 @@ class ExitCode(IntEnum):
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """Result of a run."""
 
     log: list[str] = field(default_factory=list)
@@ -82,12 +82,12 @@ async def follow(
     show: Callable[[AgentEvent], None],
     token: "CancellationToken",
     end_at_once: Callable[[], object] = lambda: None,
-) -> Outcome:
+) -> RunOutcome:
     """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
 
     `end_at_once` is called before the process ends. UsageError of the run is raised again.
     """
-    outcome, task, loop, began = Outcome(), asyncio.current_task(), asyncio.get_running_loop(), None
+    outcome, task, loop, began = RunOutcome(), asyncio.current_task(), asyncio.get_running_loop(), None
     assert task is not None
 
     def interrupt() -> None:
@@ -139,7 +139,7 @@ async def follow(
     return outcome
 
 
-def keep(outcome: Outcome, folder: RunFolder, output: OutputSettings | None = None) -> None:
+def keep(outcome: RunOutcome, folder: RunFolder, output: OutputSettings | None = None) -> None:
     """Write a run's report, as the settings say, and its log into its folder; UsageError if that cannot be done."""
     if outcome.report is not None:
         folder.write_report(outcome.report, output)

@@ -21,7 +21,7 @@ from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
 from ..reading.posted import PostedFinding, registered_design, registered_reading, why_stopped_kind
-from ..reading.reading import RANDOMISED, Direction, Indication, Reading, StudyDesign, direction_of
+from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.sections import is_full_text, places, section_of
 from ..records.card import STUDIES
 from ..records.evidence import Evidence, checked_identifier
@@ -300,7 +300,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        indication=cast(Indication, reading.match) if is_aside else reading.indication,
+        indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,

@@ -72,7 +72,7 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
     is_public: bool = True
     """Whether these are the real sources; False where another server or a library replaces them."""
     library: Any = Field(default=None, repr=False)
-    """A `search.Library` that answers in place of the sources, without network; None queries the sources."""
+    """A `search.LocalLibrary` that answers in place of the sources, without network; None queries the sources."""
 
     def model_post_init(self, _: Any) -> None:
         if self.library is not None:

@@ -133,7 +133,7 @@ class Recorder(Protocol):
 
 
 @runtime_checkable
-class Memory(Recorder, Protocol):
+class ReplayRecorder(Recorder, Protocol):
     """A recorder that can replay earlier answers."""
 
     def recall(self, source: str, request: str) -> Reply | SearchError | None:
@@ -328,7 +328,7 @@ class Transport:
     async def _call(self, request: Request, read: Callable[[Reply], T]) -> T:
         if self.endpoints.library is not None:
             raise SourceUnavailable(request.source, "not asked offline: the local library does not hold this")
-        if not isinstance(self.recorder, Memory):
+        if not isinstance(self.recorder, ReplayRecorder):
             return await self._ask(request, read)
         known = self.recorder.recall(request.source, request.hash)
         if isinstance(known, SearchError):

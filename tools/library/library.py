@@ -19,7 +19,7 @@ from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
 from ..sources.publications import Citations, plain_words
 from .index import LibraryIndex
-from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, TrialRow, digest_of, record_files, row_of
+from .rows import ArticleRow, CitationRow, EntryRow, PublicationRow, StudyRow, digest_of, record_files, row_of
 
 BUNDLED = "bundled"
 VARIABLE = "WILLOWBARK_LIBRARY__PATH"
@@ -193,5 +193,5 @@ class Library(LibraryIndex):
         row = row_of(line)
         if isinstance(row, PublicationRow | ArticleRow):
             return row.evidence(source)
-        assert isinstance(row, TrialRow | EntryRow)
-        return row.evidence() if isinstance(row, TrialRow) else row.evidence
+        assert isinstance(row, StudyRow | EntryRow)
+        return row.evidence() if isinstance(row, StudyRow) else row.evidence

@@ -63,7 +63,7 @@ _SHARED = 0.5
 _DENIED = 0.5
 
 
-Direction = Literal["same", "opposite", "unknown"]
+ActionDirection = Literal["same", "opposite", "unknown"]
 """Direction of a drug's action on its target compared with drugs approved for the condition."""
 _MORE = (
     "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT"
@@ -148,7 +148,7 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
     confidence: float = Field(ge=0, le=1)
     """Confidence that the drug acts on the condition by this or another known path, by `arithmetic`."""
     arithmetic: str
-    direction: Direction = "unknown"
+    direction: ActionDirection = "unknown"
     compared: list[str] = []
     """Approved drugs acting on the same target, used to find the direction."""
     opposing: list[str] = []

@@ -22,10 +22,10 @@ from ..lexicon import (
 from ..lexicon.conditions import find_known_conditions, known_names
 from ..lexicon.drugs import drug_names
 from ..lexicon.matching import Mention, compile_cues, cue_regex, merge_mentions, read_table, stem, tokens
-from .kinds import ON_HARM, QUESTIONS, Guess, Kind, Name, has_role, kind_of, question_words
+from .kinds import ON_HARM, QUESTIONS, Guess, NamedEntity, QuestionKind, has_role, kind_of, question_words
 from .query import (
     PREVENTION_WORD,
-    Unit,
+    QueryUnit,
     as_boolean,
     bare_words,
     distinct_words,
@@ -48,7 +48,7 @@ ADULT, OLD = 18, 65  # years
 _UNREADABLE = frozenset(("Cc", "Cs"))  # control characters, surrogates
 _OF_WOMEN = ("pregnancy", "breastfeeding")
 _LATIN = frozenset(map(chr, range(0x250)))
-_ON_DRUGS: Mapping[Kind, str] = {
+_ON_DRUGS: Mapping[QuestionKind, str] = {
     "treat": "Does {drug} help in {condition}?",
     "prevent": "Does {drug} prevent {condition}?",
     "negative": "Was {drug} shown not to help in {condition}?",
@@ -72,11 +72,11 @@ class QuestionError(UsageError, ValueError): ...
 @dataclass(frozen=True)
 class Question:
     text: str
-    kind: Kind
+    kind: QuestionKind
     is_sure: bool
     """Whether its kind is likely enough to answer without asking back."""
-    or_kind: Kind
-    also: tuple[Kind, ...]
+    or_kind: QuestionKind
+    also: tuple[QuestionKind, ...]
     """Kinds of its other parts: "… and which were tried and failed?"."""
     conditions: tuple[str, ...]
     """Common names of the conditions to be treated or prevented, in its order."""
@@ -152,7 +152,7 @@ class Question:
         what = f"“{self.unread[0]}” is not known as a condition or a drug" if self.unread else "no condition is named"
         return f"{what}; which condition? For example: {QUESTIONS['treat'].format(condition='migraine')}"
 
-    def _ask(self, kind: Kind) -> str:
+    def _ask(self, kind: QuestionKind) -> str:
         """The plainest question of a kind on the names in this one; empty if it lacks one that is needed."""
         drugs, met = (*self.drugs, *self.drug_classes), " and ".join(self.conditions) or self.population or ""
         plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS.get(kind, "")
@@ -367,7 +367,7 @@ def stand_alone(question: str, earlier: str) -> str:
     return f"{question.strip().rstrip('?!. ')} ({', '.join(said)})?" if said else question
 
 
-def says_nothing(text: str, names: Iterable[Name]) -> bool:
+def says_nothing(text: str, names: Iterable[NamedEntity]) -> bool:
     """Whether a question says nothing but names and populations: "and in children?"."""
     told = _mask_spans(text, [*_known_phrases(text), *(name[1:3] for name in names)])
     words = "".join(" " if is_told else each for each, is_told in zip(text, told, strict=True))
@@ -386,7 +386,7 @@ def _restate(before: Question, asked: Question, people: Sequence[str]) -> str:
     plainest = (_ON_DRUGS.get(kind) if drugs else None) or QUESTIONS[kind]
     if not conditions:
         together = f"Is {{drug}} safe with {earlier[-1]}?" if own and earlier[1:] else "Can {drug} cause side effects?"
-        alone: Mapping[Kind, str] = {
+        alone: Mapping[QuestionKind, str] = {
             "mechanism": "How does {drug} work?",
             "status": "Is {drug} approved?",
             "harm": "Can {drug} cause side effects?",
@@ -446,7 +446,7 @@ def wider_queries(query: str) -> Iterator[str]:
     units = read_units(normalise_text(query))
     if any(unit.operator == "OR" for unit in units) or "[" in query:
         return
-    spare, named = [unit for unit in units if unit.operator != "NOT"], list[Unit]()
+    spare, named = [unit for unit in units if unit.operator != "NOT"], list[QueryUnit]()
     for unit in spare:
         words = " ".join(word for word in unit.words if not PREVENTION_WORD.search(word))
         named += [unit] if find_conditions(words) or find_drugs(words) or find_drug_classes(words) else []
@@ -512,7 +512,7 @@ def plain_text(question: str) -> str:
     return _WITHOUT.sub(_say_without, text)
 
 
-def names_of(text: str) -> list[Name]:
+def names_of(text: str) -> list[NamedEntity]:
     """Find the drugs, classes, conditions and routes in a question, in order, without overlaps.
 
     A goal ("quit smoking") counts as its condition; words for patients count if no other condition is named.
@@ -544,18 +544,18 @@ def names_of(text: str) -> list[Name]:
         classes += [each._replace(name=f"{each.name} drugs") for each in by_use]
     medicines = merge_mentions(classes, drugs)
     kinds = [
-        *(Name(*each, "class") for each in classes),
-        *(Name(*each, "drug") for each in medicines if each not in classes),
-        *(Name(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
+        *(NamedEntity(*each, "class") for each in classes),
+        *(NamedEntity(*each, "drug") for each in medicines if each not in classes),
+        *(NamedEntity(*each, "condition") for each in merge_mentions(medicines, conditions) if each in conditions),
     ]
     taken = _mask_spans(text, [name[1:3] for name in kinds])
-    kinds += (Name(*each, "route") for each in _find_routes(text) if not taken[each.start])
+    kinds += (NamedEntity(*each, "route") for each in _find_routes(text) if not taken[each.start])
     return sorted(kinds, key=lambda name: name.start)
 
 
-def _after_not(text: str, names: Sequence[Name]) -> list[Name]:
+def _after_not(text: str, names: Sequence[NamedEntity]) -> list[NamedEntity]:
     """List the names that the operator NOT excludes: those of the group or name that follows it."""
-    found = list[Name]()
+    found = list[NamedEntity]()
     for each in _NOT.finditer(text):
         start = end = each.end()
         depth = 0
@@ -584,7 +584,7 @@ def parts_of(text: str) -> Iterator[str]:
         yield " " * start + text[start:end] + " " * (len(text) - end)
 
 
-def _parts(text: str, names: Sequence[Name]) -> Iterator[tuple[Guess, int]]:
+def _parts(text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[Guess, int]]:
     """Classify the parts of a question; yield each with where it starts."""
     if is_query(text):
         yield Guess("prevent" if PREVENTION_WORD.search(text) else "treat", 1.0, "other"), 0
@@ -611,7 +611,7 @@ def _known_phrases(text: str) -> list[tuple[int, int]]:
 
 
 def _choose_words(
-    text: str, kind: Kind, names: Sequence[Name], excluded: Sequence[Name], is_on_population: bool
+    text: str, kind: QuestionKind, names: Sequence[NamedEntity], excluded: Sequence[NamedEntity], is_on_population: bool
 ) -> str:
     """Select the words of a plain question to search for.
 

@@ -22,11 +22,11 @@ from .numbers import figures
 from .reading import (
     Comparator,
     Effect,
-    Indication,
+    IndicationKind,
     Match,
     OutcomeKind,
-    Passage,
     Primary,
+    QuotedPassage,
     Reading,
     Role,
     Verdict,
@@ -44,7 +44,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         ("effect", Effect),
         ("comparator", Comparator),
         ("primary", Primary),
-        ("indication", Indication),
+        ("indication", IndicationKind),
         ("alone", Literal["alone", "not_alone"]),
     )
 }
@@ -154,7 +154,7 @@ class LearnedReader:
             comparator=comparator,
             effect=effect,
             primary=cast(Primary, primary),
-            indication=cast(Indication, indication),
+            indication=cast(IndicationKind, indication),
             alone=alone == "alone",
             design=facts.design,
             participants=facts.participants,
@@ -223,8 +223,8 @@ def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> in
 
 
 def _in_figures(
-    view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[Passage]
-) -> Passage | None:
+    view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[QuotedPassage]
+) -> QuotedPassage | None:
     """Pick the result with figures that best carries the verdict, if the passages have no figures."""
     if not passages or any(figures(passage.text) for passage in passages):
         return None
@@ -240,10 +240,12 @@ def _worth(view: View, at: int, chance: float) -> float:
     return float(np.log(chance + 1e-9)) + named
 
 
-def _passage(view: View, at: int) -> Passage:
+def _passage(view: View, at: int) -> QuotedPassage:
     sentence = view.document.sentences[at]
     section = "Title" if sentence.headed == "title" else "Abstract"
-    return Passage(text=sentence.quote, section=section, start=sentence.start, end=sentence.start + len(sentence.quote))
+    return QuotedPassage(
+        text=sentence.quote, section=section, start=sentence.start, end=sentence.start + len(sentence.quote)
+    )
 
 
 @cache

@@ -3,11 +3,12 @@
 from .kinds import (
     FLAGS,
     Application,
-    Approval,
+    ArticleSection,
     AssociatedTarget,
     Development,
     Disease,
     Drug,
+    DrugApproval,
     DrugWarning,
     Flag,
     FullText,
@@ -27,7 +28,6 @@ from .kinds import (
     Record,
     Reference,
     SaidNotice,
-    Section,
     Signal,
     Trial,
 )
@@ -35,11 +35,12 @@ from .kinds import (
 __all__ = [
     "FLAGS",
     "Application",
-    "Approval",
+    "ArticleSection",
     "AssociatedTarget",
     "Development",
     "Disease",
     "Drug",
+    "DrugApproval",
     "DrugWarning",
     "Flag",
     "FullText",
@@ -59,7 +60,6 @@ __all__ = [
     "Record",
     "Reference",
     "SaidNotice",
-    "Section",
     "Signal",
     "Trial",
 ]

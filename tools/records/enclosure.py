@@ -83,7 +83,7 @@ def unmarked(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RecordBlock:
     marker: str
     lines: Sequence[str]
 
@@ -153,14 +153,14 @@ def without_embedded(text: str) -> str:
     return _EMBEDDED.sub("", text)
 
 
-def blocks(text: str) -> Iterator[Block]:
+def blocks(text: str) -> Iterator[RecordBlock]:
     """Yield the blocks in a text, even if they cannot be parsed."""
     marker, held = "", list[str]()
     for line in text.split("\n"):
         if opening := _OPENING.fullmatch(line):  # nested: the first was never closed, so it is not ours
             marker, held = opening.group(1), []
         elif marker and line == f"</records {marker}>":
-            yield Block(marker, held)
+            yield RecordBlock(marker, held)
             marker = ""
         elif marker:
             held.append(line)

@@ -85,7 +85,7 @@ class SaidNotice(_Open, total=False):
     source: str
 
 
-class Section(_Open, total=False):
+class ArticleSection(_Open, total=False):
     kind: str
     """results, limitations or table."""
     title: str
@@ -96,16 +96,17 @@ class FullText(_Open, total=False):
     source: str
     pmcid: str
     licence: str
-    sections: list[Section]
+    sections: list[ArticleSection]
     addressed_to_machines: bool
     """True if sentences addressed to machines were removed."""
 
 
 class Intervention(_Open, total=False):
-    """An intervention of a trial: type (`DRUG`), name."""
+    """An intervention of a trial: type (`DRUG`), name, its other names (brands, research codes)."""
 
     type: str
     name: str
+    other_names: list[str]
 
 
 class RegisteredArm(_Open, total=False):
@@ -363,7 +364,7 @@ class Notice(Paper, frozen=True):
     kind: Literal["notice"] = "notice"
 
 
-class Page(Paper, frozen=True):
+class WebPage(Paper, frozen=True):
     """A web page, or a record of a custom source."""
 
     kind: Literal["page"] = "page"
@@ -454,7 +455,7 @@ class Process(Fields, frozen=True):
     summary: str | None = None
 
 
-class Approval(Fields, frozen=True):
+class DrugApproval(Fields, frozen=True):
     kind: Literal["approval"] = "approval"
     drug: str | None = None
     """Generic name in lower case."""
@@ -480,7 +481,7 @@ class Label(Fields, frozen=True):
     """Other drugs named in the full interactions and contraindications sections."""
 
 
-Record = Publication | Trial | Drug | Disease | Protein | Process | Approval | Label | Notice | Page
+Record = Publication | Trial | Drug | Disease | Protein | Process | DrugApproval | Label | Notice | WebPage
 Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "approval", "label", "notice", "page"]
 """Kind of a record."""
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}

@@ -24,31 +24,31 @@ a name that the reader cannot place, which is never taken for placebo."""
 Against = Literal["arm", "baseline", "baseline_on_drug", "unstated"]
 """What a comparison is with: another arm; the same people before treatment; before a change of dose or withdrawal
 (run-in on the drug); or not told."""
-Endpoint = Literal["efficacy", "surrogate", "harm", "process"]
+OutcomeClass = Literal["efficacy", "surrogate", "harm", "process"]
 """`surrogate`: a marker whose meaning for patients is uncertain. `process`: kinetics, adherence, cost."""
 Favours = Literal["arm", "versus", "neither"]
 """Which side the point estimate or the authors' words favour, for the patient, whatever its significance."""
 Equivalence = Literal["shown", "claimed", "not_shown"]
 """`shown`: an interval within a margin set before; `claimed`: the authors call two treatments equally effective;
 `not_shown`: a test of non-inferiority that failed."""
-Basis = Literal["own_data", "pooled", "modelled", "judgement", "cited", "recommendation"]
+ResultBasis = Literal["own_data", "pooled", "modelled", "judgement", "cited", "recommendation"]
 """Where a result or statement comes from: measured here; pooled from trials; a model or a simulation; the authors'
 judgement on their data; earlier work that they cite; a recommendation."""
-Statement = Literal["works", "does_not_work", "harms", "give", "avoid", "not_shown"]
+Stated = Literal["works", "does_not_work", "harms", "give", "avoid", "not_shown"]
 """What authors state: it works or does not; it harms; it should, or should not, be given; whether it works was not
 shown."""
-Depth = Literal["title", "abstract", "registry", "full_text"]
+DepthRead = Literal["title", "abstract", "registry", "full_text"]
 """How much of a record was read."""
 ReaderKind = Literal["person", "registry", "model", "small_reader"]
 """Who read it. The first of these that there is counts; others are shown beside it."""
 READERS: tuple[ReaderKind, ...] = ("person", "registry", "model", "small_reader")
 
 
-class Part(BaseModel, frozen=True, extra="forbid"):
+class StudyPart(BaseModel, frozen=True, extra="forbid"):
     """A part of a study."""
 
 
-class StudyPassage(Part, frozen=True):
+class StudyPassage(StudyPart, frozen=True):
     """Whole sentences or table rows of a record, to the letter."""
 
     text: str = Field(min_length=1)
@@ -59,7 +59,7 @@ class StudyPassage(Part, frozen=True):
     end: int | None = Field(default=None, ge=0)
 
 
-class ArmCount(Part, frozen=True):
+class ArmCount(StudyPart, frozen=True):
     """The result of one arm: people with an event, or a mean."""
 
     arm: str
@@ -72,7 +72,7 @@ class ArmCount(Part, frozen=True):
     """As the record writes it: `SD 4.1`, `IQR 2–7`."""
 
 
-class Estimate(Part, frozen=True):
+class Estimate(StudyPart, frozen=True):
     """An effect in figures; each figure stands in the comparison's passage."""
 
     measure: str = ""
@@ -92,7 +92,7 @@ class Estimate(Part, frozen=True):
     """The estimate as the passage writes it."""
 
 
-class Harm(Part, frozen=True):
+class ArmHarm(StudyPart, frozen=True):
     """An adverse effect in an arm."""
 
     what: str = Field(min_length=1)
@@ -102,7 +102,7 @@ class Harm(Part, frozen=True):
     passage: StudyPassage | None = None
 
 
-class Arm(Part, frozen=True):
+class Arm(StudyPart, frozen=True):
     """A group of people and what they got."""
 
     name: str = Field(min_length=1)
@@ -118,10 +118,10 @@ class Arm(Part, frozen=True):
     schedule: str = ""
     duration: str = ""
     dropouts: int | None = Field(default=None, ge=0)
-    harms: tuple[Harm, ...] = ()
+    harms: tuple[ArmHarm, ...] = ()
 
 
-class Comparison(Part, frozen=True):
+class Comparison(StudyPart, frozen=True):
     """One arm against another on one outcome."""
 
     arm: str
@@ -131,7 +131,7 @@ class Comparison(Part, frozen=True):
     against: Against = "arm"
     outcome: str = ""
     """By its name in the record."""
-    endpoint: Endpoint
+    endpoint: OutcomeClass
     primary: bool | None = None
     """None: not told."""
     condition: str | None = None
@@ -139,7 +139,7 @@ class Comparison(Part, frozen=True):
     aim: Aim | None = None
     """None: the study's."""
     subgroup: str | None = None
-    """Part of the people, or a post hoc analysis; None: everybody."""
+    """StudyPart of the people, or a post hoc analysis; None: everybody."""
     favours: Favours | None = None
     """None: the record does not tell."""
     significant: bool | None = None
@@ -147,7 +147,7 @@ class Comparison(Part, frozen=True):
     equivalence: Equivalence | None = None
     """None: not a question of the study."""
     margin: str = ""
-    basis: Basis = "own_data"
+    basis: ResultBasis = "own_data"
     estimate: Estimate | None = None
     time_point: str = ""
     analysis_set: str = ""
@@ -169,13 +169,13 @@ class Comparison(Part, frozen=True):
         return self
 
 
-class StatedView(Part, frozen=True):
+class StatedView(StudyPart, frozen=True):
     """What authors state of a drug beside a comparison: "both are effective", "should be avoided with tamoxifen"."""
 
     drug: str
     """Generic name in lower case."""
-    says: Statement
-    basis: Basis
+    says: Stated
+    basis: ResultBasis
     condition: str | None = None
     """None: the study's."""
     aim: Aim | None = None
@@ -186,7 +186,7 @@ class StatedView(Part, frozen=True):
     passage: StudyPassage
 
 
-class TrialName(Part, frozen=True):
+class TrialName(StudyPart, frozen=True):
     """By what a trial is known, so that it counts once however often it was published."""
 
     registered: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class TrialName(Part, frozen=True):
     """Whether this is a substudy or secondary analysis; None: not told."""
 
 
-class Study(Part, frozen=True):
+class Study(StudyPart, frozen=True):
     """One record: what it asked, what it compared, what it found."""
 
     key: str = Field(min_length=1)
@@ -207,7 +207,7 @@ class Study(Part, frozen=True):
     reader: ReaderKind
     version: str
     """Of the reader: a person's name, a model with its prompts, a version of weights."""
-    depth: Depth = "abstract"
+    depth: DepthRead = "abstract"
     probability: float | None = Field(default=None, ge=0, le=1)
     """Calibrated probability that the deciding comparison is read rightly; None for a person, the registry and a
     model."""

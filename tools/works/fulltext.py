@@ -16,10 +16,9 @@ from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..http.reply import Reply
 from ..http.transport import Transport
 from ..reading.screening import addressed_to_machines, set_aside
-from ..reading.sections import Kind, Place
+from ..reading.sections import Place, SectionKind
 from ..reading.text import says
-from ..records import FullText as ReadText
-from ..records import Section
+from ..records import ArticleSection, FullText
 from ..records.enclosure import visible
 from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
@@ -35,7 +34,7 @@ MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 
-class FullText(NamedTuple):
+class ArticleText(NamedTuple):
     """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
 
     pmcid: str
@@ -44,7 +43,7 @@ class FullText(NamedTuple):
     """`CC BY 4.0`, or the article's own words; None where it gives no address of a licence."""
 
 
-def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
+def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
     """Read an article, alone or within a set; None if the reply says that it is not open access.
 
     Raises:
@@ -60,13 +59,13 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     article = found[0]
     body = article.find("body")
     prose = _read_sections(body) if body is not None else ()
-    return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
+    return ArticleText(pmcid, (*prose, *read_tables(article)), _licence(article))
 
 
 def _read_sections(body: Element) -> Iterator[Place]:
     """Yield results and limitations, each paragraph once, cut after a sentence where a kind reaches its limit."""
-    room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
-    found = dict[tuple[Kind, str], list[str]]()
+    room: dict[SectionKind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
+    found = dict[tuple[SectionKind, str], list[str]]()
     seen = set[str]()
     for kind, heading, text in _paragraphs(body):
         if text not in seen and room[kind] > 0:
@@ -80,7 +79,7 @@ def _read_sections(body: Element) -> Iterator[Place]:
 
 def _paragraphs(
     parent: Element, above: tuple[str, ...] = (), role: str = "", heading: str = ""
-) -> Iterator[tuple[Kind, str, str]]:
+) -> Iterator[tuple[SectionKind, str, str]]:
     """Yield kind, heading (with those above it: `Discussion > Limitations`) and text of each paragraph, wherever it is.
 
     Of a discussion only what speaks of limits counts, outside of a section on these.
@@ -227,7 +226,7 @@ def _span(cell: Element, name: str, most: int) -> int:
     return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1
 
 
-async def full_text(pmcid: str, transport: Transport) -> FullText | None:
+async def full_text(pmcid: str, transport: Transport) -> ArticleText | None:
     """Read one article; None if Europe PMC has no open full text of it.
 
     Raises:
@@ -240,7 +239,7 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
     if (library := local_library(transport)) is not None:
         return parse_full_text(library.full_text(number).encode(), number)
 
-    def read(reply: Reply) -> FullText | None:
+    def read(reply: Reply) -> ArticleText | None:
         return None if reply.status == 404 else parse_full_text(reply.xml(), number)
 
     return await transport.get("europepmc", f"{number}/fullTextXML", read=read, also=(404,))
@@ -291,7 +290,7 @@ def may_be_open(record: Evidence) -> bool:
     return known.pmcid is not None and known.full_text is None
 
 
-def extended(record: Evidence, found: FullText | None) -> Evidence:
+def extended(record: Evidence, found: ArticleText | None) -> Evidence:
     """Add the sections of the full text to a record, if there is one, its licence is open and there are any."""
     if found is None:
         return record.noting(full_text_unread="Europe PMC has no open full text")
@@ -299,13 +298,13 @@ def extended(record: Evidence, found: FullText | None) -> Evidence:
     if not licence.startswith(_OPEN):
         return record.noting(full_text_unread="it states no open licence")
     every = [
-        Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
+        ArticleSection(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
         for each in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
-    read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
+    read = FullText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
         read["addressed_to_machines"] = True
     return record.noting(full_text=read)

@@ -50,7 +50,7 @@ class Cite:
 class Paragraph:
     """A paragraph of text."""
 
-    content: "Flow"
+    content: "RichText"
     look: Literal["plain", "lead", "small"] = "plain"
     kind: Literal["paragraph"] = "paragraph"
 
@@ -59,7 +59,7 @@ class Paragraph:
 class Items:
     """A list, or short lines in a table's cell."""
 
-    items: "tuple[Flow, ...]"
+    items: "tuple[RichText, ...]"
     look: Literal["points", "steps", "references", "lines"] = "points"
     start: int = 1
     kind: Literal["items"] = "items"
@@ -69,7 +69,7 @@ class Items:
 class Pairs:
     """Names with values; `facts` are the figures of a run."""
 
-    pairs: "tuple[tuple[str, Flow], ...]"
+    pairs: "tuple[tuple[str, RichText], ...]"
     look: Literal["plain", "facts"] = "plain"
     kind: Literal["pairs"] = "pairs"
 
@@ -78,8 +78,8 @@ class Pairs:
 class Row:
     """One line of a table."""
 
-    cells: "tuple[Flow, ...]"
-    below: "Flow" = ()
+    cells: "tuple[RichText, ...]"
+    below: "RichText" = ()
     """As wide as the table; only in wide tables."""
 
 
@@ -88,7 +88,7 @@ class Group:
     """Rows with an optional title, which only wide tables show."""
 
     rows: tuple[Row, ...]
-    title: "Flow" = ()
+    title: "RichText" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
-    def card(self, row: Row) -> "list[Flow]":
+    def card(self, row: Row) -> "list[RichText]":
         """Return a row's lines for lists: its first cell, the others with their columns' names, what is below."""
         cells = zip(self.columns[1:], row.cells[1:], strict=True)
         details = join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
@@ -164,7 +164,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ReportTree:
     """A whole report."""
 
     title: str
@@ -177,14 +177,14 @@ class Document:
 
 
 Span = Text | Link | Cite
-_Block = Paragraph | Items | Pairs | Table | Quote | Figure | Details | Section
-Block = Annotated[_Block, Field(discriminator="kind")]
-Node = Annotated[Span | _Block, Field(discriminator="kind")]
-Flow = tuple[Node, ...]
+_AnyBlock = Paragraph | Items | Pairs | Table | Quote | Figure | Details | Section
+Block = Annotated[_AnyBlock, Field(discriminator="kind")]
+TreeNode = Annotated[Span | _AnyBlock, Field(discriminator="kind")]
+RichText = tuple[TreeNode, ...]
 """Content of a paragraph, a list's point or a table's cell: text, with blocks in it."""
 
 
-def flow(*parts: "str | Node") -> Flow:
+def flow(*parts: "str | TreeNode") -> RichText:
     """Build a line of content from text and blocks.
 
     >>> flow("a ", Text("b", "strong"), "")
@@ -193,20 +193,20 @@ def flow(*parts: "str | Node") -> Flow:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts if part != "")
 
 
-def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
+def join_flows(parts: "Iterable[RichText]", by: str = "; ") -> RichText:
     """Join pieces of content with a separator."""
-    found: list[Node] = []
+    found: list[TreeNode] = []
     for part in parts:
         found += [*flow(by), *part] if found else part
     return tuple(found)
 
 
-def lists_in(item: Flow) -> list[Items]:
+def lists_in(item: RichText) -> list[Items]:
     """Return the lists in a list's item, which forms set below its line; short lines are part of it."""
     return [node for node in item if isinstance(node, Items) and node.look != "lines"]
 
 
-def spans(content: Iterable[Node]) -> Iterator[Span]:
+def spans(content: Iterable[TreeNode]) -> Iterator[Span]:
     """Yield content as one line, for forms whose cells only hold text; folded content is included."""
     for node in content:
         match node:
@@ -231,11 +231,13 @@ def spans(content: Iterable[Node]) -> Iterator[Span]:
                 yield Text(f" {node.plot.description} ")
 
 
-def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
+def paragraph(*parts: "str | TreeNode", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
     """Build a paragraph."""
     return Paragraph(flow(*parts), look)
 
 
-def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "references", "lines"] = "points") -> Items:
+def points(
+    items: "Iterable[str | RichText]", look: Literal["points", "steps", "references", "lines"] = "points"
+) -> Items:
     """Build a list."""
     return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)

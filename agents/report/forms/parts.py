@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from .blocks import Cite, Document, Figure, Section
+from .blocks import Cite, ReportTree, Figure, Section
 
 REFERENCES = ("references", "more-references")
 METHODS = ("methods",)
 
 
-def leave_out(document: Document, *, citations: bool = False, methodology: bool = False) -> Document:
+def leave_out(document: ReportTree, *, citations: bool = False, methodology: bool = False) -> ReportTree:
     """Return a report without some of its parts.
 
     Args:
@@ -25,7 +25,7 @@ def leave_out(document: Document, *, citations: bool = False, methodology: bool 
             return part.id.startswith(sections) if sections else False
         return citations and isinstance(part, Cite)
 
-    shortened: Document = _without(document, is_left_out)
+    shortened: ReportTree = _without(document, is_left_out)
     return shortened
 
 

@@ -59,7 +59,7 @@ PHASE_OF_STAGE: Mapping[str, float] = {
 
 A phase 4 trial of a drug that is not approved for the condition counts as 3; combined phases count as the lower one.
 """
-Found = tuple[Any, list[str]]
+GraphQLReply = tuple[Any, list[str]]
 """The requested data, None if the server has none, and a line for each part that failed."""
 
 SEARCH = """query Search($text: String!, $kinds: [String!]!) {
@@ -140,7 +140,7 @@ class OpenTargets(LookUps):
         known = {drug: by_id[number] for drug, number in ids.items() if number in by_id}
         return items(drugs, known, [*problems, *unread], "no drug is named {!r}")
 
-    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
+    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> GraphQLReply:
         """Return the value under `root` in the answer's data."""
         body = {"query": query, "variables": dict(variables)}
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
@@ -151,7 +151,7 @@ def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
     return [hit for hit in known if hit.get("id") and hit.get("entity") == kind]
 
 
-def _read(root: str, reply: Reply) -> Found:
+def _read(root: str, reply: Reply) -> GraphQLReply:
     """Return the value under `root` in an answer's data, which is kept even where parts of it failed.
 
     Raises:

@@ -61,7 +61,7 @@ UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not know
 _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
 _MAX_VALUES = 40  # per outcome in a record
 _SHOWN_VALUES = 12  # per outcome in the text
-_MAX_ANALYSES = 30  # per outcome in a record
+_MAX_ANALYSES = 200  # of an outcome; the most seen is 100
 _MAX_WORDS = 1000  # characters of a description in a record
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
@@ -212,7 +212,10 @@ def parse_study(study: Any) -> Evidence | None:
         phases=_texts(at(protocol, "designModule", "phases")),
         enrollment=enrolled if isinstance(enrolled, int) and enrolled != UNKNOWN_ENROLLMENT else None,
         conditions=_texts(at(protocol, "conditionsModule", "conditions")),
-        interventions=_each_of(arms, "interventions", type="type", name="name"),
+        interventions=[
+            reported({**_texts_at(entry, type="type", name="name"), "other_names": _texts(entry.get("otherNames"))})
+            for entry in dicts(arms, "interventions")
+        ],
         arms=[
             reported(
                 {

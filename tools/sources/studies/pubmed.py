@@ -69,7 +69,7 @@ _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a d
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
-class Hits(NamedTuple):
+class PubMedHits(NamedTuple):
     total: int
     pmids: list[str]
     """Best first."""
@@ -121,7 +121,7 @@ class PubMed(Source):
         if (library := local_library(self.transport)) is not None:
             return library.papers(self, numbers)
         asked = ", ".join(numbers)
-        return self._reply(asked, asked, Hits(0, numbers), await self._fetch(numbers))
+        return self._reply(asked, asked, PubMedHits(0, numbers), await self._fetch(numbers))
 
     async def citations(self, pmid: str) -> SourceReply:
         """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
@@ -152,7 +152,7 @@ class PubMed(Source):
         base = {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
         return await self.transport.get(self.name, path, params={**base, **params}, read=read, post_if_long=True)
 
-    def _reply(self, query: str, sent: str, hits: Hits, found: Mapping[str, Item]) -> SourceReply:
+    def _reply(self, query: str, sent: str, hits: PubMedHits, found: Mapping[str, Item]) -> SourceReply:
         records = [record for pmid in hits.pmids if (record := found[pmid].record)]
         missing = [pmid for pmid in hits.pmids if found[pmid].record is None]
         unread = list(dict.fromkeys(line for each in found.values() for line in each.problems))
@@ -199,7 +199,7 @@ def _find_mesh_name(words: str) -> str | None:
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
 
-def _hits(start: int, reply: Reply) -> Hits:
+def _hits(start: int, reply: Reply) -> PubMedHits:
     """Parse an ESearch reply; `start` is the number of hits skipped.
 
     Raises:
@@ -225,7 +225,7 @@ def _hits(start: int, reply: Reply) -> Hits:
         if phrase != "No items found."  # the count says so
     ]
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
-    return Hits(total, pmids, notes, reply.url, translation)
+    return PubMedHits(total, pmids, notes, reply.url, translation)
 
 
 def _refuse_error(error: Any) -> None:
