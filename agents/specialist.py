@@ -47,7 +47,7 @@ from willowbark.agents.autogen import (
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
 from willowbark.tools.records.evidence import merge
-from willowbark.tools.toolbox import Asked, EvidenceTool, asked_by, replies_in
+from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by, replies_in
 from willowbark.tools.wording import counted
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
@@ -226,7 +226,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             for tool in tools:
                 tool.bind(run.transport, run.marker, run.read_ahead, gate)
 
-    def _choose_later(self, question: Question, iteration: int) -> dict[str, Asked]:
+    def _choose_later(self, question: Question, iteration: int) -> dict[str, InputKind]:
         """Return the tools that the question's kind leaves for later; none if that would leave the team without any."""
         route = route_of(question)
         if iteration > 1 or not self._run.tools.intersection(route.tools or ()):
@@ -236,7 +236,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         return {name: kind for name, kind in takes.items() if kind is not None}
 
     async def _search(
-        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Search with the tools that come first; without any, only listen."""
         later = turn.found.later

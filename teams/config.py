@@ -30,7 +30,7 @@ from pydantic import (
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
-from willowbark.tools.records.registry import cards, offered, searchable
+from willowbark.tools.records.registry import cards, offered, searchable, without_web
 
 from .spellings import rename, resolve, respell
 
@@ -166,7 +166,9 @@ class ToolSettings(_ConfigSection):
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
     )
-    """The sources to search: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
+    """The sources to search: all that need no key, and the web by the first engine that can be asked: `brave` with
+    `BRAVE_API_KEY`, `serpapi` with `SERPAPI_API_KEY`, `duckduckgo` where the package `ddgs` is installed. The web is
+    left out where a library answers."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
     @model_validator(mode="before")
@@ -293,6 +295,11 @@ class Settings(_ConfigSection):
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
+
+    @property
+    def searched_sources(self) -> tuple[str, ...]:
+        """The sources that a run searches: those of `tools.sources`, without the web where a library answers."""
+        return self.tools.sources if self.library.path is None else without_web(self.tools.sources)
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:

@@ -151,7 +151,7 @@ def default_participants(
             turn_timeout_s=settings.llm.turn_timeout_s,
         )
         for name in ROLES
-        if (own := [source for source in searchable(name) if source in settings.tools.sources])
+        if (own := [source for source in searchable(name) if source in settings.searched_sources])
     ]
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,

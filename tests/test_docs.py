@@ -161,7 +161,7 @@ FIGURES = [
     ("docs/how-to/use-over-mcp.md", f"| {mcp.RESEARCH_BYTES // 1000} kB, text and data together |"),
     (
         "docs/how-to/use-over-mcp.md",
-        f"each that the settings name | {mcp.MOST_BYTES // 1000} kB |",
+        f"name | {mcp.MOST_BYTES // 1000} kB of text; of studies also {mcp.FOUND_BYTES // 1000} kB of data |",
     ),
     ("docs/how-to/use-the-page.md", f"{NUMBERS[live_runs.MOST_AT_ONCE].capitalize()} runs can be under way at once"),
     ("docs/reference/tools.md", f"at most {NUMBERS[leads.MOST_TRIALS]} trials are fetched"),

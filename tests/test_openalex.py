@@ -1,9 +1,13 @@
 """OpenAlex: what it says of one work; what it does not say is not reported."""
 
 import httpx
+import pytest
 from recorded import recorded
 
-from willowbark.tools.sources.studies.openalex import Work, parse_work, work
+from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused
+from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.records.registry import offered, searchable
+from willowbark.tools.sources.studies.openalex import OpenAlex, Work, parse_work, work
 
 FLAGGED = {"id": "https://openalex.org/W1", "doi": "https://doi.org/10.5555/A", "is_retracted": True}
 
@@ -24,3 +28,80 @@ def test_a_flag_or_count_that_is_not_given_or_odd_is_not_reported() -> None:
     assert parse_work({"doi": "https://doi.org/10.5555/a"}) == Work(None, None)
     odd = {"doi": "10.5555/a", "is_retracted": "no", "cited_by_count": True}
     assert parse_work(odd) == Work(None, None)
+
+
+async def test_a_search_gives_works_with_counts_concepts_and_identifiers() -> None:
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        found = await OpenAlex(way).find("propranolol[tiab] AND migraine", 5, {"mindate": "2000", "maxdate": "2010"})
+
+    by_pmid = {record.record.pmid: record for record in found.records}
+    work_of_2003 = by_pmid["12667107"]
+    wanted = ("pmid", "doi", "cited_by_count", "is_open_access", "concepts", "mesh_terms", "pages", "retracted")
+    assert {name: work_of_2003.metadata.get(name) for name in wanted} == {
+        "pmid": "12667107",
+        "doi": "10.5555/synthetic.12667107",
+        "cited_by_count": 41,
+        "is_open_access": True,
+        "concepts": ["Migraine", "Propranolol"],
+        "mesh_terms": ["Migraine Disorders"],
+        "pages": "171-178",
+        "retracted": False,
+    }
+    assert (work_of_2003.citation.source, work_of_2003.citation.date) == ("openalex", "2003-06-01")
+    assert "To understand how US physicians use migraine prophylactic drugs, we" in work_of_2003.content
+    [request] = seen
+    assert request.url.params["search"] == "propranolol AND migraine"
+    assert request.url.params["filter"] == "from_publication_date:2000-01-01,to_publication_date:2010-12-31"
+
+
+async def test_the_first_of_january_stands_for_a_year_alone() -> None:
+    async with recorded() as way:
+        found = await OpenAlex(way).find("donepezil", 5)
+
+    assert [record.citation.date for record in found.records] == ["2002"]
+
+
+async def test_later_pages_go_on_behind_the_cursor() -> None:
+    async with recorded() as way:
+        source = OpenAlex(way)
+        pages = [await source.find("migraine", 1, {"page": number}) for number in (1, 2)]
+
+    assert [len(page.records) for page in pages] == [1, 1]
+    assert pages[0].records[0].key != pages[1].records[0].key
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "error", "reason"),
+    [
+        (429, {"retry-after": "39600"}, SourceRefused, "has spent today's budget"),
+        (429, {}, RateLimitError, "asks for fewer requests"),
+        (401, {}, SourceRefused, r"refused the key \(401\)"),
+        (400, {}, SourceRefused, r"refused the query \(400\)"),
+    ],
+)
+async def test_a_spent_budget_is_told_from_haste(
+    status: int, headers: dict[str, str], error: type[SearchError], reason: str
+) -> None:
+    answer = httpx.Response(status, headers=headers, json={"error": "x", "message": "y"})
+    async with recorded({"*": answer}) as way:
+        with pytest.raises(error, match=reason) as raised:
+            await OpenAlex(way).find("migraine")
+    assert type(raised.value) is error
+
+
+async def test_a_query_that_no_address_can_hold_is_sent_as_words_and_says_so() -> None:
+    seen = list[httpx.Request]()
+    async with recorded(seen=seen) as way:
+        found = await OpenAlex(way).find(" OR ".join(f'"migraine variant {number}"' for number in range(200)))
+
+    assert len(str(seen[0].url)) < 4094
+    assert found.warnings == ["the query was too long for OpenAlex and was shortened to its words"]
+
+
+async def test_it_is_searched_with_a_key_alone_and_where_settings_name_it() -> None:
+    assert "openalex" in searchable()
+    assert "openalex" not in offered()
+    async with recorded(endpoints=Endpoints.public({})) as way:
+        with pytest.raises(SourceRefused, match="OPENALEX_API_KEY"):
+            await OpenAlex(way).find("migraine")

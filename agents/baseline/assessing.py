@@ -61,7 +61,7 @@ class _Plan:
                 NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
 
-    def ask_later(self, later: Mapping[str, Mapping[str, Asked]], asked: Question, query: str) -> None:
+    def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
         due: Mapping[str, tuple[Gap, Sequence[str]]] = {
             "queries": (Gap(missing="further records", drugs=[]), [query]),

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.records.registry import cards
+from willowbark.tools.records.registry import cards, has_package
 
 from ..config import FILE_NAME, Settings
 from ..model_clients import PROVIDERS
@@ -76,9 +76,13 @@ def describe_installation() -> Iterator[str]:
 def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Iterator[str]:
     """Say for each source that is not searched why, one per line."""
     for card in cards().values():
-        if card.use == "named" and card.name not in addresses:
-            key = f"set {card.key} and " if not endpoints.may_search(card.name) else ""
-            yield f"Source      {card.name}: off ({card.off or card.without_key}; {key}name it under tools.sources)"
+        if card.name in addresses:
+            continue
+        if card.use in ("named", "web"):
+            steps = [] if endpoints.may_search(card.name) else [f"set {card.key}"]
+            steps += [] if has_package(card) else ["pip install '.[web]'"]
+            steps += ["name it under tools.sources"] if card.use == "named" or not steps else []
+            yield f"Source      {card.name}: off ({card.off or card.without_key}; {' and '.join(steps)})"
 
 
 def extras() -> dict[str, bool]:

@@ -49,7 +49,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
-    view = LiveView(options.question or "", settings.tools.sources)
+    view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
         approve = approver_for(None, settings, "notebook", notebook_input)
     given = {"settings": settings, "cancellation_token": token, "approve": approve}

@@ -16,6 +16,9 @@ from ..ledger.run_ids import RUN_ID
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
+APPENDIX_FILE = "report-appendix.md"
+"""The appendix in a run's folder, which the report beside it names."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -77,7 +80,7 @@ def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
         return {}
     is_whole = output.include_citations and output.include_methodology
     if is_whole and output.format == "markdown":
-        return {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
+        return {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
     from willowbark.agents.report.forms.markdown import appendix_in_markdown, as_markdown  # noqa: PLC0415
     from willowbark.agents.report.forms.parts import leave_out  # noqa: PLC0415  agents take most of a second
 
@@ -88,7 +91,7 @@ def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
     )
     if output.format == "html":
         return {"report.html": page_of(tree)}
-    return {"report.md": as_markdown(tree), "report-appendix.md": appendix_in_markdown(tree)}
+    return {"report.md": as_markdown(tree, APPENDIX_FILE), APPENDIX_FILE: appendix_in_markdown(tree)}
 
 
 def _check_id(run_id: str) -> str:

@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,6 +66,14 @@ class Request:
     hash: str = ""
     also: Collection[int] = ()
     """Statuses besides 2xx whose replies can be read."""
+    wire: "Wire | None" = field(default=None, repr=False)
+    """Carries the request in place of our HTTP client, to the public source alone; None sends it by our client."""
+    needs_key: bool = False
+    """Whether the public source is asked only with a key."""
+
+
+Wire = Callable[[Request, float], Awaitable["Reply"]]
+"""Sends a request and returns its whole reply within so many seconds; raises `SearchError`."""
 
 
 @dataclass(frozen=True, slots=True)

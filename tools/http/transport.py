@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkabl
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ..records.registry import cards
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
 from .recent import RecentReplies
-from .reply import Reply, Request, TooSlow, open_client, receive
+from .reply import Reply, Request, TooSlow, Wire, open_client, receive
 
 if TYPE_CHECKING:
     import httpx
@@ -286,6 +287,8 @@ class Transport:
         params: Mapping[str, object] | None = None,
         also: Collection[int] = (),
         post_if_long: bool = False,
+        wire: Wire | None = None,
+        needs_key: bool = False,
     ) -> T:
         """Query a source and read its reply, with as many attempts as needed and allowed.
 
@@ -296,6 +299,9 @@ class Transport:
             params: query parameters; None values are left out.
             also: statuses besides 2xx that `read` handles (404 as "no such record", say).
             post_if_long: send long parameters in the body; for sources that accept both.
+            wire: carries the request to the public source; None sends it by our own HTTP client, as a replacement
+                server and `network` always get it.
+            needs_key: refuse to ask the public source without a key.
 
         Raises:
             SourceUnavailable: no usable answer after all attempts.
@@ -307,7 +313,9 @@ class Transport:
         query, url = urlencode(clean), f"{self.endpoints[source].base_url}/{path}"
         shown_url = f"{url}?{query}" if query else url
         method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
-        request = Request(source, method, url, shown_url=shown_url, hash=self._hash(source, path, clean), also=also)
+        hashed = self._hash(source, path, clean)
+        request = Request(source, method, url, shown_url=shown_url, hash=hashed, also=also)
+        request = replace(request, wire=wire, needs_key=needs_key)
         return await self._call(_with_query(request, query, self.endpoints[source]), read)
 
     async def post(
@@ -343,6 +351,9 @@ class Transport:
 
     async def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
         """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
+        # asked here, not by the source: a replay has no keys, and needs none, since the journal answers before
+        if request.needs_key and not self.endpoints.may_search(request.source):
+            raise SourceRefused(request.source, f"is not searched without a key ({cards()[request.source].key})")
         self._client = self._client or open_client(self._network)  # before queueing: loading would delay the first
         source, policy, breaker = request.source, self.policy, self.breaker(request.source)
         began, silences, reason = time.monotonic(), 0, "none came"
@@ -424,6 +435,8 @@ class Transport:
     async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""
         assert self._client is not None
+        if request.wire is not None and self._network is None and self.endpoints.is_public:
+            return await request.wire(request, until - time.monotonic())
         endpoint = self.endpoints[request.source]
         known = {endpoint.host} if endpoint.key else self.endpoints.hosts
         reply = await receive(self._client, request, until - time.monotonic())

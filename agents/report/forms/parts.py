@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from .blocks import Cite, ReportTree, Figure, Section
+from .blocks import Cite, Figure, ReportTree, Section
 
 REFERENCES = ("references", "more-references")
 METHODS = ("methods",)

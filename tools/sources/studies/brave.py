@@ -25,7 +25,7 @@ CARD = SourceCard(
     without_key="the web is not searched by Brave",
     gives="publication",
     dialect="boolean",
-    use="named",
+    use="web",
     specialist="literature",
 )
 
@@ -37,10 +37,11 @@ class Brave(WebSearch):
 
     async def leads(self, words: str) -> Sequence[Lead]:
         """Return the top pages; raises `SourceRefused` where the key is missing or invalid."""
-        if not self.transport.endpoints.may_search(self.name):
-            raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
         params = {"q": words, "count": MOST_PAGES, "result_filter": "web", "text_decorations": "false"}
-        return await self.transport.get(self.name, "web/search", params=params, also=(401, 403, 422), read=parse)
+        refusals = (401, 403, 422)
+        return await self.transport.get(
+            self.name, "web/search", params=params, also=refusals, read=parse, needs_key=True
+        )
 
 
 def parse(reply: Reply) -> Sequence[Lead]:

@@ -4,7 +4,6 @@ A page is not evidence and is never quoted: if it names a PMID, PMCID, DOI or NC
 PubMed, Europe PMC or ClinicalTrials.gov and used instead.
 """
 
-import os
 import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -13,9 +12,7 @@ from urllib.parse import unquote
 
 from ...questions import read_query
 from ...questions.query import without_tags
-from ...records.card import source_modules
 from ...records.evidence import Evidence, checked_identifier
-from ...records.registry import cards
 from ...search import Filters, SearchFilters, Source, SourceReply
 from ..lookups import Item, gather_answers
 from ..publications import plain_words, trial_numbers
@@ -65,13 +62,18 @@ class WebSearch(Source):
             numbers = [number for each in named for number in each]
             found = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
         problems = dict.fromkeys(line for each in found.values() for line in each.problems)
-        records = [each.record for each in found.values() if each.record is not None]
+        records = [self._led_to(each.record) for each in found.values() if each.record is not None]
         silent = sum(not each for each in named)
         notes = [f"{silent} of {len(pages)} pages name no publication or trial and were excluded"] if silent else []
         lost = len(found) - len(records)
         notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
         words = plain_words(query)
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
+
+    def _led_to(self, record: Evidence) -> Evidence:
+        """Note on a record that this engine led to it, besides the sources that have it."""
+        sources = {record.citation.source, *record.record.found_in, self.name}
+        return record.noting(found_in=sorted(sources))
 
     async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
@@ -86,22 +88,6 @@ class WebSearch(Source):
         records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
         by_name = {name: record for record in reversed(records) for name in record.identifiers}
         return {name: Item(by_name.get(name), problems) for name in names}
-
-
-def web_engines() -> tuple[str, ...]:
-    """List the sources that are search engines, in order of search."""
-    names = []
-    for name, module in source_modules().items():
-        classes = [value for value in vars(module).values() if isinstance(value, type)]
-        if any(issubclass(kind, WebSearch) and kind.card is module.CARD for kind in classes):
-            names.append(name)
-    return tuple(names)
-
-
-def default_engine(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the search engine in use where none is named: the first whose key is set, or that needs none."""
-    engines = [cards()[name] for name in web_engines()]
-    return next(card.name for card in engines if not card.needs_key or environ.get(card.key or "", "").strip())
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:
