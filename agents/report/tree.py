@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
 from willowbark.tools.records.card import ENTRIES
@@ -473,12 +474,18 @@ def document(report: ReportContent) -> ReportTree:
         appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
     return ReportTree(
         report.title,
-        report.research_question,
+        _shown_question(report.research_question),
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
         (*main, references(report, 0, cited)),
         (paragraph(generated, look="small"),),
         Section("Appendix", "appendix", tuple(replace(each, look="folded") for each in appended)),
     )
+
+
+def _shown_question(question: str) -> str:
+    """Return a question with what was understood, if it was asked in bare words."""
+    understood = parse_question(question).understood
+    return f"{question} (understood as “{understood}”)" if understood else question
 
 
 def brief(report: ReportContent) -> ReportTree:

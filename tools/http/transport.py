@@ -31,6 +31,7 @@ from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_pa
 from .ladder import Ladder, WireMemory
 from .ladder import default_path as default_wires_path
 from .opening import open_wire
+from .recent import RecentReplies
 from .reply import Carrier, Reply, Request
 from .wires import Wire
 
@@ -181,6 +182,7 @@ class Transport:
         wire_memory: which wires passed where others were refused; by default shared by all runs of the user against the
             public sources.
         sleep: async function that waits between attempts, in seconds.
+        recent: replies of other transports to give again; None starts without any.
     """
 
     def __init__(
@@ -193,11 +195,14 @@ class Transport:
         network: "httpx.AsyncBaseTransport | None" = None,
         wire_memory: WireMemory | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        recent: RecentReplies[Any] | None = None,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
         self.shelf = Shelf()
+        self.recent: RecentReplies[Any] = RecentReplies() if recent is None else recent
+        """Replies to searches, as `search.Source.find` gives them."""
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
