@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from willowbark.tools.records.enclosure import one_line
-from willowbark.tools.toolbox import ToolCall, Refusal
+from willowbark.tools.toolbox import Refusal, ToolCall
 
 from ..events import AgentEvent, ToolRequest, Veto
 from ..ledger import Journal
