@@ -7,8 +7,8 @@ what a newer version changed. `docs/explanation/autogen.md` lists what a move to
 import asyncio
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -32,8 +32,9 @@ from autogen_agentchat.messages import (
     ToolCallSummaryMessage,
     UserInputRequestedEvent,
 )
-from autogen_agentchat.teams import SelectorGroupChat
+from autogen_agentchat.teams import BaseGroupChat, SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
+from autogen_agentchat.teams._group_chat._sequential_routed_agent import FIFOLock, SequentialRoutedAgent
 from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
 from autogen_core import (
     ROOT_LOGGER_NAME,
@@ -70,6 +71,8 @@ from willowbark.tools.enclosure import one_line
 
 Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a result on a console
+GRACE_S = 1.0  # for the agents of a stopped run to end by its token
+CLOSING_STEPS = 5  # of the event loop, within which it closes a stream that was left
 REFUSED = "The model refused: "
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 Streamed = BaseAgentEvent | BaseChatMessage | Response
@@ -125,32 +128,106 @@ class ModelTextMessage(StructuredMessage[Content], Generic[Content]):
 
 
 class AbandonableRuntime(SingleThreadedAgentRuntime):
-    """AutoGen's runtime without errors when its event loop ends early, for example at Ctrl-C.
-
-    AutoGen's replaces the queue that counts its pending messages, and each then ends in "task_done() called too many
-    times"; it also serialises each message up to eight times, with all its records, even if its log is off.
-    """
+    """AutoGen's runtime, quiet when its event loop ends early, and without the cost of a log that is off."""
 
     def _try_serialize(self, message: Any) -> str:
+        # AutoGen 0.7.5 serialises each message up to eight times, with all its records, even if its log is off.
         return super()._try_serialize(message) if _events.isEnabledFor(logging.INFO) else type(message).__name__
 
     async def stop_when_idle(self) -> None:
-        """Stop once idle; after cancellation keep counting pending messages."""
+        """Stop once idle; if cancelled, cancel the turns at work and wait for them."""
         queue = self._message_queue
         try:
             await super().stop_when_idle()
         except asyncio.CancelledError:
+            # AutoGen 0.7.5 takes a new queue at once; turns that end after it count on that one, and each raises
+            # "task_done() called too many times" when `asyncio.run` cancels all tasks.
+            new_queue = self._message_queue
             self._message_queue = queue
+            try:
+                turns = list(self._background_tasks)
+                for turn in turns:
+                    turn.cancel()
+                await asyncio.gather(*turns, return_exceptions=True)
+            finally:
+                self._message_queue = new_queue
             raise
 
 
-class PolicyGroupChat(SelectorGroupChat):
-    """A selector group chat in which a policy names the next speakers, not a model."""
+class RunToken(CancellationToken):
+    """A token that is cancelled with another one, and whose `cancel` does not fail.
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    AutoGen 0.7.5's McpWorkbench links a coroutine, which has no `cancel`: cancelling the token, even after a good run,
+    then raises an AttributeError and leaves the callbacks after it out.
+    """
+
+    def __init__(self, outer: CancellationToken | None = None) -> None:
+        super().__init__()
+        if outer is not None:
+            outer.add_callback(self.cancel)
+
+    def link_future(self, future: asyncio.Future[Any]) -> asyncio.Future[Any]:
+        """Cancel a future with the token; leave alone what is no future."""
+        if isinstance(future, asyncio.Future):
+            return super().link_future(future)
+        return future
+
+
+async def cancel_turns(team: BaseGroupChat) -> None:
+    """Cancel the turns of a team that its token did not end, and those of the teams inside it.
+
+    AutoGen 0.7.5's AssistantAgent waits forever for a tool call that was cancelled.
+    """
+    if isinstance(team._runtime, SingleThreadedAgentRuntime) and team._embedded_runtime:
+        turns = set(team._runtime._background_tasks)
+        for turn in turns:
+            turn.cancel()
+        if turns:
+            await asyncio.wait(turns, timeout=GRACE_S)
+    for member in team._participants:
+        if isinstance(member, BaseGroupChat):
+            await cancel_turns(member)
+
+
+def forget_turns(team: BaseGroupChat) -> None:
+    """Bring a team whose run was stopped, and the teams inside it, to where they can run again.
+
+    AutoGen 0.7.5 remembers who was speaking, and waits for them in the next run, which then ends early; the error of a
+    second agent that was stopped, which the next run raises; and a lock for which a cancelled turn waited.
+    """
+    runtime = team._runtime
+    if isinstance(runtime, SingleThreadedAgentRuntime):
+        if team._embedded_runtime:
+            runtime._background_exception = None
+        for name, agent in runtime._instantiated_agents.items():
+            if name.key == team._team_id and isinstance(agent, SequentialRoutedAgent):
+                agent._fifo_lock = FIFOLock()
+                if isinstance(agent, BaseGroupChatManager):
+                    agent._active_speakers.clear()
+    for member in team._participants:
+        if isinstance(member, BaseGroupChat):
+            forget_turns(member)
+
+
+class PolicyGroupChat(SelectorGroupChat):
+    """A selector group chat in which a policy names the next speakers, not a model.
+
+    A run ends at once, and the team can run again, when its token is cancelled, its stream is closed or left, its
+    consumer fails, or its task is cancelled.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         if self._embedded_runtime:
             self._runtime = AbandonableRuntime(ignore_unhandled_exceptions=False)
+        self._ended = asyncio.Event()  # replaced by each run: an event belongs to one event loop
+        self._is_open = False
+        self._is_ending = False
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold what a run needs open while it lasts; by default nothing."""
+        yield
 
     async def run_stream(
         self,
@@ -159,31 +236,85 @@ class PolicyGroupChat(SelectorGroupChat):
         cancellation_token: CancellationToken | None = None,
         output_task_messages: bool = True,
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team and stop it at once if the stream is closed or its task cancelled.
+        """Run the team as a stream of messages; the result is the last one.
 
-        AutoGen's stream would first wait for every agent to finish.
+        Raises:
+            CancelledError: the token was cancelled.
+            RuntimeError: an agent failed.
+            ValueError: the task is no message, or the team is running.
         """
-        token = CancellationToken()
-        if cancellation_token is not None:
-            cancellation_token.add_callback(token.cancel)
+        await self._let_end()
+        if self._is_open or self._is_running:
+            raise ValueError("The team is already running, it cannot run again until it is stopped.")  # AutoGen's words
+        self._is_open = True
+        self._ended = asyncio.Event()
+        token = RunToken(cancellation_token)
+        stopped = token.link_future(asyncio.get_running_loop().create_future())
         stream = super().run_stream(task=task, cancellation_token=token, output_task_messages=output_task_messages)
-        told: asyncio.Queue[BaseAgentEvent | BaseChatMessage | TaskResult | None] = asyncio.Queue()
-
-        async def tell() -> None:
-            try:
-                async for message in stream:
-                    told.put_nowait(message)
-            finally:
-                told.put_nowait(None)
-
-        telling = asyncio.create_task(tell())
+        step: asyncio.Future[BaseAgentEvent | BaseChatMessage | TaskResult | None] | None = None
+        is_whole = False
         try:
-            while (message := await told.get()) is not None:
-                yield message
-            await telling
+            async with self.connected():
+                try:
+                    while not is_whole:
+                        # A task of its own for each message: AutoGen 0.7.5's stream, when closed or cancelled itself,
+                        # first waits until every agent has finished, which takes as long as the run.
+                        step = asyncio.ensure_future(anext(stream, None))
+                        await asyncio.wait({step, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                        message = step.result() if step.done() else await stopped
+                        is_whole = message is None
+                        if message is not None:
+                            yield message
+                finally:
+                    self._is_ending = True
+                    if not is_whole:
+                        token.cancel()
+                        await self._end_run(stream, step)
         finally:
-            token.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            self._is_open = False
+            self._is_ending = False
+            self._ended.set()
+
+    async def _end_run(self, stream: AsyncGenerator[Any, None], step: asyncio.Future[Any] | None) -> None:
+        """End a run whose token was cancelled: close its stream once its agents have ended."""
+
+        async def close() -> None:
+            if step is not None:
+                await asyncio.wait({step})
+            await stream.aclose()
+
+        closing = asyncio.create_task(close())
+        try:
+            await asyncio.wait({closing}, timeout=GRACE_S)
+            await cancel_turns(self)
+            await asyncio.wait({closing}, timeout=GRACE_S)
+            if closing.done() and not closing.cancelled():
+                closing.exception()  # the agents' errors are those of a stopped run
+        finally:
+            forget_turns(self)
+
+    async def _let_end(self) -> None:
+        """Wait for the end of a run whose consumer left: asyncio closes its stream within a few steps."""
+        for _ in range(CLOSING_STEPS):
+            if self._is_ending:
+                await self._ended.wait()
+            elif self._is_open:
+                await asyncio.sleep(0)
+
+    async def reset(self) -> None:
+        """Reset the team and its agents; RuntimeError while it runs."""
+        await self._let_end()
+        await super().reset()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """Return the state of the team and its agents as JSON-safe data."""
+        await self._let_end()
+        return await super().save_state()
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the state from `save_state`; RuntimeError while the team runs."""
+        await self._let_end()
+        await super().load_state(state)
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:

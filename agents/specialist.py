@@ -32,6 +32,7 @@ from willowbark.agents.autogen import (
     NoSettings,
     RequestUsage,
     Response,
+    RunToken,
     ShortResults,
     Streamed,
     TextMessage,
@@ -164,6 +165,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields events, then text for people, then the findings."""
+        token = RunToken(cancellation_token)
         run, transport = self._run, self._run.transport
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
@@ -178,7 +180,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
-            async for event in self._attempts([_narrow(m, self.name) for m in messages], cancellation_token, turn):
+            async for event in self._attempts([_narrow(m, self.name) for m in messages], token, turn):
                 turn.note(event)
                 if isinstance(event, ToolCallExecutionEvent):
                     yield ShortResults(**dict(event))
@@ -193,7 +195,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
-                await self._read(turn, question, deadline, cancellation_token)
+                await self._read(turn, question, deadline, token)
             if found.replies:
                 found.digest = await run.digest(question, found.replies, found.readings)
                 found.summary = found.digest.summary

@@ -5,7 +5,8 @@ A state saved in mid-round does not record who was speaking, so the policy reads
 who was called in it, and who has answered.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from willowbark.agents.approval import ApprovalMessage
@@ -14,12 +15,10 @@ from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
-    CancellationToken,
     ChatAgent,
     ChatCompletionClient,
     PolicyGroupChat,
     SourceMatchTermination,
-    TaskResult,
     Team,
     TerminationCondition,
     TextMessage,
@@ -96,24 +95,16 @@ class ResearchTeam(PolicyGroupChat):
         """Name who speaks next, by the policy of the rounds."""
         return next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
 
-    async def run_stream(
-        self,
-        *,
-        task: str | BaseChatMessage | Sequence[BaseChatMessage] | None = None,
-        cancellation_token: CancellationToken | None = None,
-        output_task_messages: bool = True,
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team as a stream of messages, with a connection to the sources open meanwhile."""
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold a connection to the sources open while the team runs, and let its agents join the run."""
         own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
         run = self._joined or RunContext(own or self._transport)
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
         try:
-            async for message in super().run_stream(
-                task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
-            ):
-                yield message
+            yield
         finally:
             await run.leave()
             if own is not None:
