@@ -9,6 +9,7 @@ import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from inspect import Parameter, isawaitable, signature
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -25,6 +26,8 @@ from autogen_agentchat.conditions import (
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
+    ModelClientStreamingChunkEvent,
+    StopMessage,
     StructuredMessage,
     TextMessage,
     ToolCallExecutionEvent,
@@ -34,6 +37,12 @@ from autogen_agentchat.messages import (
 )
 from autogen_agentchat.teams import BaseGroupChat, SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
+from autogen_agentchat.teams._group_chat._selector_group_chat import (
+    CandidateFuncType,
+    SelectorFuncType,
+    SelectorGroupChatConfig,
+    SelectorGroupChatManager,
+)
 from autogen_agentchat.teams._group_chat._sequential_routed_agent import FIFOLock, SequentialRoutedAgent
 from autogen_core import EVENT_LOGGER_NAME as CORE_EVENT_LOGGER_NAME
 from autogen_core import (
@@ -49,6 +58,7 @@ from autogen_core import (
 from autogen_core._component_config import WELL_KNOWN_PROVIDERS
 from autogen_core._queue import QueueShutDown
 from autogen_core.model_context import ChatCompletionContext
+from autogen_core.model_context._chat_completion_context import ChatCompletionContextState
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
@@ -77,6 +87,7 @@ REFUSED = "The model refused: "
 Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 Streamed = BaseAgentEvent | BaseChatMessage | Response
 _events = logging.getLogger(CORE_EVENT_LOGGER_NAME)
+_log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
@@ -210,11 +221,14 @@ def forget_turns(team: BaseGroupChat) -> None:
 
 
 class PolicyGroupChat(SelectorGroupChat):
-    """A selector group chat in which a policy names the next speakers, not a model.
+    """A selector group chat in which a policy names the next speakers, or whom a model may select.
 
     A run ends at once, and the team can run again, when its token is cancelled, its stream is closed or left, its
     consumer fails, or its task is cancelled.
     """
+
+    selects_by_model = False
+    """Whether a model selects each speaker, of those whom the policy allows."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -318,21 +332,128 @@ class PolicyGroupChat(SelectorGroupChat):
 
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:
-        """Return the next speakers, several if concurrent."""
+        """Return the next speakers, several if concurrent; empty ends the run."""
 
-    def _create_group_chat_manager_factory(self, *arguments: Any, **named: Any) -> Callable[[], BaseGroupChatManager]:
-        make = super()._create_group_chat_manager_factory(*arguments, **named)
+    def open_speakers(self, thread: Thread) -> list[str]:
+        """Return those of whom a model may select the next speaker; by default the next speakers."""
+        return self.next_speakers(thread)
 
-        def made() -> BaseGroupChatManager:
-            manager = make()
-
-            async def select_speaker(thread: Thread) -> list[str]:
-                return self.next_speakers(thread)
-
-            manager.select_speaker = select_speaker  # type: ignore[method-assign]
+    def _create_group_chat_manager_factory(self, *arguments: Any, **options: Any) -> Callable[[], BaseGroupChatManager]:
+        def make() -> PolicyManager:
+            manager = PolicyManager(
+                *arguments,
+                **options,
+                model_client=self._model_client,
+                selector_prompt=self._selector_prompt,
+                allow_repeated_speaker=self._allow_repeated_speaker,
+                selector_func=self._selector_func,
+                max_selector_attempts=self._max_selector_attempts,
+                candidate_func=self._candidate_func,
+                emit_team_events=self._emit_team_events,
+                model_context=self._model_context,
+                model_client_streaming=self._model_client_streaming,
+            )
+            manager.team = self
             return manager
 
-        return made
+        return make
+
+
+class PolicyManager(SelectorGroupChatManager):
+    """Selects speakers as AutoGen's selector does, within what the team's policy allows.
+
+    `selector_func` is asked first, as in AutoGen; where it names nobody, or is not given, the policy names the
+    speakers. A `candidate_func` narrows them down; if it names none of them, a model selects one of its candidates.
+    """
+
+    team: PolicyGroupChat
+    _silent: tuple[int, list[str]] | None = None
+    """Length of the thread when its last speakers were selected, and who they were."""
+
+    async def validate_group_state(self, messages: list[BaseChatMessage] | None) -> None:
+        """Begin a run."""
+        self._silent = None
+        await super().validate_group_state(messages)
+
+    async def select_speaker(self, thread: Thread) -> list[str]:
+        """Select the next speakers, several if concurrent; none ends the run.
+
+        Raises:
+            ValueError: a function of the user's names nobody of the team.
+            RuntimeError: the policy calls those again who have just said nothing.
+        """
+        named = await self._ask_selector(thread)
+        if named is not None:
+            return [named]
+        due = self.team.next_speakers(thread)
+        if not due:
+            await self._end()
+            return []
+        candidates = await self._ask_candidates(thread)
+        by_model = self.team.selects_by_model
+        within = self.team.open_speakers(thread) if by_model else due
+        if candidates is not None:
+            within = [name for name in within if name in candidates]
+        if by_model or not within:
+            within = [await self._select_one(within or candidates or due)]
+        if self._silent == (len(thread), within):
+            raise RuntimeError(f"{', '.join(within)} said nothing: the team cannot go on")
+        self._silent = len(thread), within
+        return within
+
+    async def _ask_selector(self, thread: Thread) -> str | None:
+        if self._selector_func is None:
+            return None
+        answer = self._selector_func(thread)
+        name = await answer if isawaitable(answer) else answer
+        if name is not None and name not in self._participant_names:
+            raise ValueError(f"selector_func named {name!r}; the team has {', '.join(self._participant_names)}")
+        return name
+
+    async def _ask_candidates(self, thread: Thread) -> list[str] | None:
+        if self._candidate_func is None:
+            return None
+        answer = self._candidate_func(thread)
+        names = await answer if isawaitable(answer) else answer
+        if not names or not set(names) <= set(self._participant_names):
+            raise ValueError(f"candidate_func named {names!r}; the team has {', '.join(self._participant_names)}")
+        return names
+
+    async def _select_one(self, names: list[str]) -> str:
+        """Have the model select one of these; the first if it fails or names another."""
+        if len(names) == 1:
+            return names[0]
+        described = zip(self._participant_names, self._participant_descriptions, strict=True)
+        roles = "\n".join(" ".join(f"{name}: {description}".split()) for name, description in described)
+        try:
+            name = await self._select_speaker(roles, names, self._max_selector_attempts)
+        except Exception as error:  # noqa: BLE001  clients raise whatever their libraries raise
+            name = names[0]
+            _log.warning("%s: the model selected no speaker (%s): %s speaks", self._name, type(error).__name__, name)
+        if name not in names:  # AutoGen 0.7.5 takes whoever of the team is named, and after failures the last speaker
+            name = names[0]
+        self._previous_speaker = name
+        return name
+
+    async def _end(self) -> None:
+        """End the run as a termination condition does."""
+        if self._termination_condition is not None:
+            await self._termination_condition.reset()
+        self._current_turn = 0
+        await self._signal_termination(StopMessage(content="Nobody is due to speak.", source=self._name))
+
+
+def keyword_defaults(of: type) -> dict[str, Any]:
+    """Return the keywords of a class with their defaults, without those that have none."""
+    given = signature(of).parameters.values()
+    return {each.name: each.default for each in given if each.default is not Parameter.empty}
+
+
+def names_inside(member: ChatAgent | Team) -> frozenset[str]:
+    """Return the sources of a member's messages: its own name, or the names inside a team."""
+    if not isinstance(member, BaseGroupChat):
+        return frozenset([member.name])
+    return frozenset(name for inner in member._participants for name in names_inside(inner))
 
 
 def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
@@ -344,13 +465,19 @@ def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:
 
 @contextmanager
 def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_rounds: int) -> Iterator[None]:
-    """Use another model, with so many rounds of tool calls, for an assistant's turns while this context is open."""
-    own = agent._model_client, agent._max_tool_iterations
-    agent._model_client, agent._max_tool_iterations = client, tool_rounds
+    """Use another model, with so many rounds of tool calls and no reflection, while this context is open."""
+    own_client = agent._model_client
+    own_rounds = agent._max_tool_iterations
+    own_reflection = agent._reflect_on_tool_use
+    agent._model_client = client
+    agent._max_tool_iterations = tool_rounds
+    agent._reflect_on_tool_use = False
     try:
         yield
     finally:
-        agent._model_client, agent._max_tool_iterations = own
+        agent._model_client = own_client
+        agent._max_tool_iterations = own_rounds
+        agent._reflect_on_tool_use = own_reflection
 
 
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
