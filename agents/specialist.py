@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import (
     EVENT_LOGGER_NAME,
@@ -33,7 +33,6 @@ from willowbark.agents.autogen import (
     FunctionExecutionResultMessage,
     LLMMessage,
     ModelClientStreamingChunkEvent,
-    NoSettings,
     RequestUsage,
     Response,
     RunToken,
@@ -44,7 +43,6 @@ from willowbark.agents.autogen import (
     ToolCallSummaryMessage,
     ToolSchema,
     UserMessage,
-    WithoutSettings,
     speaking_through,
     tools_of,
 )
@@ -75,14 +73,21 @@ _REFUSED = {
     "output_content_type_format": "a specialist answers with FindingsMessage",
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
-_MEANT = {"{tool_name}", "{result}"}  # formats that ask for nothing: a specialist's own, and AutoGen's
+_MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
 _TOOL_NAME = re.compile("[a-z_]{1,40}")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
-class CondensedContext(WithoutSettings, ChatCompletionContext, Component[NoSettings]):
+class CondensedContextConfig(BaseModel):
+    """Configuration of a specialist's model context."""
+
+    initial_messages: list[LLMMessage] | None = None
+
+
+class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
     """A model context that shortens what tools returned, more so after the turn, and keeps of others what is new."""
 
+    component_config_schema = CondensedContextConfig
     component_provider_override = "willowbark.agents.specialist.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
@@ -111,6 +116,13 @@ class CondensedContext(WithoutSettings, ChatCompletionContext, Component[NoSetti
         """Return the messages as JSON-safe data, without excerpts: the records are in the team's messages."""
         messages = [without_excerpts(message) for message in self._messages]
         return ChatCompletionContextState(messages=messages).model_dump()
+
+    def _to_config(self) -> CondensedContextConfig:
+        return CondensedContextConfig(initial_messages=self._initial_messages)
+
+    @classmethod
+    def _from_config(cls, config: CondensedContextConfig) -> Self:
+        return cls(initial_messages=config.initial_messages)
 
 
 def _by_others(message: LLMMessage) -> bool:

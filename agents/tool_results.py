@@ -14,8 +14,8 @@ from willowbark.tools.evidence import Evidence
 from willowbark.tools.reading.document import Document
 from willowbark.tools.toolbox import replies_in
 
-EXCERPTS = 12_000  # characters of the records of a turn, about 3,000 tokens
-LONGEST_EXCERPT = 500  # characters of a record, title included
+EXCERPTS = 6_000  # characters of the records of a turn, about 1,500 tokens
+LONGEST_EXCERPT = 400  # characters of a record, title included
 SHORTEST_EXCERPT = 60  # the same where a turn found very many: a short title
 FEW = 100  # characters of a record up to which only its title is shown
 _TITLES = 8  # records of a result whose titles stay after the turn

@@ -35,6 +35,7 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
+from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
@@ -50,6 +51,14 @@ Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 
 
 Selection = Literal["rounds", "model"]
+MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
+    FindingsMessage,
+    AssessmentMessage,
+    ApprovalMessage,
+    ReportMessage,
+]
+"""Types of the team's messages that AutoGen does not know: a team that holds this one takes them as
+`custom_message_types`."""
 FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
 """Options of AutoGen's selector that only its model reads."""
 _USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
