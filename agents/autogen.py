@@ -338,21 +338,21 @@ class PolicyGroupChat(SelectorGroupChat):
         """Return those of whom a model may select the next speaker; by default the next speakers."""
         return self.next_speakers(thread)
 
-    def _create_group_chat_manager_factory(self, *arguments: Any, **options: Any) -> Callable[[], BaseGroupChatManager]:
+    def _create_group_chat_manager_factory(self, *arguments: Any, **named: Any) -> Callable[[], BaseGroupChatManager]:
         def make() -> PolicyManager:
-            manager = PolicyManager(
-                *arguments,
-                **options,
-                model_client=self._model_client,
-                selector_prompt=self._selector_prompt,
-                allow_repeated_speaker=self._allow_repeated_speaker,
-                selector_func=self._selector_func,
-                max_selector_attempts=self._max_selector_attempts,
-                candidate_func=self._candidate_func,
-                emit_team_events=self._emit_team_events,
-                model_context=self._model_context,
-                model_client_streaming=self._model_client_streaming,
-            )
+            options: dict[str, Any] = {
+                **named,
+                "model_client": self._model_client,
+                "selector_prompt": self._selector_prompt,
+                "allow_repeated_speaker": self._allow_repeated_speaker,
+                "selector_func": self._selector_func,
+                "max_selector_attempts": self._max_selector_attempts,
+                "candidate_func": self._candidate_func,
+                "emit_team_events": self._emit_team_events,
+                "model_context": self._model_context,
+                "model_client_streaming": self._model_client_streaming,
+            }
+            manager = PolicyManager(*arguments, **options)
             manager.team = self
             return manager
 

@@ -12,9 +12,9 @@ from contextlib import ExitStack, aclosing, suppress
 from itertools import product
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any
+from typing import Any, cast
 
-from anyio import BrokenResourceError, CancelScope, ClosedResourceError
+from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.stdio import stdio_server
@@ -200,7 +200,8 @@ class Server(FastMCP[Any]):
     async def run_stdio_async(self) -> None:
         """Serve standard input and output until the input is closed or the process interrupted."""
         self._serving = asyncio.current_task()
-        async with stdio_server(lines_of_input()) as (messages, answers):  # type: ignore[arg-type]  any lines will do
+        lines = cast("AsyncFile[str]", lines_of_input())  # it is only iterated over
+        async with stdio_server(lines) as (messages, answers):
             await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
