@@ -220,6 +220,19 @@ def forget_turns(team: BaseGroupChat) -> None:
             forget_turns(member)
 
 
+def unbind_queues(team: BaseGroupChat) -> None:
+    """Let a team and the teams inside it run in another event loop than before.
+
+    AutoGen 0.7.5 keeps one queue for all runs, and asyncio binds a queue to the loop in which it is first waited for:
+    a second `asyncio.run` with the same team fails.
+    """
+    queue: Any = team._output_message_queue
+    queue._loop = None
+    for member in team._participants:
+        if isinstance(member, BaseGroupChat):
+            unbind_queues(member)
+
+
 class PolicyGroupChat(SelectorGroupChat):
     """A selector group chat in which a policy names the next speakers, or whom a model may select.
 
@@ -262,6 +275,7 @@ class PolicyGroupChat(SelectorGroupChat):
             raise ValueError("The team is already running, it cannot run again until it is stopped.")  # AutoGen's words
         self._is_open = True
         self._ended = asyncio.Event()
+        unbind_queues(self)
         token = RunToken(cancellation_token)
         stopped = token.link_future(asyncio.get_running_loop().create_future())
         stream = super().run_stream(task=task, cancellation_token=token, output_task_messages=output_task_messages)
@@ -382,9 +396,9 @@ class PolicyManager(SelectorGroupChatManager):
             ValueError: a function of the user's names nobody of the team.
             RuntimeError: the policy calls those again who have just said nothing.
         """
-        named = await self._ask_selector(thread)
-        if named is not None:
-            return [named]
+        choice = await self._ask_selector(thread)
+        if choice is not None:
+            return [choice]
         due = self.team.next_speakers(thread)
         if not due:
             await self._end()
@@ -445,8 +459,8 @@ class PolicyManager(SelectorGroupChatManager):
 
 def keyword_defaults(of: type) -> dict[str, Any]:
     """Return the keywords of a class with their defaults, without those that have none."""
-    given = signature(of).parameters.values()
-    return {each.name: each.default for each in given if each.default is not Parameter.empty}
+    parameters = signature(of).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not Parameter.empty}
 
 
 def names_inside(member: ChatAgent | Team) -> frozenset[str]:

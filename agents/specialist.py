@@ -481,8 +481,8 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 def _refuse_meaningless(name: str, options: Mapping[str, Any]) -> None:
     """Raise UsageError for an option that means nothing for a specialist."""
     for option, why in _REFUSED.items():
-        given = options.get(option)
-        if given and given not in _MEANT:
+        value = options.get(option)
+        if value and value not in _MEANT:
             raise UsageError(f"{name}: {option} is refused: {why}")
 
 

@@ -38,9 +38,9 @@ def with_excerpts(text: str, shown: set[str]) -> str:
     for reply in replies:
         new = [record for record in reply.records if record.key not in shown]
         shown.update(record.key for record in new)
-        said = reply.model_dump(mode="json", include=_HEAD, exclude_defaults=True)
+        status = reply.model_dump(mode="json", include=_HEAD, exclude_defaults=True)
         lines = [_line(record) for record in new]
-        parts.append(enclose_lines(lines, marker, head={**said, "read": len(reply.records)}))
+        parts.append(enclose_lines(lines, marker, head={**status, "read": len(reply.records)}))
     return "\n".join(parts)
 
 

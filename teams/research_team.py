@@ -297,7 +297,7 @@ def _refuse_shared_names(sources: Mapping[str, Set[str]]) -> None:
 
 def _question_at(thread: Thread) -> int:
     """Return the place behind the latest question: a team may be asked several in turn."""
-    places = [at for at, said in enumerate(thread) if isinstance(said, TextMessage) and said.source == "user"]
+    places = [at for at, message in enumerate(thread) if isinstance(message, TextMessage) and message.source == "user"]
     return places[-1] + 1 if places else 0
 
 

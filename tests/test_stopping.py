@@ -230,6 +230,20 @@ async def test_messages_are_not_serialised_for_a_log_that_is_off(monkeypatch: py
     assert written == []
 
 
+def test_a_team_runs_in_one_event_loop_after_another() -> None:
+    """A program may call `asyncio.run` for each question, whatever became of the run before."""
+    ends = SourceMatchTermination(["eve"])
+    for team in (
+        rounds(),
+        Nested([Speaker("ann"), talk("talk"), Speaker("eve")], scripted(), termination_condition=ends),
+    ):
+        for way in (cancel_by_token, leave_stream):
+            asyncio.run(way(team, 2))
+            asyncio.run(team.reset())
+            for _ in range(2):
+                assert asyncio.run(run(team))[1] == "'eve' answered"
+
+
 # --- tool calls ---
 
 
