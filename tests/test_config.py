@@ -96,7 +96,7 @@ rate_limit = 3
 [tools.trials]
 max_results = 30
 [tools.web]
-engine = "brave"
+engine = "serpapi"
 max_results = 10
 [llm]
 provider = "anthropic"
@@ -118,8 +118,8 @@ def test_the_other_names_of_settings_mean_the_same() -> None:
 
     assert (settings.research.max_iterations, settings.research.judge_threshold) == (5, 0.85)
     assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (50_000, 120)
-    assert settings.tools.sources == ("pubmed", "brave", "clinicaltrials")
-    assert settings.tools.page_sizes == {"pubmed": 20, "clinicaltrials": 30, "brave": 10}
+    assert settings.tools.sources == ("pubmed", "serpapi", "clinicaltrials")
+    assert settings.tools.page_sizes == {"pubmed": 20, "clinicaltrials": 30, "serpapi": 10}
     assert settings.llm.model == "anthropic/claude-3-5-sonnet-20241022"
     assert (settings.output.format, settings.output.include_citations) == ("html", False)
     assert Settings.restored(settings.to_store()) == settings
@@ -226,7 +226,10 @@ def test_the_environment_wins_over_the_file_and_leaves_what_it_does_not_name(
         ("[tools.pubmed]\nrate_limit = 30", ["pubmed.rate_limit", "3 requests a second", "10 with NCBI_API_KEY"]),
         ("[tools.europepmc]\nmax_results = 500", ["tools.europepmc.max_results", "equal to 200"]),
         ("[tools.europepmc]\nmax_result = 5", ["did you mean 'tools.europepmc.max_results'?"]),
-        ("[tools.web]\nengine = 'altavista'", ["tools.web.engine: there is no 'altavista'", "brave, duckduckgo"]),
+        (
+            "[tools.web]\nengine = 'altavista'",
+            ["tools.web.engine: there is no 'altavista'", "brave, serpapi, duckduckgo"],
+        ),
         ("[tools]\nweb = 3", ["tools.web: should be a section"]),
         (
             "[research]\nmax_tokens = 5\n[research.limits]\nmax_tokens = 6",
