@@ -24,8 +24,8 @@ from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
 from willowbark.teams.page import live_runs
 from willowbark.teams.run import hooks
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.reply import MAX_BODY_BYTES
-from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.library import collected
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext

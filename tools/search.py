@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
+from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .http.endpoints import Endpoints
 from .http.recent import RecentReplies
 from .http.transport import Transport
@@ -113,7 +113,8 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
-        status = Status.BAD_QUERY if isinstance(error, SourceRefused) else Status.UNAVAILABLE
+        is_about_query = isinstance(error, SourceRefused) and not isinstance(error, AccessRefused)
+        status = Status.BAD_QUERY if is_about_query else Status.UNAVAILABLE
         return cls(source=source_name_of(source), query=query, status=status, warnings=[error.reason])
 
 

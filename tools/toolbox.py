@@ -138,7 +138,7 @@ class ToolReply(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A call of a tool, before it is made."""
 
     tool: str
@@ -157,10 +157,10 @@ class Refusal:
 class ToolGate(Protocol):
     """Stands before a tool's calls."""
 
-    async def before(self, call: Call) -> Mapping[str, Any] | Refusal:
+    async def before(self, call: ToolCall) -> Mapping[str, Any] | Refusal:
         """Return the arguments to call with, or why the call is refused."""
 
-    def after(self, call: Call, seconds: float) -> None:
+    def after(self, call: ToolCall, seconds: float) -> None:
         """Note how long a call took."""
 
 
@@ -203,7 +203,7 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
         """Run the tool with JSON arguments; a call that the gate refuses is answered with the reason."""
         if self._gate is None:
             return await super().run_json(args, cancellation_token, call_id)
-        call = Call(self.name, args, call_id or "")
+        call = ToolCall(self.name, args, call_id or "")
         decision = await self._gate.before(call)
         if isinstance(decision, Refusal):
             return self._refuse(args, decision)

@@ -16,7 +16,7 @@ from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.evidence import date_parts, surname
 from willowbark.tools.records.registry import gives, title_of
-from willowbark.tools.wording import counted, short
+from willowbark.tools.wording import counted, listed, short
 
 from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
@@ -338,7 +338,10 @@ def trials(report: ReportContent) -> Section:
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
-    blocks = write_blocks("candidates", "trials", rows=rows)
+    asked = {entry.source for entry in report.search_log}
+    silent = sorted(asked.difference(report.sources_searched))
+    registries = [title_of(name) for name in silent if gives(name) == "trial"]
+    blocks = write_blocks("candidates", "trials", rows=rows, silent=listed(registries))
     each = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
     return Section(title, "trials", (each,) if rows else blocks)
 

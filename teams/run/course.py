@@ -35,8 +35,9 @@ from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
 from willowbark.tools.wording import capital

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from willowbark.tools.records.enclosure import one_line
-from willowbark.tools.toolbox import Call, Refusal
+from willowbark.tools.toolbox import Refusal, ToolCall
 
 from ..events import AgentEvent, ToolRequest, Veto
 from ..ledger import Journal
@@ -61,11 +61,11 @@ class Hooks:
         """Return the seconds that an agent's latest call took; None for a tool without a gate."""
         return self._elapsed.get((agent, call_id, tool))
 
-    def note_elapsed(self, agent: str, call: Call, seconds: float) -> None:
+    def note_elapsed(self, agent: str, call: ToolCall, seconds: float) -> None:
         """Keep the seconds that a call took."""
         self._elapsed[agent, call.call_id, call.tool] = seconds
 
-    async def decide(self, agent: str, iteration: int, call: Call) -> Decision:
+    async def decide(self, agent: str, iteration: int, call: ToolCall) -> Decision:
         """Ask the hooks about a call; an earlier life's decision stands."""
         identity = json.dumps([agent, call.tool, call.call_id, call.arguments], sort_keys=True, default=str)
         self._calls[identity] += 1
@@ -78,7 +78,7 @@ class Hooks:
             self._journal.keep_decision(request, decision.model_dump_json())
         return decision
 
-    async def _ask(self, agent: str, iteration: int, call: Call) -> Decision:
+    async def _ask(self, agent: str, iteration: int, call: ToolCall) -> Decision:
         arguments = dict(call.arguments)
         for hook in self._hooks:
             answer = await self._call(hook, _event_of(agent, iteration, call, arguments))
@@ -111,19 +111,19 @@ class Gate:
         self._agent = agent
         self._iteration = iteration
 
-    async def before(self, call: Call) -> Mapping[str, Any] | Refusal:
+    async def before(self, call: ToolCall) -> Mapping[str, Any] | Refusal:
         """Return the arguments to call with, or why the call is refused."""
         decision = await self._hooks.decide(self._agent, self._iteration, call)
         if decision.refused is not None:
             return Refusal(decision.refused)
         return call.arguments if decision.arguments is None else decision.arguments
 
-    def after(self, call: Call, seconds: float) -> None:
+    def after(self, call: ToolCall, seconds: float) -> None:
         """Note how long a call took."""
         self._hooks.note_elapsed(self._agent, call, seconds)
 
 
-def _event_of(agent: str, iteration: int, call: Call, arguments: Mapping[str, Any]) -> AgentEvent:
+def _event_of(agent: str, iteration: int, call: ToolCall, arguments: Mapping[str, Any]) -> AgentEvent:
     text = json.dumps(arguments)
     return AgentEvent(
         type="searching",
