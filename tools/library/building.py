@@ -25,7 +25,8 @@ from pydantic_core import to_json
 from tantivy import Index, Query
 
 from ..errors import UnreadableReply, UsageError
-from ..sources.studies.pubmed import article_facts, read_articles
+from ..http.xml import attribute, first, read_trees
+from ..sources.studies.pubmed import article_facts
 from ..whole_file import write_file
 from .index import (
     BUILT_INDEX,
@@ -303,17 +304,18 @@ def _read_article(xml: bytes) -> Article | Unread:
     number = _PMID.search(xml)
     name = f"PMID {number[1].decode()}" if number else "an article without PMID"
     try:
-        for first, last in _PASSED_OVER:
-            begin, end = xml.find(first), xml.rfind(last)
-            xml = xml[:begin] + xml[end + len(last) :] if 0 <= begin < end else xml
+        for opening, closing in _PASSED_OVER:
+            begin = xml.find(opening)
+            end = xml.rfind(closing)
+            if 0 <= begin < end:
+                xml = xml[:begin] + xml[end + len(closing) :]
         xml = _AFFILIATION.sub(b"", xml)
         if b"<mml:" in xml:  # formulas, whose prefix may not be declared
-            (root,) = read_articles(xml)
+            _, (root,) = read_trees("pubmed", xml, ("PubmedArticle",))
         else:
             root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
-        facts = article_facts(root)
-        version = root.find("MedlineCitation/PMID")
-        said = version.get("Version", "1") if version is not None else "1"
+        facts = article_facts({root.tag: root})
+        said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
         return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
     except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError) as error:
         return Unread(f"{name} is unreadable ({type(error).__name__})")
