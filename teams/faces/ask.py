@@ -75,8 +75,22 @@ class Outcome:
 
     @property
     def unanswered(self) -> bool:
-        """Whether sources were searched and none answered."""
-        return self.report is not None and bool(self.report.search_log) and not self.report.sources_searched
+        """Whether there is no answer because sources failed: none answered, or not all that hold studies."""
+        if self.report is None or not self.report.search_log:
+            return False
+        return not self.report.sources_searched or (not self.report.candidates and bool(self.silent_sources))
+
+    @property
+    def silent_sources(self) -> list[str]:
+        """The sources of studies that were searched and answered no search."""
+        from willowbark.tools.registry import cards  # noqa: PLC0415  not needed where the input is bad
+        from willowbark.tools.sources.card import STUDIES  # noqa: PLC0415
+
+        if self.report is None:
+            return []
+        searched = dict.fromkeys(entry.source for entry in self.report.search_log)
+        silent = [name for name in searched if name in cards() and name not in self.report.sources_searched]
+        return [name for name in silent if cards()[name].use == "searched" and cards()[name].gives in STUDIES]
 
 
 def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = None) -> ExitCode:
@@ -96,6 +110,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
+    else:
+        complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
@@ -112,6 +128,16 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
         if folder.discard_if_empty() and is_first:
             with suppress(OSError):  # another run may have begun there
                 settings.output.directory.rmdir()
+
+
+def complain_of_library(path: str) -> None:
+    """Say on stderr what is bent in the files of a library, with file and line; UsageError if it cannot be opened."""
+    from willowbark.tools.library import BUNDLED, open_library  # noqa: PLC0415  online runs need none
+
+    if path == BUNDLED:
+        return
+    for line in open_library(path).contents.unread:
+        complain(f"library {path}: {line}")
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
@@ -290,7 +316,9 @@ def _finish(outcome: Outcome, folder: RunFolder, shown: Shown) -> ExitCode:
         analyst = outcome.report.analyst
         complain(f"the model failed: the report is by {analyst} and {place}; --fallback accepts such a report")
     elif outcome.unanswered:
-        complain(f"no source answered; the report says why for each and {place}")
+        who = ", ".join(outcome.silent_sources) if outcome.report and outcome.report.sources_searched else ""
+        what = f"no answer, as {who} did not answer" if who else "no source answered"
+        complain(f"{what}; the report says why for each and {place}")
     elif not place.startswith("is in"):
         complain(f"the report {place}")
     elif not shown.quiet:
