@@ -8,6 +8,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -15,15 +16,15 @@ from .errors import UsageError
 
 MAX_LINE_BYTES = 32 * 1024 * 1024  # the largest registered studies with results have some 10 MB
 _PIECE_BYTES = 1024 * 1024
-_EXPANDS_AT_MOST = 200  # times; records compress to a third or a tenth, repeated ones to a hundredth
-_SMALL_ARCHIVE_BYTES = 64 * 1024 * 1024  # of content; below that the ratio does not matter
+_EXPANDS_AT_MOST = 100  # times; records compress to a third or a tenth, a bomb to a thousandth
+_SMALL_ARCHIVE_BYTES = 4 * 1024 * 1024  # of content; below that the ratio does not matter
 
 
 class UnusableFile(Exception):
     """A file cannot be read, or not to its end; the message says why in a few words, without its name."""
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file, or a link to one; a pipe or a device would wait or go on for ever.
 
     Raises:
@@ -37,51 +38,65 @@ def open_regular(path: Path) -> BinaryIO:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         raise UnusableFile("is a folder" if stat.S_ISDIR(mode) else "is no regular file")
-    return cast(BinaryIO, os.fdopen(descriptor, "rb"))
+    return os.fdopen(descriptor, "rb")
+
+
+@contextmanager
+def open_content(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open a regular file, decompressed if its name ends in `.gz`; beside it the file itself.
+
+    Raises:
+        UnusableFile: as `open_regular`, and within where the archive is cut or damaged.
+    """
+    with open_regular(path) as file:
+        try:
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=file)) if path.suffix == ".gz" else file, file
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise UnusableFile("is cut or damaged") from None
+        except OSError as error:
+            raise UnusableFile(_reason_of(error)) from None
+
+
+@contextmanager
+def open_pieces(path: Path) -> Iterator[Iterator[bytes]]:
+    """Open a file as `open_content` does, and give its content in pieces of 1 MB; raises likewise."""
+
+    def read_pieces() -> Iterator[bytes]:
+        total = 0
+        while piece := stream.read(_PIECE_BYTES):
+            total += len(piece)
+            _refuse_bomb(total, file)
+            yield piece
+
+    with open_content(path) as (stream, file):
+        yield read_pieces()
 
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[tuple[int, bytes | None]]]:
-    """Open a text file, decompressed if its name ends in `.gz`, and give its lines as `read_lines` does.
-
-    Raises:
-        UnusableFile: as `open_regular`; also from the iterator, where the file is cut, damaged, or expands to more than
-            200 times its size.
-    """
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if path.suffix == ".gz":
-            content = cast(BinaryIO, gzip.GzipFile(fileobj=file))
-            most = max(_SMALL_ARCHIVE_BYTES, size * _EXPANDS_AT_MOST)
-        else:
-            content = file
-            most = max(_SMALL_ARCHIVE_BYTES, size)
-        yield read_lines(content, most)
+    """Open a file as `open_content` does, and give its lines as `read_lines` does; raises likewise."""
+    with open_content(path) as (stream, file):
+        yield read_lines(stream, file)
 
 
-def read_lines(stream: BinaryIO, most_bytes: int | None = None) -> Iterator[tuple[int, bytes | None]]:
+def read_lines(stream: BinaryIO, archive: BinaryIO | None = None) -> Iterator[tuple[int, bytes | None]]:
     """Yield number and content of each line; None in place of one of more than 32 MB.
 
     Raises:
-        UnusableFile: the stream is cut or damaged, or holds more than `most_bytes`.
+        UnusableFile: the lines are more than 100 times as long as what was read of the archive.
     """
     number = total = 0
-    try:
-        while line := stream.readline(MAX_LINE_BYTES):
-            number += 1
-            total += len(line)
-            is_whole = len(line) < MAX_LINE_BYTES or line.endswith(b"\n")
-            rest = b"" if is_whole else line
-            while rest and not rest.endswith(b"\n"):
-                rest = stream.readline(_PIECE_BYTES)
-                total += len(rest)
-                _refuse_excess(total, most_bytes)
-            _refuse_excess(total, most_bytes)
-            yield number, line if is_whole else None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise UnusableFile(f"is cut or damaged after line {number}") from None
-    except OSError as error:
-        raise UnusableFile(_reason_of(error)) from None
+    while line := stream.readline(MAX_LINE_BYTES):
+        number += 1
+        total += len(line)
+        is_whole = len(line) < MAX_LINE_BYTES or line.endswith(b"\n")
+        rest = b"" if is_whole else line
+        while rest and not rest.endswith(b"\n"):
+            rest = stream.readline(_PIECE_BYTES)
+            total += len(rest)
+            _refuse_bomb(total, archive)
+        _refuse_bomb(total, archive)
+        yield number, line if is_whole else None
 
 
 def read_whole(path: Path, most_bytes: int) -> bytes:
@@ -122,9 +137,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"holds {name}, which is not JSON")
 
 
-def _refuse_excess(total: int, most_bytes: int | None) -> None:
-    if most_bytes is not None and total > most_bytes:
-        raise UnusableFile(f"expands to more than {most_bytes / 1e6:,.0f} MB, as no file of records does")
+def _refuse_bomb(total: int, archive: BinaryIO | None) -> None:
+    if archive is None or total <= _SMALL_ARCHIVE_BYTES:
+        return
+    if total > archive.tell() * _EXPANDS_AT_MOST:
+        raise UnusableFile(f"expands to more than {_EXPANDS_AT_MOST} times its size, as no file of records does")
 
 
 def _reason_of(error: OSError) -> str:

@@ -14,8 +14,8 @@ import xmltodict
 
 from ..errors import UnreadableReply
 
-_MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
-_MAX_ELEMENTS = 500_000  # of a reply, built into data: 200 articles of PubMed's have some 100,000
+MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
+MAX_ELEMENTS = 500_000  # of a reply, built into data: 200 articles of PubMed's have some 100,000
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _ITEM_DEPTH = 2  # of the wrapper put around each item, below the wrapper of the reply
 
@@ -210,7 +210,7 @@ class _Selection:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         self.root = self.root or name
-        if self._depth > _MAX_DEPTH or self._passed > _MAX_ELEMENTS:
+        if self._depth > MAX_DEPTH or self._passed > MAX_ELEMENTS:
             raise ValueError("nested too deeply, or cut up beyond any article")
         if self._dropped_at:
             return

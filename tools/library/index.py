@@ -4,7 +4,7 @@ Queries follow the syntax of PubMed and Europe PMC: AND, OR, NOT, groups, quoted
 adjacent words that must all occur; fields after a term (`migraine[tiab]`) or before it (`TITLE:migraine`).
 """
 
-import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from tantivy import (
 )
 
 from ..errors import UsageError
+from ..local_files import UnusableFile, parse_json, read_whole
 from .rows import PublicationRow, TrialRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
@@ -55,6 +56,7 @@ _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
 _HEAP_BYTES = 64_000_000
 _MOST_NAMED = 10_000  # most records that can be looked up at once
 MAX_PROBLEMS = 20
+_LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
 FORMAT = 1
 """Format version of manifest and index; a library in another format is refused."""
 MANIFEST, BUILT_INDEX = "library.json", "index"
@@ -197,17 +199,21 @@ def library_schema() -> Schema:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a library made by `building`; a UsageError says in one line why it cannot be used."""
     path = folder / MANIFEST
+    if not os.path.lexists(path):
+        raise UsageError(f"{folder}: is not a library that `willowbark library build` made")
     try:
-        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        said: dict[str, Any] = parse_json(read_whole(path, _LARGEST_MANIFEST_BYTES).decode())
         if (made_as := said["format"]) == FORMAT:
             return said
-    except FileNotFoundError:
-        raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
-    except OSError as error:
-        raise UsageError(f"library {path}: cannot be read ({error.strerror})") from None
+    except UnusableFile as error:
+        raise UsageError(f"library {path}: {error}") from None
     except (ValueError, TypeError, LookupError):
-        raise UsageError(f"library {path}: is damaged; delete the folder and build it again") from None
+        raise damaged_manifest(folder) from None
     raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again in another folder")
+
+
+def damaged_manifest(folder: Path) -> UsageError:
+    return UsageError(f"library {folder / MANIFEST}: is damaged; delete the folder and build it again")
 
 
 def open_index(folder: Path) -> Index:

@@ -293,24 +293,25 @@ def read_rows(files: Sequence[Path], tell: Callable[[str], None]) -> Iterator[tu
     """
     places: dict[str, str] = {}
     for file in files:
+        done = 0  # lines
         try:
             with open_lines(file) as lines:
                 for number, content in lines:
                     if number == 1 and content is not None and content.startswith((b"\xff\xfe", b"\xfe\xff")):
                         raise UnusableFile("is in UTF-16; save it in UTF-8")
                     here = f"{file.name}, line {number}"
+                    done = number
                     try:
                         read = _read_line(content, here, tell)
                         if read is None:
                             continue
-                        row, line = read
-                        _check_index(row, here, places)
+                        _check_index(read[0], here, places)
                     except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
                         tell(f"{here}: {_reason_of(error)}; left out")
                         continue
-                    yield row, line
+                    yield read
         except UnusableFile as error:
-            tell(f"{file.name}: {error}")
+            tell(f"{file.name}{f', after line {done}' if done else ''}: {error}")
 
 
 def _read_line(content: bytes | None, here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str] | None:
@@ -408,8 +409,7 @@ def _reason_of(error: Exception) -> str:
         return "is not in UTF-8"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where}: {first['msg']}"
+        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
     if isinstance(error, KeyError):
         return f"lacks {error}"
     return one_line(str(error))
