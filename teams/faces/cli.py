@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 EXIT_CODES = (
     "Exit codes: 0 a report (also one that found no answer); 1 a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows "
-    "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached, "
-    "or one did not answer and there is no answer; 4 run or model failed, a partial report was saved; 130 stopped with Ctrl-C, a partial report was saved where possible."
+    "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached, or "
+    "one did not answer and there is no answer; 4 run or model failed, a partial report was saved; 130 stopped with "
+    "Ctrl-C, a partial report was saved where possible."
 )
 _LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
 _SETTINGS: dict[str, Any] = {
