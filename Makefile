@@ -56,7 +56,7 @@ soak: install ## Eight runs side by side under faults, for MINUTES (10)
 	$(BIN)/python -m faults.soak --minutes $(or $(MINUTES),10)
 
 .PHONY: check
-check: dev ## Lint, format, types, floors, the size of the house against its budget
+check: dev ## Lint, format, types, floors, import circles, type names with two meanings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -69,8 +69,8 @@ format: dev ## Put the code into its form
 	$(BIN)/ruff format .
 
 .PHONY: shape
-shape: ## Count lines, modules, helpers with one caller and cycles (ARGS="--against REV" beside another commit, "--names")
-	$(PYTHON) -m benchmarks.shape $(ARGS)
+shape: install ## Print how dense the code is and what its names say, beside two packages (ARGS="--against REV", "--names")
+	$(BIN)/python -m benchmarks.shape $(ARGS)
 
 MUTANTS := .venvs/mutants
 
@@ -253,6 +253,7 @@ notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew wri
 lock: ## Renew the locked requirements
 	$(LOCK) pyproject.toml requirements-build.in -o requirements.txt
 	$(LOCK) --group dev -c requirements.txt -o requirements-dev.txt
+	$(LOCK) pyproject.toml requirements-build.in --extra openai --extra anthropic --extra report -c requirements.txt -o requirements-host.txt
 
 BARE := .venvs/bare
 

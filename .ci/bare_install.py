@@ -50,7 +50,7 @@ STAND_INS = {
     r"_KEY=…": "_KEY=none",
     r"^(?:[\d*]+ ){5} *": "",  # when cron calls it
 }
-NEEDS = re.compile(r"pip install '[^']+'|`make studio`|[Nn]o Chromium")
+NEEDS = re.compile(r"pip install '[^']+'|`make studio`|needs Chromium")
 READY_S, ENDS_S = 60, 600
 
 

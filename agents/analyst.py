@@ -15,8 +15,8 @@ from willowbark.agents.autogen import (
     Response,
     TextMessage,
 )
-from willowbark.tools.collected import CollectedEvidence
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.library.collected import CollectedEvidence
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import AskRecords
 
 from .asking import Aids, prompt

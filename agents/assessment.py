@@ -15,12 +15,12 @@ from willowbark.agents.autogen import ModelTextMessage
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, share_places
-from willowbark.tools.enclosure import embed, enclose_lines, new_marker, unmarked
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism import HypothesisAssessment
-from willowbark.tools.registry import gives, kind_of
+from willowbark.tools.records.card import ENTRIES, STUDIES
+from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker, unmarked
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import gives, kind_of
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.sources.card import ENTRIES, STUDIES
 from willowbark.tools.wording import counted
 
 from .asking.drafts import NextSearch

@@ -66,7 +66,7 @@ from autogen_core.tools import BaseTool, StaticWorkbench, Tool, ToolSchema, Work
 from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel
 
-from willowbark.tools.enclosure import one_line
+from willowbark.tools.records.enclosure import one_line
 
 Content = TypeVar("Content", bound=BaseModel)
 SHORT_CALL = 100  # characters of a result on a console

@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, read_ahead, wanted_drugs
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import ReadingStopped
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle

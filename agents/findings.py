@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field
 from willowbark.agents.autogen import BaseChatMessage, ModelTextMessage, TextMessage
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug
+from willowbark.tools.records.enclosure import GUIDANCE, enclose_lines, escape, new_marker, one_line, unmarked
+from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, Status, rank
-from willowbark.tools.toolbox import Asked
+from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
@@ -188,7 +188,7 @@ class Specialist(BaseModel, frozen=True, extra="forbid"):
 
     name: str
     description: str = ""
-    takes: tuple[Asked, ...] = ("queries",)
+    takes: tuple[InputKind, ...] = ("queries",)
 
     @property
     def line(self) -> str:

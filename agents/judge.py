@@ -21,10 +21,10 @@ from willowbark.agents.autogen import (
     TextMessage,
 )
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import MAX_DRUGS
 from willowbark.tools.wording import listed

@@ -43,9 +43,9 @@ from willowbark.agents.autogen import (
     speaking_through,
     tools_of,
 )
-from willowbark.tools.enclosure import GUIDANCE, blocks, condense
-from willowbark.tools.evidence import merge
 from willowbark.tools.questions import Question, follow_up, parse_question
+from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
+from willowbark.tools.records.evidence import merge
 from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
@@ -167,7 +167,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         run, transport = self._run, self._run.transport
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
-        turn = _Turn(found)
+        turn = _SearchTurn(found)
         heard = [each for each in await self._model_context.get_messages() if isinstance(each, UserMessage)]
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
@@ -211,7 +211,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         yield Response(chat_message=message, inner_messages=turn.events)
 
     async def _attempts(
-        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_Turn"
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
     ) -> AsyncGenerator[Streamed, None]:
         """Try with the model, then with the fallback if the model failed or searched nothing.
 
@@ -268,7 +268,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
     async def _reflect(
-        self, client: ChatCompletionClient, turn: "_Turn", cancellation_token: CancellationToken
+        self, client: ChatCompletionClient, turn: "_SearchTurn", cancellation_token: CancellationToken
     ) -> None:
         """Ask a model that has used up its rounds of calls for its reflection on the results.
 
@@ -282,7 +282,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
 
     async def _read(
-        self, turn: "_Turn", question: Question, deadline: float, cancellation_token: CancellationToken
+        self, turn: "_SearchTurn", question: Question, deadline: float, cancellation_token: CancellationToken
     ) -> None:
         """Have the model read this turn's publications that it has not read before."""
         client, run, found = self._reader or self._model_client, self._run, turn.found
@@ -343,7 +343,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
 
 
 @dataclass
-class _Turn:
+class _SearchTurn:
     """A turn's findings, and what its model said and used."""
 
     found: Findings

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from willowbark.agents.autogen import BaseTool, ChatCompletionClient
-from willowbark.tools.registry import offered
+from willowbark.tools.records.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 from .asking import prompt

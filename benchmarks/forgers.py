@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from willowbark.agents.asking.claims import Claim
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import find_conditions, find_drugs
+from willowbark.tools.records.evidence import Evidence
 
 _SWAPS = {
     "units": [("mg", "g"), ("%", " mg"), ("weeks", "months"), ("months", "weeks"), ("days", "weeks"), ("h", "days"),

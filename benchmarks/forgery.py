@@ -25,10 +25,10 @@ from faults.bundled import bundled_publications
 
 from willowbark.agents.asking.claims import Claim, Stance, Verdicts, verify
 from willowbark.tools.appraisal import AppraisedItem, Direction
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import StudyDesign
+from willowbark.tools.records.evidence import Citation, Evidence
 
 EACH = 50  # forgeries of a kind
 SEED = 9

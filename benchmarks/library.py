@@ -26,7 +26,7 @@ from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon.conditions import known_names
 from willowbark.tools.lexicon.drugs import drug_names
 from willowbark.tools.library import open_library
-from willowbark.tools.library.building import Manifest, Progress, build_library, verify_library
+from willowbark.tools.library.building import BuildProgress, Manifest, build_library, verify_library
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.sources.studies.pubmed import PubMed
 
@@ -75,7 +75,7 @@ def build(root: Path) -> Built:
     """Build the library, in a process of its own."""
     own = [0]
 
-    def look(_: Progress) -> None:
+    def look(_: BuildProgress) -> None:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         own.append(int(status.partition("RssAnon:")[2].split()[0]))
 

@@ -24,7 +24,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon import canonical_drug
@@ -32,6 +31,7 @@ from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.mechanism import MechanismGraph
 from willowbark.tools.questions import parse_question
 from willowbark.tools.records import Disease, Drug, Protein
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.drugs.chembl import ChEMBL
 from willowbark.tools.sources.drugs.opentargets import OpenTargets
 

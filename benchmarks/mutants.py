@@ -1,6 +1,6 @@
 """Do the tests bite? Breaks a seeded sample of the code, one place at a time, and counts what they notice.
 
-    python -m benchmarks.mutants [--seed 1] [--count 80] [--minutes 10] [--jobs 2] [--only tools/evidence.py]
+    python -m benchmarks.mutants [--seed 1] [--count 80] [--minutes 10] [--jobs 2] [--only tools/records/evidence.py]
 
 The operators are those of Cosmic Ray (https://cosmic-ray.readthedocs.io). Each mutant runs, in a process of its own,
 the tests that `TESTS` names for its module; no file is changed. A mutant that fails or outlasts them is killed. Not
@@ -43,7 +43,7 @@ PATIENCE = 3  # times as long as the tests take with nothing broken; a mutant ma
 LEAST_S = 60  # seconds a mutant is given at least; other programs use the processor too
 UNABLE = 99  # exit code: the module cannot be imported
 TESTS: Mapping[str, tuple[str, ...]] = {
-    "tools/evidence.py": ("evidence", "identity", "provenance", "search"),
+    "tools/records/evidence.py": ("evidence", "identity", "provenance", "search"),
     "tools/works/identity.py": ("identity",),
     "agents/asking/claims.py": ("claims", "forgery", "provenance"),
     "tools/appraisal/certainty.py": ("appraisal_certainty", "same_trial"),

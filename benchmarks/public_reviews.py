@@ -28,7 +28,6 @@ from benchmarks.labels import read_lines
 
 from willowbark.tools.appraisal import Direction, appraise_candidate
 from willowbark.tools.appraisal.appraised import Readings, appraise_record, load_reader
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.lexicon import find_conditions, find_drug_classes, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.lexicon.matching import content_words
@@ -38,6 +37,7 @@ from willowbark.tools.reading.encoder import View, encoder
 from willowbark.tools.reading.learned import FIELDS, weights
 from willowbark.tools.reading.posted import higher_is_better
 from willowbark.tools.reading.reading import Effect, Reading
+from willowbark.tools.records.evidence import Citation, Evidence
 
 LEVELS = ("very low", "low", "moderate", "high")
 _EFFECTS: tuple[Effect, ...] = ("better", "no_difference", "worse")

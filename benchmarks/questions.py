@@ -18,11 +18,11 @@ from willowbark.agents.findings import Dossier
 from willowbark.agents.report.answers import answer_of
 from willowbark.agents.report.material import Material, mechanisms_of
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import BUNDLED, open_library
 from willowbark.tools.questions import Question, parse_question, stand_alone
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.drugs.chembl import ChEMBL
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.sources.drugs.opentargets import OpenTargets

@@ -25,14 +25,14 @@ from xml.sax.saxutils import escape
 
 from benchmarks.baseline import write_file
 
-from willowbark.tools.collected import CollectedEvidence
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.lexicon.matching import content_words
 from willowbark.tools.library import open_library
 from willowbark.tools.library.building import build_library
+from willowbark.tools.library.collected import CollectedEvidence
 from willowbark.tools.questions.kinds import question_words
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.studies.pubmed import PubMed
 
 AT = 10  # records of an answer that count

@@ -43,7 +43,7 @@ from willowbark.tools.http.endpoints import LIMIT_SHARE, Endpoints
 from willowbark.tools.http.transport import Exchange
 from willowbark.tools.lexicon import find_conditions, find_drugs
 from willowbark.tools.reading.document import Document
-from willowbark.tools.registry import cards, title_of
+from willowbark.tools.records.registry import cards, title_of
 
 QUESTIONS = (
     "Which existing drugs could prevent migraine attacks?",

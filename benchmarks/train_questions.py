@@ -17,18 +17,18 @@ import numpy as np
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.questions import SURE, names_of, parts_of, plain_text
 from willowbark.tools.questions.kinds import (
     KINDS,
-    Kind,
-    Name,
+    NamedEntity,
+    QuestionKind,
     lists_of,
     mask_names,
     ngrams,
     of_list,
     surroundings,
 )
-from willowbark.tools.reading.heads import softmax
 
 LABELS = Path(__file__).parent / "labels" / "question_readings.tsv"
 HEADS = Path(__file__).resolve().parent.parent / "tools" / "questions" / "heads.tsv"
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     """The class; more than one where a question honestly fits several, the main one first."""
 
 
-def kinds_asked(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterator[Case]:
+def kinds_asked(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[Case]:
     """Yield the parts of a question with their kinds; the whole with its first where they do not match."""
     first, further = tuple(row["kind"].split("/")), [each for each in row["also"].split("|") if each]
     parts = list(parts_of(text))
@@ -56,7 +56,7 @@ def kinds_asked(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterat
         yield Case(row["voice"], frozenset(ngrams(mask_names(part, names)[0])), right)
 
 
-def roles(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterator[tuple[str, Case]]:
+def roles(row: dict[str, str], text: str, names: Sequence[NamedEntity]) -> Iterator[tuple[str, Case]]:
     """Yield what is to be told of each name in a question, with the head that tells it."""
     if not row["names"]:
         return
@@ -67,7 +67,7 @@ def roles(row: dict[str, str], text: str, names: Sequence[Name]) -> Iterator[tup
                 spans.append((told, at, at + len(spelt)))
                 break
     masked, places = mask_names(text, [of_list(each) for each in lists_of(text, names)])
-    kind: Kind = row["kind"].split("/")[0]  # type: ignore[assignment]
+    kind: QuestionKind = row["kind"].split("/")[0]  # type: ignore[assignment]
     for name, place in places.items():
         role = next((each for each, start, end in spans if start < name.end and name.start < end), "none")
         features = frozenset(surroundings(masked, place, kind))

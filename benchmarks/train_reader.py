@@ -25,9 +25,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 
+from willowbark.tools.lexicon.heads import softmax
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import States, View, encoder
-from willowbark.tools.reading.heads import softmax
 from willowbark.tools.reading.learned import FIELDS, Weights, decide, is_titled
 
 WEIGHTS = Path(__file__).resolve().parent.parent / "tools" / "reading" / "reader.npz"

@@ -14,9 +14,9 @@ from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.specialists import literature_agent
 from willowbark.teams import ResearchTeam
-from willowbark.tools.enclosure import new_marker
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.transport import Transport
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import Filters, Source, SourceReply, Status, rank
 from willowbark.tools.toolbox import EvidenceTool, Questions, SearchArgs, ToolReply
 

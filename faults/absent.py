@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_drug
@@ -21,10 +22,13 @@ from .plan import DeadBy, FaultPlan
 from .replies import REPLIES
 from .running import FACTOR, QUESTIONS, RunResult, run
 from .server import SourceServer
-from .verdict import Row, exactly
+from .verdict import Row, exactly, find_unsaid
 
 _UNREACHABLE = 3  # the command line's exit code for sources that can't be reached
-_DEATHS: tuple[DeadBy, ...] = ("reset", "status", "html")
+_DEATHS: dict[DeadBy, str] = {"reset": "the connection broke", "status": "(503)", "html": "a web page instead of data"}
+"""How all sources are dead, and how a user reads it of each."""
+_NO_SOURCE = "no source could be reached"
+_INSTEAD = "baseline analyst"
 
 
 def _down(_: Asked) -> Answer:
@@ -58,12 +62,29 @@ def _empty(_: Asked) -> Answer:
     return ""
 
 
-JUNK: tuple[tuple[str, Callable[[Asked], Answer]], ...] = (
-    ("model down", _down),
-    ("model answers prose", _prose),
-    ("model answers wrong JSON and tool calls", _wrong_json),
-    ("model invents", _invented),
-    ("model answers nothing", _empty),
+SPECIALISTS = ("literature", "mechanism", "trials")
+_UNUSABLE = {
+    **dict.fromkeys(SPECIALISTS, "asked no source"),
+    "judge": "no valid JudgeDraft",
+    "report": "no valid ReportDraft",
+}
+
+
+class Junk(NamedTuple):
+    """A model that is of no use."""
+
+    name: str
+    answer: Callable[[Asked], Answer]
+    causes: Mapping[str, str]
+    """By agent, what a user reads of why the model's answer was not taken; agents whose answer was are left out."""
+
+
+JUNK = (
+    Junk("model down", _down, dict.fromkeys((*SPECIALISTS, "judge", "report"), "ConnectionError")),
+    Junk("model answers prose", _prose, _UNUSABLE),
+    Junk("model answers wrong JSON and tool calls", _wrong_json, _UNUSABLE),
+    Junk("model invents", _invented, {"judge": "no valid JudgeDraft", "report": "claims passed verification"}),
+    Junk("model answers nothing", _empty, _UNUSABLE),
 )
 
 
@@ -75,27 +96,25 @@ def nobody_home(runs: int, seed: int) -> Row:
     with SourceServer() as server:
         endpoints = Endpoints.at(server.url)
         usual = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0))  # nothing waits where nothing fails
-        for name, answer in JUNK * each:
-            found = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(answer)))
-            notes += [f"{name}: {problem}" for problem in _about_model(found, usual)]
-    for death in _DEATHS:
+        for junk in JUNK * each:
+            result = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(junk.answer)))
+            notes += [f"{junk.name}: {problem}" for problem in _about_model(result, usual, junk.causes)]
+    for death, cause in _DEATHS.items():
         with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(SOURCES, death)).scaled(FACTOR)) as server:
             for _ in range(each):
                 found = asyncio.run(run(QUESTIONS[0], Endpoints.at(server.url)))
-                notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found)]
+                notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found, cause)]
     notes += (problem for problem in _command_line())
     figures = [exactly("things said wrong or left unsaid", len(notes), 0)]
     what = "all sources dead, model dead, model junk; the command line once"
     return Row("F4", each * kinds, what, seed, time.perf_counter() - before, figures, notes)
 
 
-def _about_model(found: RunResult, usual: RunResult) -> list[str]:
+def _about_model(found: RunResult, usual: RunResult, causes: Mapping[str, str]) -> list[str]:
     """What a run without a usable model does worse than the baseline analyst's own."""
     if found.failure:
         return [f"no report: {found.failure}"]
-    problems = []
-    if not any("model" in line for line in found.limitations):
-        problems.append("the report does not say that the model failed")
+    problems = find_unsaid(found.limitations, [(f"{agent}:", cause, _INSTEAD) for agent, cause in causes.items()])
     if usual.references and not found.references:
         problems.append("the baseline analyst did not finish: nothing is cited")
     invented = [key for key in found.references if key.startswith(("pmid:", "nct:")) and key not in _recorded()]
@@ -111,10 +130,11 @@ def _recorded() -> frozenset[str]:
     return frozenset([f"pmid:{each}" for each in pmids] + [f"nct:{each}" for each in re.findall(r"NCT\d{8}", text)])
 
 
-def _about_sources(found: RunResult) -> list[str]:
+def _about_sources(found: RunResult, cause: str) -> list[str]:
     if found.failure:
         return [f"no report: {found.failure}"]
-    problems = [f"{source} is not named as lost" for source in found.asked if not found.named(source)]
+    problems = find_unsaid(found.limitations, [(f"Not available: {source}:", cause) for source in found.asked])
+    problems += find_unsaid([found.summary], [(_NO_SOURCE, "No answer")])
     if found.candidates or found.references:
         problems.append("it names candidates or references of which no source told")
     return problems

@@ -21,12 +21,12 @@ from typing import Literal, NamedTuple
 from willowbark.agents.asking.drafts import ReadingDraft
 from willowbark.agents.asking.reader import ToRead, checked, to_read
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.library.rows import PublicationRow
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.reading.screening import addressed_to_machines
 from willowbark.tools.reading.text import sentences
+from willowbark.tools.records.evidence import Citation, Evidence
 
 from .bundled import bundled_publications
 from .payloads import PAYLOADS, neutral

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -154,6 +155,22 @@ def _flipped(chance: random.Random, server: SourceServer, path: Path, whole: Lif
     return _unclear(told, "the ledger")
 
 
+def _altered(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
+    """Replies are others than the sources sent, whole and well packed: their SHA-256 alone can tell."""
+    Life(path, server.url).lived(killer("checkpoint", chance.randint(2, 5), 0.0))
+    Ledger(path).close()
+    with closing(sqlite3.connect(path)) as database:
+        bodies = database.execute("SELECT hash, data FROM body").fetchall()
+        altered = [(zlib.compress(zlib.decompress(data) + b" "), name) for name, data in bodies]
+        database.executemany("UPDATE body SET data = ? WHERE hash = ?", altered)
+        database.commit()
+    problems = [] if bodies else ["the ledger held no reply that could be altered"]
+    resumed = Life(path, server.url, again=True).lived().told
+    if resumed is not None and resumed.report is not None and not resumed.errors:
+        problems.append("it went on with replies that no source sent, and said nothing")
+    return problems + _unclear(resumed, "is damaged")
+
+
 def _two_resumes(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """A second process resumes a run while the first one is at it."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
@@ -185,6 +202,7 @@ CASES: dict[str, Case] = {
     "no larger files": _no_larger_files,
     "read-only file": _read_only_file,
     "a file in the folder's place": _a_file_in_the_way,
+    "altered replies": _altered,
 }
 
 

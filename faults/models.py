@@ -11,20 +11,21 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from willowbark.agents.autogen import UserMessage
+from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 
 from .bombs import _peak_mb
-from .verdict import Figure, Row, exactly
+from .verdict import Figure, Row, exactly, find_unsaid
 
 _MEGABYTE, _LARGE = b" " * (1 << 20), 300
 _PROVIDERS = {"openai": "/v1", "anthropic": "", "ollama": ""}
@@ -137,12 +138,14 @@ def hostile(runs: int, seed: int) -> Row:
     figures = [
         exactly("calls that ended by themselves", sum(each["ended"] for each in calls), len(calls)),
         exactly("reports", sum(each["ended"] for each in whole), len(whole)),
+        exactly("reports that leave unsaid what became of the model", sum(bool(each["unsaid"]) for each in whole), 0),
         Figure("slowest call, s past its limits", max(each["late_s"] for each in calls), at_most=_GRACE_S, timed=True),
         Figure("slowest run, s past its limit", max(e["late_s"] for e in whole), at_most=_GRACE_S, timed=True),
         Figure("memory of calls, MB", max(each["peak_mb"] for each in calls), at_most=_MOST_MB),
         Figure("memory of runs, MB more", whole[-1]["peak_mb"] - whole[0]["peak_mb"], at_most=_MOST_MORE_MB),
     ]
     notes = [f"{each['mode']} at {each['who']}: {each['said']}" for each in met if not each["ended"]]
+    notes += [f"{each['mode']} at {each['who']}: {', '.join(each['unsaid'])}" for each in whole if each["unsaid"]]
     return Row(
         "F14",
         len(met),
@@ -200,7 +203,7 @@ async def _call(url: str, mode: str, provider: str) -> None:
 
 async def _run(url: str, mode: str) -> None:
     client, settings = _client(url, mode, "openai")
-    began, said = time.monotonic(), ""
+    began, said, unsaid = time.monotonic(), "", list[str]()
     try:
         report = await research(
             "Which drugs prevent migraine?",
@@ -211,14 +214,29 @@ async def _run(url: str, mode: str) -> None:
             max_iterations=1,
         )
         said = report.stop_reason
+        unsaid = _find_unsaid(report)
     except UsageError as error:  # told before the run begins
         said = str(error)
+        unsaid = find_unsaid(said.splitlines()[:1], [("model",)])
     await close(client)
-    _tell("run", mode, "a run", bool(said), said, time.monotonic() - began - _RUN_S)
+    _tell("run", mode, "a run", bool(said), said, time.monotonic() - began - _RUN_S, unsaid)
 
 
-def _tell(kind: str, mode: str, who: str, ended: bool, said: str, late_s: float) -> None:
-    told = {"kind": kind, "mode": mode, "who": who, "ended": ended, "said": said, "late_s": late_s}
+def _find_unsaid(report: ResearchReport) -> list[str]:
+    """What a user does not read of a run that a model server spoilt: who wrote instead and why, and what ended it."""
+    unsaid = find_unsaid([report.analyst or ""], [("baseline analyst", "since")])
+    if report.stop_reason == "timeout":
+        unsaid += find_unsaid([report.executive_summary], [("time budget",)])
+        if not report.sources_searched:
+            first, _, _ = report.executive_summary.partition(". ")
+            unsaid += find_unsaid([first], [("No answer", "before any source answered")])
+    elif not report.model_failed:
+        unsaid.append("the model did not fail, and the run ended early all the same")
+    return unsaid
+
+
+def _tell(kind: str, mode: str, who: str, ended: bool, said: str, late_s: float, unsaid: Sequence[str] = ()) -> None:
+    told = {"kind": kind, "mode": mode, "who": who, "ended": ended, "said": said, "late_s": late_s, "unsaid": unsaid}
     print(json.dumps({**told, "peak_mb": _peak_mb()}), flush=True)
 
 

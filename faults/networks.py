@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache, partial
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.registry import cards, offered
+from willowbark.tools.records.registry import cards, offered
 
 from .breakage import FaultyServer
 from .plan import DeadBy, FaultPlan

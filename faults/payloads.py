@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from willowbark.tools.enclosure import visible
+from willowbark.tools.records.enclosure import visible
 
 INVENTED = "99999999"
 """A PMID that no library here holds; it stands in every invented claim."""

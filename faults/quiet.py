@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import httpx
 
+from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import ExchangeLog, Transport
-from willowbark.tools.registry import offered
-from willowbark.tools.search import SearchHandler, source_class
+from willowbark.tools.records.registry import offered
+from willowbark.tools.search import source_class
 
 from .server import SeenRequest, SourceServer
 from .verdict import Figure, Row, exactly, percentile

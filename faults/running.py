@@ -14,8 +14,9 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import LLMSettings, OrchestratorConfig, ResearchSettings, Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Exchange, ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.transport import Exchange, ExchangeLog, Transport
 from willowbark.tools.toolbox import SEARCH_TIMEOUT_S, EvidenceTool
 
 QUESTIONS = (
@@ -64,12 +65,16 @@ class RunResult:
     limitations: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    summary: str = ""
+    """What a user reads first."""
     failure: str | None = None
     """Why there is no report; None where there is one."""
 
     def named(self, source: str) -> bool:
-        """Whether the limitations tell that a source was lost."""
-        return any(line.startswith(f"Not available: {source}:") for line in self.limitations)
+        """Whether the limitations tell that a source was lost, and why."""
+        beginning = f"Not available: {source}:"
+        reasons = [line.removeprefix(beginning) for line in self.limitations if line.startswith(beginning)]
+        return bool([reason for reason in reasons if reason.strip(" .")])
 
 
 async def run(
@@ -137,6 +142,7 @@ def _result(
         limitations=tuple(report.limitations),
         candidates=tuple(report.drug_candidates),
         references=tuple(str(reference["key"]) for reference in report.references),
+        summary=report.executive_summary,
     )
 
 

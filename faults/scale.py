@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from willowbark.teams.screening import screen
 from willowbark.teams.screening.engines import ClusterLimiter, TrainedReader, engine_of
-from willowbark.teams.screening.tables import Table
+from willowbark.teams.screening.tables import TableFolder
 from willowbark.tools.library import open_library
 
 from . import limits
@@ -91,10 +91,10 @@ def _one(what: Killed, out: Path, whole: Path) -> Iterator[str]:
         cluster.shutdown()
     if [(out / name).read_bytes() for name in _FILES] != [(whole / name).read_bytes() for name in _FILES]:
         yield "the results are others"
-    read = Counter(row["hash"] for row in Table(out / "readings").rows())
+    read = Counter(row["hash"] for row in TableFolder(out / "readings").rows())
     if twice := sum(number > 1 for number in read.values()):
         yield f"{twice} readings were made twice"
-    if read.keys() != {row["hash"] for row in Table(whole / "readings").rows()}:
+    if read.keys() != {row["hash"] for row in TableFolder(whole / "readings").rows()}:
         yield "the readings are others"
     if not early <= _parts(out):
         yield "what was read before is gone"

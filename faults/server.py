@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from willowbark.tools.registry import cards
+from willowbark.tools.records.registry import cards
 
 from .replies import REPLIES, answer, asked_by
 

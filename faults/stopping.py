@@ -20,6 +20,8 @@ from .verdict import Figure, Row, exactly, percentile
 _STOP_S = 1.0
 _LATENCY_S = 0.05
 _TOKENS = 2_000  # less than a first round takes
+_STOPPED = "stopped"  # what a summary says of a run that was cancelled
+_SPENT = "token budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class _Stop:
     """The report's; None without a report."""
     cancelled: bool
     """Whether the run was still going when it was to be stopped."""
+    summary: str
+    """What a user reads first; empty without a report."""
 
 
 def stopped(runs: int, seed: int) -> Row:
@@ -44,15 +48,19 @@ def stopped(runs: int, seed: int) -> Row:
         stops = [asyncio.run(_cancelled_after(chance.uniform(0, usual), endpoints)) for _ in range(half)]
         spent = [asyncio.run(_spent(endpoints)) for _ in range(half)]
     met = [stop for stop in stops if stop.cancelled]
+    unsaid = [stop.summary for stop in met if stop.reason == "cancelled" and _STOPPED not in stop.summary]
+    unsaid += [report.executive_summary for report in spent if report and _SPENT not in report.executive_summary]
+    reasons = [report.stop_reason for report in spent if report]
     figures = [
         Figure("slowest stop, s", max((stop.seconds for stop in met), default=0.0), at_most=_STOP_S, timed=True),
         Figure("stop p90, s", percentile([stop.seconds for stop in met] or [0.0], 0.9), at_most=_STOP_S, timed=True),
         exactly("model calls after the stop", sum(stop.calls_after for stop in met), 0),
         exactly("stopped runs without a report", sum(stop.reason is None for stop in met), 0),
-        exactly("budget runs that say so", sum(reason == "token_budget_exceeded" for reason in spent), half),
+        exactly("budget runs that say so", reasons.count("token_budget_exceeded"), half),
+        exactly("summaries that leave unsaid what ended the run", len(unsaid), 0),
     ]
     what = "Ctrl-C at random moments, token budget reached (resuming: ledger)"
-    return Row("F10", 2 * half, what, seed, time.perf_counter() - before, figures)
+    return Row("F10", 2 * half, what, seed, time.perf_counter() - before, figures, unsaid)
 
 
 def _settings(max_tokens: int | None = None) -> Settings:
@@ -85,11 +93,12 @@ async def _cancelled_after(delay_s: float, endpoints: Endpoints) -> _Stop:
     timer.cancel()
     after = sum(moment > at[0] for moment in moments) if at else 0
     reason = report.stop_reason if isinstance(report, ResearchReport) else None
-    return _Stop(end - (at[0] if at else before), after, reason, bool(at))
+    summary = report.executive_summary if isinstance(report, ResearchReport) else ""
+    return _Stop(end - (at[0] if at else before), after, reason, bool(at), summary)
 
 
-async def _spent(endpoints: Endpoints) -> str | None:
+async def _spent(endpoints: Endpoints) -> ResearchReport | None:
     async for event in research_stream(QUESTIONS[0], settings=_settings(_TOKENS), endpoints=endpoints):
         if event.type == "complete" and isinstance(event.data, ResearchReport):
-            return event.data.stop_reason
+            return event.data
     return None

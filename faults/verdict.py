@@ -1,7 +1,7 @@
 """What a row of the table measured, and whether it holds."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -61,6 +61,19 @@ class Row:
         head = f"{self.name:<4} {verdict:<12} {self.runs} × {self.faults} (seed {self.seed}, {self.seconds:.0f} s)"
         lines = [*(f"       {figure}" for figure in self.figures), *(f"       ! {note}" for note in self.notes[:5])]
         return "\n".join([head, *lines])
+
+
+def find_unsaid(lines: Sequence[str], due: Iterable[Sequence[str]]) -> list[str]:
+    """What a user is due to read and does not: groups of words of which no line has them all.
+
+    >>> find_unsaid(["judge: the model failed (503)"], [("judge:", "503"), ("report:", "503")])
+    ["no line says 'report:' with '503'"]
+    """
+    unsaid = []
+    for words in due:
+        if not [line for line in lines if set(words) == {word for word in words if word in line}]:
+            unsaid.append(f"no line says {' with '.join(map(repr, words))}")
+    return unsaid
 
 
 def percentile(values: Sequence[float], share: float) -> float:

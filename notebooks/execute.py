@@ -98,7 +98,8 @@ def main() -> int:
             print(
                 f"{path.name}: {'differs or fails' if found else 'as it should be'}, {time.monotonic() - began:.1f} s"
             )
-    print("\n".join(problems), end="\n" if problems else "")
+    if problems:
+        print(*problems, "Read what changed. Where it is right: make notebooks RENEW=--renew", sep="\n")
     return 1 if problems else 0
 
 

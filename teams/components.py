@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from willowbark.agents.autogen import WELL_KNOWN_PROVIDERS, ComponentLoader, ComponentModel
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import one_line
 
 from .config import on_this_machine
 

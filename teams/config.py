@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import cards, offered, searchable
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.registry import cards, offered, searchable, without_web
 
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
@@ -62,11 +62,11 @@ def _known_sources(names: tuple[str, ...]) -> tuple[str, ...]:
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Section(BaseModel):
+class _ConfigSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class OrchestratorConfig(_Section):
+class OrchestratorConfig(_ConfigSection):
     """Rounds, page size and timeout of searches."""
 
     max_iterations: int = Field(default=10, ge=1, le=20)
@@ -77,7 +77,7 @@ class OrchestratorConfig(_Section):
     """Seconds for one search, all its attempts included."""
 
 
-class LimitSettings(_Section):
+class LimitSettings(_ConfigSection):
     """`[research.limits]`: what a run may use; `"none"` removes a limit."""
 
     max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
@@ -112,31 +112,33 @@ class ResearchSettings(OrchestratorConfig):
         return {"quick": min(most, 30), "standard": most, "exhaustive": 4 * most}[self.depth]
 
 
-class PubMedSettings(_Section):
+class PubMedSettings(_ConfigSection):
     """`[tools.pubmed]`."""
 
     email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
     """E-mail address for NCBI; None sends none."""
 
 
-class ToolSettings(_Section):
+class ToolSettings(_ConfigSection):
     """`[tools]`."""
 
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
     )
-    """The sources to search: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
+    """The sources to search: all that need no key, and the web by the first engine that can be asked: `brave` with
+    `BRAVE_API_KEY`, `serpapi` with `SERPAPI_API_KEY`, `duckduckgo` where the package `ddgs` is installed. The web is
+    left out where a library answers."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
 
 
-class Price(_Section):
+class Price(_ConfigSection):
     """Price of a model, in US dollars per million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
 
 
-class RoleSettings(_Section):
+class RoleSettings(_ConfigSection):
     """`[llm.roles]`: models for roles other than `llm.model`; a cheaper model may read, a stronger one judge."""
 
     reader: Name | None = None
@@ -156,7 +158,7 @@ class RoleSettings(_Section):
         return named
 
 
-class LLMSettings(_Section):
+class LLMSettings(_ConfigSection):
     """`[llm]`: who reads the evidence."""
 
     model: Name = "baseline"
@@ -189,7 +191,7 @@ class LLMSettings(_Section):
     """By model name, overriding the built-in list; `"openai/…" = { input = 2.0, output = 8.0 }`."""
 
 
-class LibrarySettings(_Section):
+class LibrarySettings(_ConfigSection):
     """`[library]`."""
 
     path: str | None = None
@@ -198,14 +200,14 @@ class LibrarySettings(_Section):
     """Digest of the content the library must still have, as runs record it; None accepts any content."""
 
 
-class OutputSettings(_Section):
+class OutputSettings(_ConfigSection):
     """`[output]`."""
 
     directory: Path = Path("runs")
     """Folder for run folders."""
 
 
-class Settings(_Section):
+class Settings(_ConfigSection):
     """All of `willowbark.toml` and the environment."""
 
     research: ResearchSettings = Field(default_factory=ResearchSettings)
@@ -213,6 +215,11 @@ class Settings(_Section):
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
+
+    @property
+    def searched_sources(self) -> tuple[str, ...]:
+        """The sources that a run searches: those of `tools.sources`, without the web where a library answers."""
+        return self.tools.sources if self.library.path is None else without_web(self.tools.sources)
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:

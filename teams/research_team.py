@@ -23,6 +23,7 @@ from willowbark.agents.autogen import (
     Team,
     TerminationCondition,
     TextMessage,
+    Thread,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
@@ -33,11 +34,9 @@ from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import endpoints_of_environment
-from willowbark.tools.registry import searchable
+from willowbark.tools.records.registry import searchable
 
 from .config import DEPTHS, Settings
-
-Thread = Sequence[BaseAgentEvent | BaseChatMessage]
 
 
 class ResearchTeam(PolicyGroupChat):
@@ -151,7 +150,7 @@ def default_participants(
             turn_timeout_s=settings.llm.turn_timeout_s,
         )
         for name in ROLES
-        if (own := [source for source in searchable(name) if source in settings.tools.sources])
+        if (own := [source for source in searchable(name) if source in settings.searched_sources])
     ]
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,

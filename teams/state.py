@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from willowbark.agents.assessment import JudgeAssessment
 from willowbark.agents.findings import Findings
-from willowbark.tools.evidence import Evidence, merge
+from willowbark.tools.records.evidence import Evidence, merge
 
 from .ledger import Ledger, Turn, restore
 

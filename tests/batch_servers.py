@@ -96,7 +96,7 @@ class OpenAIBatchServer(BatchServer):
         assert asked["endpoint"] == "/v1/chat/completions"
         assert asked["completion_window"] == "24h"
         lines = [json.loads(line) for line in self.files[int(asked["input_file_id"].partition("-")[2])].splitlines()]
-        assert all((line["method"], line["url"]) == ("POST", asked["endpoint"]) for line in lines)
+        assert [line for line in lines if (line["method"], line["url"]) != ("POST", asked["endpoint"])] == []
         self.batches.append({line["custom_id"]: line["body"] for line in lines})
         return JSONResponse({"id": f"batch_{len(self.batches) - 1}", "object": "batch", "status": "validating"})
 
@@ -147,7 +147,9 @@ class AnthropicBatchServer(BatchServer):
     async def begin(self, request: Request) -> Response:
         """https://platform.claude.com/docs/en/api/messages/batches/create"""
         asked = (await request.json())["requests"]
-        assert all(set(each) == {"custom_id", "params"} and len(each["custom_id"]) <= 64 for each in asked)
+        assert [
+            each for each in asked if not (set(each) == {"custom_id", "params"} and len(each["custom_id"]) <= 64)
+        ] == []
         self.batches.append({each["custom_id"]: each["params"] for each in asked})
         return JSONResponse({"id": f"msgbatch_{len(self.batches) - 1}", "processing_status": "in_progress"})
 

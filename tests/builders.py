@@ -24,11 +24,11 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.facts import facts_of
-from willowbark.tools.reading.reading import Passage, Reading
+from willowbark.tools.reading.reading import QuotedPassage, Reading
 from willowbark.tools.reading.text import sentences
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import SourceReply, Status
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -239,20 +239,12 @@ class ScriptedReader:
         text = document.whole[document.offset :]
         self.asked.append(text)
         last = sentences(document.whole)[-1]
-        fields = {"passages": [Passage(text=last, start=0, end=len(last))], **self.fields}
+        fields = {"passages": [QuotedPassage(text=last, start=0, end=len(last))], **self.fields}
         effects = [effect for known, effect in self.effects.items() if known in text]
         fields.update({"effect": effects[0]} if effects else {})
         facts = facts_of(document)
         told = {"condition": condition, "design": facts.design, "participants": facts.participants}
         return reading(key, drug, **{**told, **fields})
-
-
-def assert_as_kept(name: str, told: str) -> None:
-    """Compare a text with the one that is kept in `cases/`; `RENEW=1` in the environment keeps this one."""
-    place = Path(__file__).parent / "cases" / name
-    if os.environ.get("RENEW"):
-        place.write_text(told, encoding="utf-8")
-    assert told == place.read_text(encoding="utf-8")
 
 
 def count_calls(work: Callable[[], object]) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 Facts = dict[str, Any]

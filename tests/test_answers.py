@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 from benchmarks.questions import first_lines
-from builders import assert_as_kept, evidence, material
+from builders import evidence, material
+from goldens import GOLDENS, assert_golden
 from posted_study import trial
 
-from willowbark.agents.report.answers import Answer, answer_of
+from willowbark.agents.report.answers import ReportAnswer, answer_of
 from willowbark.agents.report.material import mechanisms_of
 from willowbark.agents.report.texts import References, write_line
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.harms import boxed, warnings
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records import Drug, Label
+from willowbark.tools.records.evidence import Citation, Evidence
 
 WRONG = {"fourth": 1, "fifth": 1, "second work": 2, "second kept": 1, "sixth": 2, "ninth": 3, "tenth": 3, "eleventh": 2}
 """How many questions on safety of a part are not answered rightly; of the other parts none."""
@@ -54,7 +55,7 @@ def entry(drug: str, **fields: Any) -> Evidence:
     return Evidence(content=drug, citation=citation, record=Drug(drug=drug, **fields))
 
 
-def answered(question: str, *pool: Evidence, **told: dict[str, Any]) -> Answer:
+def answered(question: str, *pool: Evidence, **told: dict[str, Any]) -> ReportAnswer:
     found = material(question, pool, Readings(Told(**told)))
     answer = answer_of(found, mechanisms_of(found))
     assert answer is not None
@@ -103,7 +104,7 @@ def test_titles_questions_as_read_answers_and_what_they_quote_are_as_kept() -> N
         read = write_line("findings", "question", asked=found.asked)
         told.append(f"# {case['case']}: {title} ({answer.confidence})\n\n{read}\n\n{section.content}\n")
 
-    assert_as_kept("answers.md", "\n".join(told))
+    assert_golden(GOLDENS / "answers.md", "\n".join(told))
 
 
 async def test_questions_on_safety_are_answered_rightly_in_the_first_line() -> None:

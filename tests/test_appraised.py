@@ -9,10 +9,10 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, on_condition
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.reading import Passage, Reading
-from willowbark.tools.records import Approval, Drug
+from willowbark.tools.reading.reading import QuotedPassage, Reading
+from willowbark.tools.records import Drug, DrugApproval
+from willowbark.tools.records.evidence import Citation, Evidence
 
 TEXT = "450 adults were randomised, double blind, to propranolol or placebo. Propranolol reduced migraine attacks."
 
@@ -92,7 +92,7 @@ def test_a_combination_credits_no_part_and_names_its_partners() -> None:
         "propranolol": ("topiramate",),
         "topiramate": ("propranolol",),
     }
-    assert not any(each.has_verdict for each in both)
+    assert [each for each in both if each.has_verdict] == []
 
 
 def test_the_participants_of_a_review_on_several_drugs_are_no_drugs_own() -> None:
@@ -168,7 +168,7 @@ def test_the_results_of_the_full_text_are_read_where_the_abstract_gives_none() -
 def test_a_models_quote_from_the_full_text_counts_where_the_record_has_it(held: str, counts: bool) -> None:
     sections = [{"kind": "results", "title": "Results", "text": held}]
     full = {"pmcid": "PMC1", "licence": "CC BY 4.0", "sections": sections}
-    quoted = Passage(text="Attacks fell by 2.1 a month.", section="Results", start=0, end=28)
+    quoted = QuotedPassage(text="Attacks fell by 2.1 a month.", section="Results", start=0, end=28)
     given = reading("pmid:1", "propranolol", effect="better", reader="model").model_copy(update={"passages": (quoted,)})
 
     [found] = candidates(paper(full_text=full), model=Readings(ScriptedReader(), [given]))
@@ -222,8 +222,10 @@ def test_a_record_that_does_not_speak_of_those_asked_about_is_indirect() -> None
     unnamed = taken("Propranolol helped 900 with migraine.")
 
     assert (named.records[0].item.unnamed, unnamed.records[0].item.unnamed) == (None, "women")
-    assert not any(each.startswith("Indirectness: 0 of 1") for each in named.appraisal.certainty.lowered)
-    assert any(each.startswith("Indirectness: 0 of 1") for each in unnamed.appraisal.certainty.lowered)
+    assert [each for each in named.appraisal.certainty.lowered if each.startswith("Indirectness: 0 of 1")] == []
+    assert [each for each in unnamed.appraisal.certainty.lowered if each.startswith("Indirectness: 0 of 1")], (
+        unnamed.appraisal.certainty.lowered
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_a_drug_given_only_in_a_way_that_is_left_out_is_no_candidate(
     routes: dict[str, list[str]], cautions: tuple[str, ...] | None
 ) -> None:
     cited = Citation(source="chembl", title="Propranolol", url="https://www.ebi.ac.uk/chembl/x", date="2020")
-    kinds = {"drug": Drug, "approval": Approval}
+    kinds = {"drug": Drug, "approval": DrugApproval}
     entries = [
         Evidence(content="Propranolol.", citation=cited, record=kinds[kind](drug="propranolol", routes=given))
         for kind, given in routes.items()

@@ -14,7 +14,7 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, journal
-from willowbark.teams.run.options import Asked
+from willowbark.teams.run.options import ApproveOption
 from willowbark.teams.run.research import research, research_stream, resume
 from willowbark.tools.http.endpoints import Endpoints
 
@@ -61,7 +61,7 @@ async def test_a_function_decides_after_the_search_and_before_the_report(endpoin
     assert [event.type for event in events].count("synthesizing") == 1
 
 
-async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: Asked) -> None:
+async def stopped_at_the_report(endpoints: Endpoints, ledger: Ledger, approve: ApproveOption) -> None:
     """A run that is cancelled after the decision, before the report."""
     token = CancellationToken()
     asked: Any = {"ledger": ledger, "run_id": "one", "approve": approve, "cancellation_token": token}

@@ -7,8 +7,8 @@ from builders import QUESTION, ScriptedReader, drug_record, record
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, cautions_of, select_shown
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.sources.labels.openfda import parse_label
 
 PAPER = record("1", "Propranolol to prevent migraine", "Propranolol reduced migraine attacks.")

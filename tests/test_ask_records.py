@@ -22,12 +22,12 @@ from pydantic import BaseModel
 
 from willowbark.agents.asking import MAX_CALLS, MAX_LOOKUPS, Aids, ask
 from willowbark.agents.autogen import ShortResults, ToolCallRequestEvent
-from willowbark.teams.faces.runs import without_clock
 from willowbark.teams.ledger import Ledger
+from willowbark.teams.run.history import without_clock
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import replay, research_stream
-from willowbark.tools.collected import CollectedEvidence
-from willowbark.tools.enclosure import new_marker
+from willowbark.tools.library.collected import CollectedEvidence
+from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.toolbox import SHOWN, SHOWN_CHARACTERS, AskRecords
 
 pytestmark = pytest.mark.whole
@@ -54,7 +54,7 @@ async def test_passages_come_as_a_bounded_block_with_their_keys_and_where_they_s
     assert '{"matching": 1, "truncated": false}' in text
     assert lines[0] == {"matching": 29, "truncated": True}
     assert len(lines) == 1 + SHOWN
-    assert all(len(line["passage"]) <= SHOWN_CHARACTERS for line in lines[1:])
+    assert [line for line in lines[1:] if len(line["passage"]) > SHOWN_CHARACTERS] == []
 
 
 def test_its_schema_is_one_that_strict_providers_take() -> None:

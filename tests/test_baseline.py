@@ -26,9 +26,9 @@ from willowbark.agents.baseline.assessing import assessment, draft
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.enclosure import enclose, new_marker
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question, preprocess_query
+from willowbark.tools.records.enclosure import enclose, new_marker
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import GetMechanisms, GetPaper, GetTrial, SourceTool
 
@@ -137,7 +137,7 @@ async def test_equal_requests_get_equal_answers_whatever_the_words(
 async def test_claims_are_sentences_of_the_records() -> None:
     claims = draft(to_draft(TRIAL)).claims
     assert claims
-    assert all(claim.quote in TRIAL.content for claim in claims)
+    assert [claim for claim in claims if claim.quote not in TRIAL.content] == []
     assert draft(to_draft(TRIAL).model_copy(update={"records": []})).claims == [], "nothing of what is not shown"
 
 
@@ -235,7 +235,8 @@ async def test_drugs_are_asked_for_by_all_names_and_only_those_of_a_class_are_ca
     question: str, trial: Evidence, words: tuple[str, ...], candidates: list[str]
 ) -> None:
     verdict = assessment(to_assess(trial, hits=2, question=question))
-    assert any(all(word in query for word in words) for query in verdict.next_search_queries)
+    queries = verdict.next_search_queries
+    assert [query for query in queries if all(word in query for word in words)], queries
     assert verdict.drug_candidates == candidates
 
 

@@ -11,11 +11,11 @@ from builders import QUESTION, short_run
 from faults.server import SourceServer
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
+from willowbark.teams.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.config import Price, Settings
 from willowbark.teams.events import AgentEvent
 from willowbark.teams.ledger import Ledger, Model
 from willowbark.teams.ledger.model_calls import JournaledClient
-from willowbark.teams.run.budget import Budget, BudgetExceeded, Prices, price_of
 from willowbark.teams.run.research import replay, research_stream
 from willowbark.tools.http.endpoints import Endpoints
 
@@ -87,7 +87,7 @@ async def test_money_that_is_used_up_ends_the_search_and_still_gives_a_report(so
     assert report.stop_reason == "token_budget_exceeded"
     assert report.search_iterations == 1
     assert report.references
-    assert any("of the budget is used up" in event.message for event in events)
+    assert [event for event in events if "of the budget is used up" in event.message], events
     assert "dear: up to about" in events[1].message
 
 
@@ -98,7 +98,7 @@ async def test_a_budget_for_a_single_call_still_ends_in_a_report(sources: Source
 
     assert report.stop_reason == "token_budget_exceeded"
     assert report.references
-    assert any("BudgetExceeded" in line for line in report.limitations)
+    assert "BudgetExceeded" in "\n".join(report.limitations)
     assert client.calls <= 3  # the specialists, side by side
 
 

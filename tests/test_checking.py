@@ -12,9 +12,9 @@ from recorded import publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI, transport
 
 from willowbark.agents.context import RunContext
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.questions import parse_question
-from willowbark.tools.works.sections import places
+from willowbark.tools.reading.sections import places
+from willowbark.tools.records.evidence import Citation, Evidence
 
 SAID = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
 

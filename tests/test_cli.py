@@ -292,7 +292,7 @@ def test_help_names_version_commands_and_exit_codes_in_whole_sentences() -> None
     result = invoke("--help")
     commands = result.stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
 
-    assert all(word in result.stdout for word in ("ask", "doctor", "Exit codes", "130"))
+    assert [word for word in ("ask", "doctor", "Exit codes", "130") if word not in result.stdout] == []
     assert len(commands) > 10
     assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
 
@@ -324,7 +324,7 @@ def test_a_shell_completes_commands_and_runs(monkeypatch: pytest.MonkeyPatch) ->
         (
             "import asyncio; from willowbark import research; "
             "asyncio.run(research('Does propranolol prevent migraine?', offline=True, ledger=None)); "
-            "assert 'willowbark.tools.evidence' in sys.modules",
+            "assert 'willowbark.tools.records.evidence' in sys.modules",
             {"rich", "pygments", "httpx._main"},
         ),
     ],

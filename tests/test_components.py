@@ -20,8 +20,8 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.components import VARIABLE, load_component
 from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import GUIDANCE
 
 CHOSEN = {
     "llm.turn_timeout_s": 33,

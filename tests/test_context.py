@@ -80,7 +80,7 @@ async def test_the_open_full_texts_that_fit_a_question_best_are_read_with_the_ab
         [again] = await run.with_full_texts(parse_question(QUESTION), [reply(*papers, other)])
     read = [each for each in first.records if not each.metadata.keys().isdisjoint(("full_text", "full_text_unread"))]
     assert len(read) == TEXTS_READ
-    assert any(each.metadata.get("full_text") for each in read)
+    assert [each for each in read if each.metadata.get("full_text")], read
     assert (first.records[-1], again.records) == (other, [*papers, other])
     assert await RunContext().with_full_texts(parse_question(QUESTION), [first]) == [first]
 

@@ -19,14 +19,14 @@ from typer.main import get_command
 import willowbark
 from willowbark.agents import context
 from willowbark.agents.assessment import StopReason
-from willowbark.teams import exports
+from willowbark.teams import exports, guard
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
-from willowbark.teams.page import guard, live_runs
+from willowbark.teams.page import live_runs
 from willowbark.teams.run import course
-from willowbark.tools import collected
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.reply import MAX_BODY_BYTES
-from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.library import collected
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
 
@@ -161,7 +161,7 @@ FIGURES = [
     ("docs/how-to/use-over-mcp.md", f"| {mcp.RESEARCH_BYTES // 1000} kB, text and data together |"),
     (
         "docs/how-to/use-over-mcp.md",
-        f"each that the settings name | {mcp.MOST_BYTES // 1000} kB |",
+        f"name | {mcp.MOST_BYTES // 1000} kB of text; of studies also {mcp.FOUND_BYTES // 1000} kB of data |",
     ),
     ("docs/how-to/use-the-page.md", f"{NUMBERS[live_runs.MOST_AT_ONCE].capitalize()} runs can be under way at once"),
     ("docs/reference/tools.md", f"at most {NUMBERS[leads.MOST_TRIALS]} trials are fetched"),

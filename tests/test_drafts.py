@@ -98,10 +98,13 @@ async def test_no_call_of_the_whole_team_is_refused(own: bool, monkeypatch: pyte
     asked = [body["response_format"]["json_schema"]["name"] for body in server.bodies if "response_format" in body]
     assert {"ReadingsDraft", "JudgeDraft", "ReportDraft"} <= set(asked)
     assert server.refused == []
-    assert own == any("maxLength" in json.dumps(body.get("response_format", {})) for body in server.bodies)
-    assert not any(
-        line.startswith(("judge: the model", "literature:", "trials:", "mechanism:")) for line in report.limitations
-    )
+    schemas = json.dumps([body.get("response_format", {}) for body in server.bodies])
+    assert ("maxLength" in schemas) == own
+    assert [
+        line
+        for line in report.limitations
+        if line.startswith(("judge: the model", "literature:", "trials:", "mechanism:"))
+    ] == []
 
 
 @needs_openai

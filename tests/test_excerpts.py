@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from builders import record
 
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.works.sections import (
+from willowbark.tools.reading.sections import (
     GAP,
     MAX_LIMITS,
     RESULTS_SHOWN,
@@ -15,6 +14,7 @@ from willowbark.tools.works.sections import (
     section_of,
     stated_limits,
 )
+from willowbark.tools.records.evidence import Evidence
 
 FILLER = "The mean age was the same in the two arms at each of the sites that took part. "
 

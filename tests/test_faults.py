@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from faults import matrix
 from faults.limits import most_in_a_second, used
-from faults.verdict import Figure, Row, exactly, percentile
+from faults.verdict import Figure, Row, exactly, find_unsaid, percentile
 
 pytestmark = pytest.mark.whole
 
@@ -20,11 +20,12 @@ SLICES = {
     "F6": 0.01,
     "F7": 0.01,
     "F8": 0.03,
-    "F9": 0.16,
+    "F9": 0.18,
     "F10": 0.02,
     "F12": 0.1,
     "F13": 0.25,
     "F14": 0.2,
+    "F15": 0.5,
 }
 
 
@@ -49,11 +50,11 @@ def test_a_slice_of_each_row_holds(name: str) -> None:
 
     assert due(row) == [], str(row)
     assert row.runs > 0
-    assert not all(figure.timed for figure in row.figures)
+    assert [figure for figure in row.figures if not figure.timed] != []
 
 
 def test_the_table_has_every_row() -> None:
-    assert set(matrix.ROWS) == set(matrix.SIZES) == {f"F{number}" for number in range(15) if number != 11}  # the soak
+    assert set(matrix.ROWS) == set(matrix.SIZES) == {f"F{number}" for number in range(16) if number != 11}  # the soak
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,12 @@ def test_a_figure_out_of_its_bounds_falls_short(figure: Figure, holds: bool) -> 
 def test_a_row_that_measured_nothing_falls_short() -> None:
     assert not Row("F9", 0, "none", 1, 0.0, []).holds
     assert math.isnan(percentile([], 0.99))
+
+
+def test_what_a_user_is_due_to_read_stands_in_one_line() -> None:
+    lines = ["judge: the model failed (503)", "report: written"]
+    assert find_unsaid(lines, [("judge:", "503"), ("report:",)]) == []
+    assert find_unsaid(lines, [("report:", "503")]) == ["no line says 'report:' with '503'"]
 
 
 def test_windows_slide() -> None:

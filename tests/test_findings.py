@@ -20,7 +20,7 @@ from willowbark.agents.report.content import BATCHED, READING
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import turns_of
 from willowbark.teams import ResearchTeam
-from willowbark.tools.enclosure import blocks
+from willowbark.tools.records.enclosure import blocks
 from willowbark.tools.search import SourceReply, Status
 
 CONSOLE_BYTES = 80_000  # of a whole run on AutoGen's Console, with the report
@@ -117,9 +117,9 @@ def test_quotes_are_cut_only_as_far_as_a_dozen_studies_need() -> None:
     few = make_digest(QUESTION, "Found.", [line("a", at, quote="word " * 60) for at in range(4)])
     many = make_digest(QUESTION, "Found.", [line(f"a{at}", at, quote="word " * 60) for at in range(40)])
 
-    assert all(not each.quote.endswith("…") for each in few.lines)
+    assert [each for each in few.lines if each.quote.endswith("…")] == []
     assert len({each.id for each in many.lines}) >= 10
-    assert all(each.quote.endswith("…") for each in many.lines)
+    assert [each for each in many.lines if not each.quote.endswith("…")] == []
 
 
 def test_a_quote_can_neither_close_its_block_nor_write_markup() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import Flow
 from willowbark.agents.report.tables import flow
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence
 
 SAYS = (
     ("Propranolol in migraine prevention", "Propranolol reduced migraine attacks."),

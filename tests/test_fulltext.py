@@ -13,20 +13,20 @@ from recorded import recorded
 from trust_sample import transport
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.reading.sections import Place, excerpted, is_full_text, licence_of, places, section_of
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.fulltext import (
     MAX_COLUMNS,
     MAX_SECTION_CHARS,
     MAX_TABLE_CHARS,
     MAX_TABLES,
     MAX_XML_BYTES,
-    FullText,
+    ArticleText,
     extended,
     parse_full_text,
     read_full_texts,
     read_tables,
 )
-from willowbark.tools.works.sections import Place, excerpted, is_full_text, licence_of, places, section_of
 
 REPLIES = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "replies"
 ARTICLE = Path(__file__).parent / "replies" / "europepmc" / "PMC99999951.xml"
@@ -76,7 +76,7 @@ async def test_a_quote_is_told_by_the_section_it_stands_in() -> None:
     assert section_of(read, across) is None
 
 
-def licensed(licence: str) -> FullText | None:
+def licensed(licence: str) -> ArticleText | None:
     xml = f"<article><front><permissions>{licence}</permissions></front><body>{section('Results', 'It fell.')}</body>"
     return parse_full_text(f"{xml}</article>".encode(), "PMC1")
 
@@ -216,10 +216,11 @@ def test_real_articles_give_their_results_and_tables(name: str, labels: int, lin
     assert found.licence
     results = [each for each in found.sections if each.kind == "results"]
     assert sum(len(each.text) for each in results) > 3000
-    assert not any("<" in each.text and ">" in each.text and "xref" in each.text for each in results)
+    assert [each for each in results if "<" in each.text and ">" in each.text and "xref" in each.text] == []
     read = [each for each in found.sections if each.kind == "table"]
     assert [each.title for each in read] == [f"Table {number}" for number in range(1, labels + 1)]
-    assert any(row.startswith(line) for each in read for row in each.lines)
+    rows = [row for table in read for row in table.lines]
+    assert [row for row in rows if row.startswith(line)], rows
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_huge_spans_and_tables_are_cut_in_no_time() -> None:
 
     assert len(found) == MAX_TABLES
     assert {line.count("A") for table in found for line in table.lines} <= {1, MAX_COLUMNS}
-    assert all(sum(map(len, table.lines)) <= MAX_TABLE_CHARS for table in found)
+    assert [table for table in found if sum(map(len, table.lines)) > MAX_TABLE_CHARS] == []
     assert time.process_time() - started < 10
 
 
@@ -308,4 +309,4 @@ async def test_rows_can_be_quoted_with_their_table() -> None:
     assert section == "Table 2"
     assert is_full_text(section)
     assert [place.title for place in places(read, "table")] == ["Table 2"]
-    assert any(place.kind == "table" for place in places(excerpted(read)))
+    assert [place for place in places(excerpted(read)) if place.kind == "table"], places(excerpted(read))

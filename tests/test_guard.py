@@ -17,9 +17,9 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from willowbark.teams.page import guard
+from willowbark.teams import guard
+from willowbark.teams.guard import BoundedConnection, Guarded
 from willowbark.teams.page.app import _form
-from willowbark.teams.page.guard import BoundedConnection, Guarded
 from willowbark.tools.errors import UsageError
 
 PATIENCE_S = 30  # of a test on a busy machine
@@ -69,7 +69,7 @@ def test_half_open_connections_end_and_others_are_answered_meanwhile(begun: byte
         for each in held[-20:]:
             each.sendall(begun)
         assert get(address).status_code == 200
-        assert all(map(ends, held))
+        assert [connection for connection in held if not ends(connection)] == []
 
 
 def test_a_second_request_must_come_in_time_too(address: tuple[str, int]) -> None:

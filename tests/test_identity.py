@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from recorded import DOWN, publish, recorded
 from trust_sample import PREPRINT_DOI, PUBLISHED_DOI
 
-from willowbark.tools.evidence import Citation, Evidence
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 
 

@@ -30,9 +30,9 @@ from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.tools.appraisal import Direction
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.reading.screening import addressed_to_machines, readable
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
 
 pytestmark = pytest.mark.whole
 
@@ -185,7 +185,7 @@ async def test_records_with_text_for_machines_are_named_in_the_limitations_and_f
     clean = (await ran(migraine())).report
 
     assert line == f"Text addressed to machines, set aside in 1 record: {spoilt}."
-    assert not any("addressed to machines" in line for line in clean.limitations)
+    assert [line for line in clean.limitations if "addressed to machines" in line] == []
     flag = "contains text addressed to machines"
     assert {str(r["key"]) for r in hostile.references if flag in r["flags"]} <= {spoilt}  # type: ignore[operator]
 
@@ -319,7 +319,7 @@ async def test_an_obedient_models_inventions_stand_nowhere_in_the_report(led_ast
     assert [text for text in free if "magic" in text] == []
     for claim in claims:
         assert not addressed_to_machines(claim.quote)
-        assert not any(tale in claim.quote for tale in TALES)
+        assert [tale for tale in TALES if tale in claim.quote] == []
     assert [word for word in (DRUG, INVENTED, EVIL) if word in written] == []
     assert f"](https://{EVIL}" not in report.to_markdown()
     assert "<img" not in re.sub(r"`[^`]*`", "", report.to_markdown())
@@ -337,7 +337,7 @@ async def test_untrusted_text_stands_only_within_blocks_whose_marks_are_new_each
         client = reading()
         await ran(injected([f"{_CANARY} {number}." for number in range(40)], "abstract", str), client)
         texts = [asked.text for asked in client.asked]
-        assert any(_CANARY in text for text in texts)
+        assert _CANARY in "\n".join(texts)
         assert [text for text in texts if _CANARY in _BLOCK.sub("", text)] == []
         marks.append({mark for text in texts for mark, _ in _BLOCK.findall(text)})
     assert marks[0]

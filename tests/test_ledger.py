@@ -250,7 +250,7 @@ async def test_a_disk_that_is_full_at_the_very_end_is_told_beside_the_report(sou
                 fill(ledger.connection)
         assert ledger.run("one").status == "interrupted"
         assert events[-1].type == "complete"
-        assert any(event.type == "error" and "the disk is full" in event.message for event in events)
+        assert [event for event in events if event.type == "error" and "the disk is full" in event.message], events
 
         ledger.connection.execute("PRAGMA max_page_count=1000000")
         report = await resume("one", ledger, endpoints=endpoints)

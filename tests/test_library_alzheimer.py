@@ -29,7 +29,7 @@ def test_donepezil_is_told_to_help_and_nothing_is_called_well_supported(report: 
     [donepezil] = [each for each in report.candidates if each.name == "donepezil"]
 
     assert donepezil.supporting_citations
-    assert all(each.evidence_quality != "strong" for each in report.candidates)
+    assert [each for each in report.candidates if each.evidence_quality == "strong"] == []
 
 
 def test_no_drug_that_failed_is_told_to_help(report: ResearchReport) -> None:

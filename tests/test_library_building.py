@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 
 from willowbark.teams.faces.cli import app
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import building, open_library
 from willowbark.tools.library.building import Manifest, build_library, verify_library
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.pubmed import PubMed, parse_articles
 
 REPLY = Path(__file__).parent / "replies" / "pubmed" / "efetch.xml"
@@ -62,7 +62,7 @@ def test_updates_revise_and_delete(baseline: Path, tmp_path: Path) -> None:
     held = build_library(tmp_path / "library", baseline)
     found = records(tmp_path / "library")
     assert held.records == len(found) == 298
-    assert any("(revised)" in each.citation.title for each in found.values())
+    assert [each for each in found.values() if "(revised)" in each.citation.title], found.values()
     assert list(verify_library(tmp_path / "library", baseline)) == []
 
 
@@ -70,7 +70,7 @@ def test_a_file_twice_changes_nothing(baseline: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     build_library(library, baseline)
     before, manifest = records(library), (library / "library.json").read_bytes()
-    steps: list[building.Progress] = []
+    steps: list[building.BuildProgress] = []
     build_library(library, baseline, steps.append)
     assert steps == []
     assert records(library) == before

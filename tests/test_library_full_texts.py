@@ -15,7 +15,7 @@ from willowbark.teams.config import Settings
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.run.research import replay, research
 from willowbark.tools.library.rows import PublicationRow
-from willowbark.tools.works.sections import is_full_text
+from willowbark.tools.reading.sections import is_full_text
 
 TOLD = [paper for paper in bundled_publications() if paper.full_text]
 QUICK = Settings().overridden({"research.max_iterations": 1, "research.max_results_per_tool": 50})
@@ -36,7 +36,7 @@ def test_a_full_text_is_a_summary_with_results_and_an_open_licence(paper: Public
     assert found is not None
     assert found.licence is not None
     assert found.licence.startswith("CC")
-    assert any(section.kind == "results" for section in found.sections)
+    assert [section for section in found.sections if section.kind == "results"], found.sections
     assert len(own_words(paper)) < 1500
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from willowbark.teams.faces.ask import ExitCode, Outcome
+from willowbark.teams.run.following import ExitCode, RunOutcome
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
@@ -101,7 +101,7 @@ def test_a_bent_field_costs_itself_alone(tmp_path: Path, content: bytes, said: s
     for source in ("pubmed", "europepmc"):
         records = library.by_numbers(["pmid:1", "pmid:2"], source)
         assert len(records) == 2
-        assert all(len(record.content) <= LONGEST_TEXT + 100 for record in records)
+        assert max(len(record.content) for record in records) <= LONGEST_TEXT + 100
 
 
 def make_bomb(folder: Path, content: bytes, times: int) -> None:
@@ -288,9 +288,9 @@ async def test_no_answer_because_sources_failed_is_another_exit_code_than_no_ans
     failed = report.model_copy(update={"search_log": log, "sources_searched": searched})
 
     assert not report.candidates
-    assert Outcome(report=report).exit_code is ExitCode.REPORT
-    assert Outcome(report=failed).silent_sources == ["pubmed"]
-    assert Outcome(report=failed).exit_code is ExitCode.UNREACHABLE
+    assert RunOutcome(report=report).exit_code is ExitCode.REPORT
+    assert RunOutcome(report=failed).silent_sources == ["pubmed"]
+    assert RunOutcome(report=failed).exit_code is ExitCode.UNREACHABLE
 
 
 async def test_one_bent_doi_costs_neither_source_of_studies(tmp_path: Path) -> None:

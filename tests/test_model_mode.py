@@ -21,15 +21,15 @@ from starlette.responses import Response
 from test_drafts import by_rote
 
 from willowbark.agents.autogen import openai_server
+from willowbark.teams.budget import Budget, estimate
 from willowbark.teams.config import LLMSettings, Price, RoleSettings, Settings
-from willowbark.teams.faces.ask import ExitCode, Outcome
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.ledger.model_calls import MAX_CALLS, JournaledClient, request_key
 from willowbark.teams.model_clients import close, model_client, preflight
-from willowbark.teams.run.budget import Budget, estimate
+from willowbark.teams.run.following import ExitCode, RunOutcome
 from willowbark.teams.run.research import research
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
+from willowbark.tools.records.enclosure import GUIDANCE
 
 pytestmark = [
     pytest.mark.whole,
@@ -94,8 +94,8 @@ async def test_a_run_whose_model_failed_says_so_in_its_head_and_fails_unless_a_s
     assert report.analyst.endswith("calls: 400 No [key] today")
     assert "since gpt-99 failed" in report.to_markdown()[:3000]
     assert KEY not in report.to_json()
-    assert Outcome(report=report).exit_code is ExitCode.FAILED
-    assert Outcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
+    assert RunOutcome(report=report).exit_code is ExitCode.FAILED
+    assert RunOutcome(report=report, may_stand_in=True).exit_code is ExitCode.REPORT
 
 
 @pytest.mark.parametrize("holds", [True, False], ids=["a server that holds to schemas", "one that passes them over"])
@@ -152,7 +152,7 @@ async def test_each_role_is_asked_of_its_own_model_and_paid_for_at_its_own_price
         report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
     asked = {(body["response_format"]["json_schema"]["name"], body["model"]) for body in forms(server.bodies)}
     assert {("ReadingsDraft", "cheap"), ("JudgeDraft", "strong"), ("ReportDraft", "main")} == asked
-    assert all(GUIDANCE in body["messages"][0]["content"] for body in forms(server.bodies))
+    assert [body for body in forms(server.bodies) if GUIDANCE not in body["messages"][0]["content"]] == []
     spent = {turn.agent: turn for turn in report.usage}
     assert spent["reading"].cost_usd == spent["reading"].prompt_tokens
     assert spent["judge"].cost_usd == spent["judge"].completion_tokens

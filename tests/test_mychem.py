@@ -8,7 +8,7 @@ from autogen_core import CancellationToken
 from recorded import DOWN, answering, recorded
 
 from willowbark.agents.report.forms import safe_url
-from willowbark.tools.registry import offered
+from willowbark.tools.records.registry import offered
 from willowbark.tools.search import Status
 from willowbark.tools.sources.drugs.mychem import MyChem
 from willowbark.tools.toolbox import DrugArgs, GetMechanisms
@@ -25,7 +25,7 @@ async def test_it_stands_in_for_chembl_and_is_not_asked_otherwise(down: bool) ->
     statuses = {reply.source: reply.status for reply in replies}
     assert statuses["chembl"] is (Status.UNAVAILABLE if down else Status.OK)
     assert ("mychem" in statuses) is down
-    assert any(each.url.path.startswith("/mychem/") for each in seen) is down
+    assert ("/mychem" in {request.url.path[:7] for request in seen}) is down
     if down:
         [record] = next(reply.records for reply in replies if reply.source == "mychem")
         genes = [gene for each in record.metadata["mechanisms"] for gene in each.get("gene_symbols", ())]

@@ -14,10 +14,10 @@ from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams import ResearchTeam
-from willowbark.tools.enclosure import new_marker
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.records import Approval, Drug
+from willowbark.tools.records import Drug, DrugApproval
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import Source
 from willowbark.tools.toolbox import DrugArgs, EvidenceTool, Questions, SearchArgs, ToolReply
 
@@ -65,7 +65,7 @@ class LookUpNotes(EvidenceTool[DrugArgs]):
             for drug in args.drugs
             for entry in (
                 source.entry(f"{drug} acts", record=Drug.model_validate({"drug": drug, "mechanisms": [acts]})),
-                source.entry(f"{drug} approved", record=Approval.model_validate({"drug": drug, **day})),
+                source.entry(f"{drug} approved", record=DrugApproval.model_validate({"drug": drug, **day})),
             )
         ]
 

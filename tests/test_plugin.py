@@ -54,7 +54,9 @@ async def test_every_tool_argument_and_command_of_the_skill_exists(tmp_path: Pat
     assert named <= known
     assert {"research", "search", "fetch"} <= named
     for given in (json.loads(each) for each in inline if each.startswith("{")):
-        assert any(given.keys() <= tool.inputSchema["properties"].keys() for tool in tools.values())
+        assert [tool for tool in tools.values() if given.keys() <= tool.inputSchema["properties"].keys()], (
+            tools.values()
+        )
     for command in (each for each in inline if each.startswith("willowbark ")):
         BARE["take_apart"](command)
         assert shlex.split(command)

@@ -9,11 +9,11 @@ from posted_study import DRUG, PLACEBO, Facts, analysis, outcome, study, trial
 from willowbark.tools.appraisal import Direction, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.posted import more_is_better, role_in_arms
-from willowbark.tools.reading.reading import Passage, StudyDesign
+from willowbark.tools.reading.reading import QuotedPassage, StudyDesign
 from willowbark.tools.records import Trial
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 DAYS = "Change from baseline in monthly migraine days"
@@ -254,7 +254,7 @@ def test_a_stop_for_futility_is_shown_by_its_reason_not_by_a_quote_that_says_not
     record = parse_study({**bare, "resultsSection": {}, "hasResults": False})
     assert record
     start = len(record.citation.title) + 2
-    quote = Passage(text=record.content[:20], section="Registry entry", start=start, end=start + 20)
+    quote = QuotedPassage(text=record.content[:20], section="Registry entry", start=start, end=start + 20)
     given = reading(record.key, "topiramate", effect="not_reported", kind="none", reader="model", passages=(quote,))
     seen = appraise_record(record, "topiramate", parse_question(QUESTION), Readings(given=[given]))
     assert seen.readings[0].reader == "model"

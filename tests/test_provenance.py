@@ -9,7 +9,7 @@ from willowbark.agents.asking.claims import Claim
 from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence
 
 SAID = "Propranolol reduced migraine attacks compared with placebo (p<0.001)."
 RESULT = "Attacks were halved by propranolol more often than by placebo (OR 2.4; 95% CI 1.3-4.4; P=0.004)."
@@ -43,7 +43,7 @@ async def test_a_quote_of_the_full_text_is_shown_with_its_section_and_licence() 
     assert "*(Results, full text)*" in written
     assert "Full text read (PMC1, CC BY 4.0): Results, Discussion > Limitations." in written
     assert report.references[0]["full_text"]["licence"] == "CC BY 4.0"
-    assert any("1 publication" in line and "CC BY 4.0" in line for line in report.limitations)
+    assert [line for line in report.limitations if "1 publication" in line and "CC BY 4.0" in line], report.limitations
 
 
 async def test_effect_sizes_and_quotes_come_from_a_table_where_the_text_gives_none() -> None:
@@ -68,7 +68,7 @@ async def test_what_studies_say_limits_them_is_quoted_with_the_candidate() -> No
     sound = record("2", "Propranolol in migraine prophylaxis, again", SAID)
     pulled = await report_on(read(retracted=True), sound)
     assert pulled.candidates
-    assert not any(candidate.study_limits for candidate in pulled.candidates)
+    assert [candidate for candidate in pulled.candidates if candidate.study_limits] == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.evidence import Citation
+from willowbark.tools.records.evidence import Citation
 from willowbark.tools.sources.publications import (
     DatedFilters,
     date_of,
@@ -78,4 +78,4 @@ def test_a_sources_words_lose_addresses_and_keys() -> None:
         "key 0123456789abcdef0123456789abcdef0123 at 192.0.2.1\nsee https://x.example/?api_key=1 " + "x" * 200
     )
     assert len(said) <= 120
-    assert not any(part in said for part in ("0123456789abcdef", "192.0.2", "api_key", "\n"))
+    assert [part for part in ("0123456789abcdef", "192.0.2", "api_key", "\n") if part in said] == []

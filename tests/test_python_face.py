@@ -10,8 +10,8 @@ from willowbark import tools
 from willowbark.teams import ResearchTeam
 from willowbark.tools import pubmed
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.registry import searchable
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import searchable
 
 GUESSED = ["ask", "research", "Team", "tools", "ResearchTeam", "ResearchReport", "Settings", "Evidence"]
 NAMED_OTHERWISE = ["run", "Willowbark", "Client", "Agent", "Report", "Config", "search", "pubmed"]
@@ -19,7 +19,7 @@ NAMED_OTHERWISE = ["run", "Willowbark", "Client", "Agent", "Report", "Config", "
 
 def test_what_a_newcomer_imports_is_there_and_what_is_named_otherwise_says_how() -> None:
     assert set(GUESSED) <= set(dir(willowbark))
-    assert all(getattr(willowbark, name) is not None for name in GUESSED)
+    assert [name for name in GUESSED if getattr(willowbark, name) is None] == []
     assert willowbark.Team is ResearchTeam
     for name in NAMED_OTHERWISE:
         with pytest.raises(ImportError, match=r"willowbark has no \w+; use .*`from willowbark"):
@@ -40,7 +40,7 @@ async def test_a_source_is_searched_by_itself(monkeypatch: pytest.MonkeyPatch) -
     drugs = await tools.chembl.look_up("propranolol")
 
     assert len(found) == 3
-    assert all(isinstance(each, Evidence) for each in (*found, *drugs))
+    assert [each for each in (*found, *drugs) if not isinstance(each, Evidence)] == []
     assert (reply.source, len(reply.records)) == ("pubmed", 3)
     assert set(dir(tools)) == set(searchable())
     with pytest.raises(SourceRefused, match="its filters are page, mindate"):

@@ -10,7 +10,7 @@ from builders import ScriptedReader
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.read import Format, InputRecord, read_file, records_in
+from willowbark.teams.faces.read import InputFormat, InputRecord, read_file, records_in
 from willowbark.tools.errors import UsageError
 from willowbark.tools.local_files import MAX_LINE_BYTES
 
@@ -32,7 +32,7 @@ def record(id: str | int, title: str, text: str = "", *types: str, **named: str)
 
 
 FIRST, SECOND = (record(number, "Topiramate in migraine", "RESULTS: Attacks fell.", "Review") for number in ("1", "2"))
-INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | str]]] = {
+INPUTS: dict[str, tuple[InputFormat, str | bytes, list[InputRecord | str]]] = {
     "JSON lines": (
         "jsonl",
         '{"id": 5, "title": "T", "text": " x ", "drug": "a", "condition": "b", "publication_types": ["Review"]}\n\n',
@@ -81,7 +81,7 @@ INPUTS: dict[str, tuple[Format, str | bytes, list[InputRecord | str]]] = {
 }
 
 
-def parse(content: str | bytes, form: Format) -> list[InputRecord | str]:
+def parse(content: str | bytes, form: InputFormat) -> list[InputRecord | str]:
     found = records_in(io.BytesIO(content.encode() if isinstance(content, str) else content), form)
     return [f"{place}: {record}" if isinstance(record, str) else record for place, record in found]
 
@@ -124,7 +124,7 @@ def test_a_bad_line_costs_itself_alone_and_is_named_with_its_number() -> None:
         ("ris", "no tags here\n", "belongs to no record"),
     ],
 )
-def test_a_file_of_another_kind_is_refused(form: Format, content: str, part: str) -> None:
+def test_a_file_of_another_kind_is_refused(form: InputFormat, content: str, part: str) -> None:
     with pytest.raises(UsageError, match=part):
         parse(content, form)
 

@@ -19,16 +19,16 @@ from builders import QUESTION, reading_draft, record, scripted, verdict
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.claims import plain
 from willowbark.agents.asking.drafts import ReadingDraft
-from willowbark.agents.asking.reader import BATCH, Read, checked, read, to_read, values_of
+from willowbark.agents.asking.reader import BATCH, ReadingResults, checked, read, to_read, values_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.report.tables import evidence_table
 from willowbark.agents.specialist import CondensedContext
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
-from willowbark.tools.enclosure import condense, enclose, new_marker
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.reading import Reading, ValueKind
+from willowbark.tools.records.enclosure import condense, enclose, new_marker
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
@@ -67,7 +67,7 @@ def appraised(shown: Evidence, *readings: Reading, asked: Question = ASKED) -> l
     ]
 
 
-async def of(client: Any, *records: Evidence) -> Read:
+async def of(client: Any, *records: Evidence) -> ReadingResults:
     return await read(client, QUESTION, to_read(records, ASKED), new_marker(), CancellationToken())
 
 
@@ -360,7 +360,7 @@ def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() ->
     assert (held.item.direction, held.item.second_reader) == ("contradicts", "supports")
     assert held.item.sample_size == 500
     [candidate] = appraise_candidates(ASKED, [TRIAL], Readings(given=[one(effect="no_difference")]))
-    assert not any("eader" in note for note in candidate.appraisal.notes)
+    assert [note for note in candidate.appraisal.notes if "eader" in note] == []
 
 
 ENDED = "After a planned interim look the trial ended early for futility."

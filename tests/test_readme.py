@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.readme import QUESTION, replace_excerpt, write_excerpt
 from builders import run_python
+from goldens import assert_golden
 
 from willowbark.teams.run.research import research
 
@@ -52,4 +53,4 @@ def test_an_example_runs(where: str, code: str, tmp_path: Path) -> None:
 def test_the_excerpt_is_the_demos_own_report() -> None:
     report = asyncio.run(research(QUESTION, offline=True, ledger=None))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert replace_excerpt(readme, write_excerpt(report)) == readme, "run `make excerpt`"
+    assert_golden(ROOT / "README.md", replace_excerpt(readme, write_excerpt(report)), renew="make excerpt")

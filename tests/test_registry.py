@@ -7,17 +7,18 @@ import httpx
 import pytest
 from autogen_core import CancellationToken
 from faults.replies import LISTS, REPLIES
+from goldens import assert_golden
 from recorded import recorded
 
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.registry import cards, linked_hosts, offered, searchable
+from willowbark.tools.records.card import SourceCard
+from willowbark.tools.records.registry import cards, linked_hosts, offered, searchable, web_engines
 from willowbark.tools.search import Status, source_class
-from willowbark.tools.sources.card import SourceCard
 from willowbark.tools.toolbox import SearchArgs, SourceTool, asked_by, search_args
 
 NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on
-ENGINES = ("brave", "duckduckgo")  # whose finds are records of others
+ENGINES = web_engines()  # whose finds are records of others
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
@@ -52,7 +53,7 @@ async def test_alternatives_stay_alternatives(name: str) -> None:
     assert "topiramate" in said or name in NOT_BY_DRUG
     assert " or " in said or cards()[name].dialect == "names"
     assert found.records
-    assert all(safe_url(record.citation.url) == record.citation.url for record in found.records)
+    assert [record for record in found.records if safe_url(record.citation.url) != record.citation.url] == []
 
 
 @pytest.mark.parametrize("name", searchable())
@@ -120,8 +121,11 @@ async def test_what_a_model_asks_for_reaches_the_source() -> None:
 
 
 def test_the_docs_tell_of_every_source_what_its_card_says() -> None:
-    """Where a card was changed, the table that is missing below goes into the docs."""
-    assert table_of_sources() in DOCS.read_text(encoding="utf-8")
+    page = DOCS.read_text(encoding="utf-8")
+    before, head, rest = page.partition("| source | asked |")
+    assert head, f"{DOCS} has no table of sources"
+    after = rest.partition("\n\n")[2]
+    assert_golden(DOCS, f"{before}{table_of_sources()}\n\n{after}")
 
 
 def table_of_sources() -> str:
@@ -129,7 +133,8 @@ def table_of_sources() -> str:
     lines = ["| source | asked | requests | key | fresh | filters |", "|---|---|---|---|---|---|"]
     for card in cards().values():
         asked = {"searched": "for every question", "on_demand": f"by `{card.tool}`", "named": "where settings name it"}
-        limit = f"{card.per_second:g} a second"
+        asked["web"] = f"for every question, with {f'`{card.key}`' if card.key else 'the extra `web`'}"
+        limit = f"{card.per_second:g} a second" if card.per_second >= 1 else f"{card.per_second * 60:g} a minute"
         limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
         limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()

@@ -15,8 +15,9 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.reading.reading import Match, Passage
-from willowbark.tools.records import Drug
+from willowbark.tools.reading.reading import Match, QuotedPassage
+from willowbark.tools.records import Drug, Pathway, Protein
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -67,7 +68,7 @@ def read_in(match: Match, *drugs: str) -> FindingsMessage:
         said = f"{drug.capitalize()} reduced migraine attacks compared with placebo."
         types = ["Randomized Controlled Trial"]
         records.append(record(str(at), f"{drug} to prevent migraine: a trial", said, publication_types=types))
-        passage = Passage(text=said, start=0, end=len(said))
+        passage = QuotedPassage(text=said, start=0, end=len(said))
         told.append(reading(records[-1].key, drug, effect="better", match=match, passages=[passage], reader="a model"))
     return findings("literature", reply(*records), readings=told)
 
@@ -106,7 +107,7 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are(monkeypatch: 
     assert "without an extractable result" not in report.to_markdown()
     [evidence] = [each for each in report.to_tree().sections if each.id == "evidence"]
     assert len(evidence.blocks) == MOST_BLOCKS  # the others have a row with a link to their study
-    assert f"| {report.drug_candidates[-1]} | not reported (1 study) | [better" in report.to_markdown()
+    assert f"| {report.drug_candidates[-1]} | 1 study of unreported size | [better" in report.to_markdown()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
@@ -117,7 +118,7 @@ async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_c
     report = await written(asked(), findings("literature", reply(TRIAL, other)), answers=(drafted(CLAIM, beside),))
     assert report.drug_candidates[0] == "propranolol"
     assert report.claims_kept == 1
-    assert any("supports or contradicts are not shown: timolol (pmid:44444444)." in line for line in report.limitations)
+    assert "supports or contradicts are not shown: timolol (pmid:44444444)." in "\n".join(report.limitations)
 
 
 @pytest.mark.parametrize(("total", "in_part"), [(2, False), (3, True)])
@@ -125,7 +126,8 @@ async def test_hits_that_were_not_fetched_are_told_only_where_no_page_has_them(t
     pages = [reply(each).model_copy(update={"total": total}) for each in (TRIAL, AGAINST)]
     report = await by_rules(QUESTION, findings("literature", *pages))
 
-    assert any(line.startswith("Of wide searches not all hits were fetched") for line in report.limitations) is in_part
+    beginning = "Of wide searches not all hits were fetched"
+    assert (beginning in {line[: len(beginning)] for line in report.limitations}) is in_part
 
 
 BRANDED = CLAIM.model_copy(update={"drug": "Inderal"})
@@ -151,7 +153,7 @@ async def test_what_becomes_of_a_claim_is_counted_and_told(
     assert report.drug_candidates[0] == "propranolol"
     assert [(each.drug, each.quote) for each in report.candidates[0].claims] == [("propranolol", CLAIM.quote)]
     assert report.candidates[0].claims[0].stance == ("neutral" if answers == (drafted(TURNED),) else "supports")
-    assert not line or any(each.startswith(line) for each in report.limitations)
+    assert line in {limitation[: len(line)] for limitation in ["", *report.limitations]}
     assert "900" not in report.to_markdown()
 
 
@@ -230,7 +232,7 @@ async def test_called_before_the_judge_it_asks_for_a_verdict_and_writes_with_it(
     assert isinstance(first, TextMessage)
     assert "I ask the judge for a verdict" in first.content
     assert isinstance(again, TextMessage), "findings after the verdict want another one"
-    assert not any("verdict of the judge" in line or "without a verdict" in line for line in report.limitations)
+    assert [line for line in report.limitations if "verdict of the judge" in line or "without a verdict" in line] == []
 
 
 async def test_called_again_without_a_verdict_it_writes_and_says_so_also_when_loaded_from_its_state() -> None:
@@ -243,10 +245,10 @@ async def test_called_again_without_a_verdict_it_writes_and_says_so_also_when_lo
     assert isinstance(message, ReportMessage)
     assert (message.content.research_question, message.content.drug_candidates) == (QUESTION, ["propranolol"])
     assert message.content.stop_reason == "no_verdict"
-    assert any("Written without a verdict" in line for line in message.content.limitations)
+    assert "Written without a verdict" in "\n".join(message.content.limitations)
     assert "requested before a judge had ended the search" in message.content.executive_summary
     early = await written(*SEARCHED, verdict("continue"), answers=(drafted(CLAIM),))
-    assert any("although the judge asked for another round" in line for line in early.limitations)
+    assert "although the judge asked for another round" in "\n".join(early.limitations)
 
 
 async def test_a_record_cannot_write_markup_into_the_report() -> None:
@@ -261,3 +263,24 @@ async def test_a_record_cannot_write_markup_into_the_report() -> None:
     assert "<script" not in text.replace("\\<", "")
     assert "](http://evil" not in text.replace("\\]", "")
     assert "\n# Take" not in text
+
+
+async def test_mechanism_confidence_and_methods_stand_below_the_answer_with_what_was_not_looked_at() -> None:
+    pathways: list[Pathway] = [{"id": "R-HSA-390696", "name": "Adrenoceptors"}]
+    said = Protein(uniprot_id="P08588", gene_symbol="ADRB1", pathways=pathways)
+    protein = Evidence.entry("uniprot", "ADRB1", [], said, "https://www.uniprot.org/uniprotkb/P08588/entry")
+    found = findings("literature", reply(TRIAL)), findings("mechanism", reply(DRUG, protein, source="chembl"))
+    report = await by_rules(QUESTION, *found)
+    text = report.to_markdown()
+    screen, _, rest = text.partition("## Candidates")
+
+    assert "mechanism" not in screen.lower()
+    takes_part = "takes part in Adrenoceptors (R-HSA-390696, by UniProt)"
+    assert report.candidates[0].proposed_mechanism == (
+        f"acts on ADRB1, which {takes_part}; no record links this with migraine"
+    )
+    assert "**Mechanism:** Beta-adrenergic receptor antagonist (targets ADRB1), by [ChEMBL](" in rest
+    assert "**Confidence:** 70 %, since the best certainty of evidence is moderate (propranolol)." in rest
+    assert "- Searched: ChEMBL 2, PubMed 1 (3 records, 3 without duplicates)." in rest
+    assert "the full texts of 1 of 1 publication" in rest
+    assert "not reported" not in text.replace("An empty cell: not reported in what was read.", "")

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from autogen_core import CancellationToken
-from builders import asked, assert_as_kept, drug_record, findings, reading, record, reply, scripted, verdict
+from builders import asked, drug_record, findings, reading, record, reply, scripted, verdict
 from exports_sample import SAMPLE, WHEN, reference, row, sample
+from goldens import GOLDENS, assert_golden
 from posted_study import analysis, outcome, trial
 
 from willowbark.agents.approval import Approval, ApprovalMessage, SetAside
@@ -18,10 +19,10 @@ from willowbark.agents.asking.drafts import ReportDraft
 from willowbark.agents.assessment import Progress
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent
-from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.reading.reading import Passage
-from willowbark.tools.records import Approval as FirstApproval
+from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.records import Disease, Drug, Protein, Record
+from willowbark.tools.records import DrugApproval as FirstApproval
+from willowbark.tools.records.evidence import Citation, Evidence
 from willowbark.tools.search import Status
 from willowbark.tools.sources.labels.openfda import parse_label
 
@@ -56,7 +57,7 @@ async def written() -> ResearchReport:
             size = f"{100 * number + 160} patients were randomised, double-blind, to it or placebo."
             text = f"{size} {said}" if said and "design" not in read else said
             records.append(record(pmid, f"{title} {pmid}", text, **{"publication_types": types, **known}))
-            passage = Passage(text=said or title, start=0, end=len(said or title))
+            passage = QuotedPassage(text=said or title, start=0, end=len(said or title))
             fields = {"effect": "better", "participants": 100 * number + 160, "passages": [passage], **read}
             readings.append(reading(f"pmid:{pmid}", drug, reader="a model", **fields))
     days = outcome("Monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
@@ -152,4 +153,4 @@ async def of_sample() -> ResearchReport:
 async def test_a_whole_report_says_what_it_said(make: Callable[[], Awaitable[ResearchReport]]) -> None:
     report = await make()
     told = f"{report.executive_summary}\n\n{report.to_markdown()}\n\n{report.to_appendix()}\n"
-    assert_as_kept(f"report_{make.__name__}.md", told)
+    assert_golden(GOLDENS / f"report_{make.__name__}.md", told)

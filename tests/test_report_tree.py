@@ -21,18 +21,18 @@ from willowbark.agents.report.forms import markdown
 from willowbark.agents.report.forms.blocks import (
     Cite,
     Details,
-    Document,
     Figure,
-    Flow,
     Group,
     Items,
-    Node,
     Pairs,
     Paragraph,
+    ReportTree,
+    RichText,
     Row,
     Section,
     Table,
     Text,
+    TreeNode,
     flow,
     points,
     spans,
@@ -44,7 +44,7 @@ from willowbark.agents.report.tree import MOST_BLOCKS, rows_of_blocks
 from willowbark.teams.exports import render
 from willowbark.teams.faces.terminal import print_report
 from willowbark.teams.page.app import render_report
-from willowbark.tools.registry import linked_hosts
+from willowbark.tools.records.registry import linked_hosts
 
 
 def word_text(report: ResearchReport) -> str:
@@ -72,9 +72,9 @@ BRIEF: dict[str, Callable[[ResearchReport], str]] = {
 }
 
 
-def written(document: Document) -> set[str]:
+def written(document: ReportTree) -> set[str]:
     """The words of a report, but for those of pictures, and of what only a click opens."""
-    blocks: list[Node] = [*document.opening, *document.sections, *document.closing]
+    blocks: list[TreeNode] = [*document.opening, *document.sections, *document.closing]
     words: set[str] = set()
     while blocks:
         match blocks.pop():
@@ -112,11 +112,12 @@ def test_every_word_of_a_report_is_in_every_form(form: str) -> None:
 @pytest.mark.parametrize(
     ("form", "place"),
     [
-        (ResearchReport.to_markdown, "report-appendix.md"),
+        (ResearchReport.to_markdown, "In `to_appendix()`"),
+        (lambda report: report.to_markdown("report-appendix.md"), "In `report-appendix.md`"),
         (terminal_text, "report-appendix.md"),
         (ResearchReport._repr_html_, "report.to_appendix()"),
     ],
-    ids=["markdown", "terminal", "notebook"],
+    ids=["markdown", "run folder", "terminal", "notebook"],
 )
 def test_what_is_read_from_top_to_bottom_names_the_appendix_and_leaves_it_out(
     form: Callable[[ResearchReport], str], place: str
@@ -150,13 +151,21 @@ def test_a_terminal_obeys_no_record() -> None:
 
 
 def test_lists_and_wide_tables_keep_what_they_hold_in_one_line_and_in_markdown() -> None:
-    content = TypeAdapter(Flow).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
+    content = TypeAdapter(RichText).validate_python(flow("a", points([flow("b", Cite((1,))), "c"])))
     assert [node.text for node in spans(content)] == ["a", "b", "[1]", "; ", "c"]
     assert markdown.inline(flow("a", Text(" b", "strong"), "c", Text("d ", "emphasis"), "e")) == "a **b**c*d* e"
     rows = (Row((flow("1"), flow("2")), flow("more")), Row((flow("3"), flow("4"))))
     wide = Table("Caption", ("a", "b"), (Group(rows, flow("both")),), "records")
 
     assert markdown.table(wide) == "both\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
+
+
+def test_a_column_that_holds_nothing_is_left_out_and_a_cell_that_holds_nothing_has_no_name_beside_it() -> None:
+    rows = (Row((flow("1"), flow("2"), (), flow("4"))), Row((flow("5"), (), (), flow("8")), flow("more")))
+    table = Table("", ("a", "b", "c", "d"), (Group(rows),), "records").without_empty_columns()
+
+    assert table.columns == ("a", "b", "d")
+    assert markdown.table(table) == "- 1\\\n  *b:* 2 · *d:* 4\n- 5\\\n  *d:* 8\\\n  more"
 
 
 def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
@@ -178,7 +187,7 @@ def test_a_value_in_a_text_is_never_a_mark_of_its_template(value: str) -> None:
     assert line == f"1 candidate was set aside by {value} before the report was written"
 
     known = [(value, value, value, ["pmid:1"])]
-    [items] = write_blocks("findings", "mechanistic", cite, known=known, missing="")
+    [items] = write_blocks("findings", "mechanistic", cite, known=known, missing="", skipped="")
     assert isinstance(items, Items)
     [item] = items.items
     assert item == (Text(value, "strong"), Text(f": {value}; pathways: {value}".rstrip()), Cite((1,)))
@@ -221,7 +230,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
     shown = rows_of_blocks(found, table)
     assert list(shown) == [each.name for each in found[:MOST_BLOCKS]]
     assert len(shown["drug 0"]) == most
-    assert all(rows[0].key == keys[0] and rows[1].key in keys[1:] for rows in shown.values())
+    assert [rows for rows in shown.values() if not (rows[0].key == keys[0] and rows[1].key in keys[1:])] == []
 
 
 @pytest.mark.parametrize(

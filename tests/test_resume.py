@@ -48,7 +48,7 @@ async def test_what_is_posted_is_kept_and_told_apart_by_its_body(sources: Source
     posted = rows(path, "SELECT request, sent FROM exchange WHERE method = 'POST' AND source = 'opentargets'")
 
     assert len(posted) > 1
-    assert all(json.loads(sent)["query"] for _, sent in posted)
+    assert [sent for _, sent in posted if not json.loads(sent)["query"]] == []
     assert len({request for request, _ in posted}) == len({sent for _, sent in posted}) == len(posted)
 
 
@@ -170,7 +170,7 @@ async def test_a_replay_asks_nobody_and_meets_the_same_failures(plan: FaultPlan,
         again = await replay("one", ledger)
         assert len(broken.requests) == before
 
-    assert any(told in line for line in report.limitations)
+    assert told in "\n".join(report.limitations)
     assert without_clock(again) == without_clock(report)
 
 

@@ -74,7 +74,7 @@ async def test_with_every_source_down_the_report_says_so_and_invents_nothing() -
     assert "no source could be reached" in report.executive_summary
     assert (report.references, report.drug_candidates, report.total_papers_reviewed) == ([], [], 0)
     for source in ("pubmed", "europepmc", "clinicaltrials"):
-        assert any(source in line.lower() for line in report.limitations)
+        assert [line for line in report.limitations if source in line.lower()], report.limitations
 
     async def ended() -> AsyncGenerator[AgentEvent, None]:
         yield AgentEvent(type="complete", message="", data=report)
@@ -281,10 +281,11 @@ async def test_hooks_get_the_runs_events_and_one_that_fails_is_told(no_chembl: E
     assert report is not None
     assert seen == [event for event in events if event.message != told]
     searches = [event for event in seen if event.type == "searching"]
-    assert all(event.call for event in searches)
+    assert [event for event in searches if not event.call] == []
     assert [event.message for event in events].count(told) == len(searches) > 0
     replies = [event.data for event in seen if event.type == "search_complete"]
-    assert any(isinstance(each, SourceReply) and each.warnings for each in replies if each.source == "chembl")
+    from_chembl = [each for each in replies if isinstance(each, SourceReply) and each.source == "chembl"]
+    assert [each for each in from_chembl if each.warnings], from_chembl
     turns = [event for event in seen if event.tokens is not None]
     assert {event.agent for event in turns} == {"literature", "trials", "mechanism", "judge", "report"}
     assert sum(event.tokens for event in turns) == report.tokens_used > 0

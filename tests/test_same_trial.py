@@ -11,9 +11,9 @@ from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings, trials_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import one_per_trial
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.identity import link
 
 NUMBER = "NCT99999901"
@@ -95,7 +95,7 @@ def test_papers_of_one_trial_count_once_by_the_name_that_both_write_out() -> Non
     )
 
     assert (len(found.appraisal.supporting), len(found.appraisal.same_trial)) == (3, 1)
-    assert any("report one trial (MOPE) and count once" in note for note in found.appraisal.notes)
+    assert "report one trial (MOPE) and count once" in "\n".join(found.appraisal.notes)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ from faults.payloads import PAYLOADS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Citation, Evidence
 from willowbark.tools.reading.screening import (
     addressed_to_machines,
     folded,
@@ -15,6 +13,8 @@ from willowbark.tools.reading.screening import (
     readable,
     set_aside,
 )
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Citation, Evidence
 
 RESULT = "Propranolol reduced migraine attacks by 44% compared with placebo (p<0.001)."
 ORDERS = [payload.text for payload in PAYLOADS if payload.name.startswith(("order", "fake", "tongue", "call"))]

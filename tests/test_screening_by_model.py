@@ -23,9 +23,9 @@ from willowbark.agents.asking import batches
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings
 from willowbark.teams.faces.cli import app
 from willowbark.teams.screening import Screening, screen
-from willowbark.teams.screening.engines import Results, Row, TrainedReader, Unit, engine_of, read_here
+from willowbark.teams.screening.engines import ReaderRow, Results, TrainedReader, WorkUnit, engine_of, read_here
 from willowbark.teams.screening.models import ModelReader
-from willowbark.teams.screening.tables import Table
+from willowbark.teams.screening.tables import TableFolder
 from willowbark.tools.errors import UsageError
 from willowbark.tools.library import open_library
 
@@ -61,7 +61,7 @@ def settings(url: str, **limits: Any) -> Settings:
 
 
 def screened(out: Path, chosen: Settings, engine: str = "local") -> tuple[Screening, ModelReader]:
-    model = ModelReader(chosen, Table(out / "batches"))
+    model = ModelReader(chosen, TableFolder(out / "batches"))
     return screen(CONDITIONS, open_library("bundled"), engine_of(engine), out, most=30, model=model), model
 
 
@@ -95,7 +95,7 @@ def test_what_failed_is_named_and_asked_again_by_the_next_call(tmp_path: Path) -
         failing.clear()
         sent = len(server.bodies)
         second, _ = screened(tmp_path, settings(url))
-    assert any("not read by the model" in said for said in first.by_model.unread)
+    assert "not read by the model" in "\n".join(first.by_model.unread)
     assert first.cells > 0  # the trained reader's
     assert len(server.bodies) > sent
     assert (second.by_model.unread, second.cells) == ([], 0)
@@ -123,9 +123,11 @@ def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_n
         with pytest.raises(UsageError, match="the budget is used up"):
             screened(tmp_path / "one", settings(url, max_tokens=4000))
         assert 1 < len(server.bodies) - calls < calls
-        assert list(Table(tmp_path / "one" / "model").rows()), "what was paid for stays"
-        other = ModelReader(settings(url).overridden({"llm.model": "openai/gpt-4.1"}), Table(tmp_path / "batches"))
-        other.note(list(Table(tmp_path / "one" / "model").rows()))
+        assert list(TableFolder(tmp_path / "one" / "model").rows()), "what was paid for stays"
+        other = ModelReader(
+            settings(url).overridden({"llm.model": "openai/gpt-4.1"}), TableFolder(tmp_path / "batches")
+        )
+        other.note(list(TableFolder(tmp_path / "one" / "model").rows()))
     assert (other.tokens, other.cost_usd) == (0, 0)
 
 
@@ -133,11 +135,11 @@ def test_what_is_under_way_when_a_budget_ends_is_kept() -> None:
     class Slow(TrainedReader):
         at_once = 2
 
-        async def read(self, rows: Sequence[Row]) -> Results:
+        async def read(self, rows: Sequence[ReaderRow]) -> Results:
             await asyncio.sleep(0.01 * len(rows))
             return [*rows], []
 
-    def units() -> Iterator[Unit]:
+    def units() -> Iterator[WorkUnit]:
         yield "one", [{}]
         yield "two", [{}] * 9
         raise UsageError("the budget is used up")
@@ -170,7 +172,7 @@ def test_the_settings_name_the_model_and_exit_code_4_says_that_it_read_nothing(
 
 def test_a_model_without_batches_gets_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--batch: ollama/llama3.1 has no batch interface"):
-        ModelReader(Settings(llm=LLMSettings(model="ollama/llama3.1", batch=True)), Table(tmp_path))
+        ModelReader(Settings(llm=LLMSettings(model="ollama/llama3.1", batch=True)), TableFolder(tmp_path))
 
 
 @pytest.mark.whole

@@ -16,8 +16,8 @@ from faults.plan import Fault, FaultPlan
 from faults.server import SourceServer
 
 from willowbark.teams.screening import course, read_names, screen
-from willowbark.teams.screening.engines import Results, TrainedReader, Unit, engine_of, read_here
-from willowbark.teams.screening.tables import Table
+from willowbark.teams.screening.engines import Results, TrainedReader, WorkUnit, engine_of, read_here
+from willowbark.teams.screening.tables import TableFolder
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.library import open_library
@@ -32,7 +32,7 @@ class Counting:
         self.read: list[str] = []
         self.last = last
 
-    def __call__(self, units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
+    def __call__(self, units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
         for number, (name, found) in enumerate(read_here(units, reader)):
             if number == self.last:
                 raise KeyboardInterrupt
@@ -62,7 +62,7 @@ def test_a_screening_answers_from_the_bundled_library(undisturbed: Path) -> None
     assert {"varenicline", "bupropion"} <= {row["drug"] for row in matrix if row["condition"] == "smoking cessation"}
     judged = [row["certainty"] != "no verdict" for row in matrix if row["condition"] == "smoking cessation"]
     assert judged == sorted(judged, reverse=True)
-    assert not all(judged)
+    assert False in judged
     (known,) = (each for each in matrix if (each["condition"], each["drug"]) == ("smoking cessation", "bupropion"))
     assert (known["condition_id"], known["chembl_id"], known["chebi_id"]) == ("EFO_0004319", "CHEMBL894", "")
     told = {row["drug"] for row in rows(undisturbed / "evidence.csv")}
@@ -141,11 +141,11 @@ def test_names_are_read_from_any_of_the_columns_once_each(tmp_path: Path) -> Non
 
 
 def test_a_damaged_part_gets_one_line(tmp_path: Path) -> None:
-    part = Table(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
-    assert list(Table(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
+    part = TableFolder(tmp_path).write("a", [{"hash": "1", "reading": "{}"}])
+    assert list(TableFolder(tmp_path).rows()) == [{"hash": "1", "reading": "{}"}]
     part.write_bytes(part.read_bytes()[:-9])
     with pytest.raises(UsageError, match="is damaged"):
-        list(Table(tmp_path).rows())
+        list(TableFolder(tmp_path).rows())
 
 
 def test_without_a_library_the_sources_are_asked_once(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_conditions_that_ask_alike_are_searched_once_and_each_has_its_records(tm
         assert len(server.requests) == 2 * sent
     assert list(done.keys) == alike
     assert len({tuple(keys) for keys in done.keys.values()}) == 1
-    assert len(list(Table(tmp_path / "three" / "search").rows())) == 1
+    assert len(list(TableFolder(tmp_path / "three" / "search").rows())) == 1
 
 
 def test_a_source_that_does_not_answer_costs_its_condition_alone(tmp_path: Path) -> None:

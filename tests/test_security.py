@@ -19,8 +19,9 @@ from willowbark.teams.config import ResearchSettings, Settings
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, resume
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 QUICK = RetryPolicy(first_wait_s=0.01, longest_wait_s=0.1)
@@ -89,7 +90,7 @@ def test_every_public_address_is_https_and_none_comes_from_a_record() -> None:
     endpoints = Endpoints.public({"BRAVE_API_KEY": "x"})
 
     assert {endpoint.base_url.partition(":")[0] for endpoint in endpoints.by_source.values()} == {"https"}
-    assert all("." in host and not host.replace(".", "").isdigit() for host in endpoints.hosts)
+    assert [host for host in endpoints.hosts if not ("." in host and not host.replace(".", "").isdigit())] == []
 
 
 # --- consumption ---

@@ -57,7 +57,7 @@ def test_the_team_loads_as_the_one_that_python_builds() -> None:
     made = studio.team()
     configs = [part["config"] for part in parts(made) if part.get("component_type") == "agent"]
     assert ["tools" in config for config in configs] == [True, True, True, False, False]
-    assert not any(config.get("workbench") for config in configs)
+    assert [config for config in configs if config.get("workbench")] == []
     tools = {part["config"]["name"] for part in parts(made) if part.get("component_type") == "tool"}
     models = {part["config"]["model"] for part in parts(made) if part.get("component_type") == "model"}
     assert {"search_pubmed", "search_clinicaltrials", "get_mechanisms"} <= tools, "Builder lists them by name"
@@ -102,7 +102,7 @@ def test_another_model_stands_everywhere_and_the_baseline_behind_it() -> None:
     assert {client["config"]["model"] for client in clients} == {"claude-x"}
     fallbacks = [part["fallback"]["provider"] for part in parts(made) if "fallback" in part]
     assert len(fallbacks) == 5
-    assert all(provider.endswith("BaselineChatCompletionClient") for provider in fallbacks)
+    assert [provider for provider in fallbacks if not provider.endswith("BaselineChatCompletionClient")] == []
 
 
 ORDERS = {
@@ -140,7 +140,7 @@ async def test_a_stock_assistant_runs_our_tools() -> None:
     executed = [message for message in result.messages if isinstance(message, ToolCallExecutionEvent)]
     replies = [reply for event in executed for part in event.content for reply in replies_in(part.content)]
     assert {reply.source for reply in replies} == {"pubmed", "clinicaltrials"}
-    assert all(reply.records for reply in replies)
+    assert [reply for reply in replies if not reply.records] == []
     assert isinstance(result.messages[-1], TextMessage)
 
 

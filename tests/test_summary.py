@@ -1,6 +1,7 @@
 """The first screen: the answer in GRADE's words, the leading drugs, what failed, cautions, what is missing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short
+from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -68,7 +69,7 @@ def test_the_answer_comes_first_in_the_words_that_grade_has_for_its_certainty(ca
     assert told.startswith(case.get("first", ""))
     assert case.get("said", "") in told
     if all("withdrawn" in each.marks or each.evidence_quality == "refuted" for each in found):
-        assert not any(words in told for words in ("helps", "may help"))
+        assert [words for words in ("helps", "may help") if words in told] == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,23 @@ def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() ->
     told = summary(of=asked_of())
     assert told.startswith("No answer: no existing drug with verifiable evidence to prevent migraine was found")
     assert "Read: no publication or trial was found" in told
-    assert confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL)) == 0.0
+    rated = rate_confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL))
+    assert rated == (0.0, "nothing read gives an answer")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("timeout", "the time budget was nearly used up"),
+        ("token_budget_exceeded", "the token budget was nearly used up"),
+    ],
+)
+def test_a_run_that_ended_before_any_source_answered_does_not_say_that_nothing_was_found(
+    reason: str, words: str
+) -> None:
+    first = summary(of=replace(asked_of(), stop_reason=reason))
+    assert first.startswith(f"No answer: {words} before any source answered, so no drug to prevent migraine was")
+    assert "was found, so" not in first
 
 
 def test_twelve_drugs_and_their_estimates_take_two_hundred_words_at_most() -> None:
@@ -129,3 +146,27 @@ def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimate
     assert 900 < len(told) <= 1000
     assert failed.line in told
     assert [each.line in told for each in estimates] == [True, True, False, False, False]
+
+
+REFUSED = SourceReply(source="clinicaltrials", query="migraine", status=Status.UNAVAILABLE, warnings=["refused (403)"])
+NONE = SourceReply(source="clinicaltrials", query="migraine", status=Status.EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [
+        (
+            [TRIAL, REFUSED],
+            "1 publication from public sources; registered trials were not read, as ClinicalTrials.gov did not answer;",
+        ),
+        ([TRIAL, NONE], "1 publication and 0 registered trials from public sources;"),
+        (
+            [REFUSED],
+            "no publication was found in public sources; registered trials were not read, as ClinicalTrials.gov did",
+        ),
+        ([NONE], "no publication or trial was found in public sources;"),
+    ],
+    ids=["refused", "none found", "refused and nothing else", "nothing"],
+)
+def test_trials_that_were_not_read_are_not_told_as_none_found(replies: list[SourceReply], words: str) -> None:
+    assert words in summary(of=asked_of(QUESTION, *replies))

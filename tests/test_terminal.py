@@ -19,7 +19,8 @@ from rich.console import Console
 from willowbark.agents.report.forms.blocks import Table, spans
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.events import AgentEvent
-from willowbark.teams.faces.terminal import Board, Progress, print_report
+from willowbark.teams.faces.terminal import TerminalProgress, print_report
+from willowbark.teams.run.board import Board
 from willowbark.tools.search import Status
 
 COLUMNS, LINES = 80, 24
@@ -74,7 +75,7 @@ def test_time_between_rounds_is_not_a_sources_and_one_that_failed_says_why() -> 
 def test_a_pipe_is_told_of_reading_now_and_then_and_of_what_failed_once_somebody_has_typed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress, read = Progress(), AgentEvent(type="streaming", message="12 of 30 read")
+    progress, read = TerminalProgress(), AgentEvent(type="streaming", message="12 of 30 read")
     progress.show(read)
     with progress.paused():
         progress.show(AgentEvent(type="error", message="a source failed"))
@@ -165,8 +166,8 @@ def test_a_run_ends_with_the_whole_answer_its_files_and_what_comes_next_on_the_l
     assert "This is not medical advice." in answer
     assert b"what the evidence says" in sent
     assert b"Candidates" in sent
-    assert any(line.startswith("Run folder: runs/") for line in lines)
-    assert any(line.startswith("Next: willowbark show last") for line in lines)
+    assert [line for line in lines if line.startswith("Run folder: runs/")], lines
+    assert [line for line in lines if line.startswith("Next: willowbark show last")], lines
     assert "pubmed: ok" in (folder / "log.txt").read_text(encoding="utf-8")
 
 

@@ -12,8 +12,9 @@ from typer.testing import CliRunner, Result
 
 from willowbark.teams.faces import runs
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches, without_clock
+from willowbark.teams.faces.runs import FAILED, MOVED, add_watch, list_watches, run_watches
 from willowbark.teams.run import research as running
+from willowbark.teams.run.history import without_clock
 from willowbark.teams.run.research import SourcesUnreachable, research
 from willowbark.tools.errors import UsageError
 
@@ -57,13 +58,13 @@ def test_what_moved_is_told_once_and_the_end_is_as_of_one_run(folder: Path, tmp_
     write(library, ROW, LATER)
     moved, code = run_watches(folder)
     assert code == MOVED
-    assert any(line.startswith("New: pmid:2") for line in moved[0]["changes"])
-    assert any(line.startswith("timolol: a new candidate") for line in moved[0]["changes"])
+    assert [line for line in moved[0]["changes"] if line.startswith("New: pmid:2")], moved[0]["changes"]
+    assert [line for line in moved[0]["changes"] if line.startswith("timolol: a new candidate")], moved[0]["changes"]
     assert run_watches(folder) == ([], 0)
     write(library, ROW, {**LATER, "publication_types": ["Retracted Publication"]})
     moved, code = run_watches(folder)
     assert code == MOVED
-    assert any(line.startswith("Retracted: pmid:2") for line in moved[0]["changes"])
+    assert [line for line in moved[0]["changes"] if line.startswith("Retracted: pmid:2")], moved[0]["changes"]
     once = asyncio.run(research(QUESTION, library=library)).model_dump(mode="json")
     kept = json.loads((place / "report.json").read_text())
     assert without_clock(kept)["candidates"] == without_clock(once)["candidates"]
@@ -134,7 +135,7 @@ def test_a_question_that_cannot_be_asked_costs_itself_alone(folder: Path, tmp_pa
     moved, code = run_watches(folder, complain=told.append)
 
     assert (len(moved), code) == (1, MOVED)
-    assert any(str(lost) in line for line in told)
+    assert str(lost) in "\n".join(told)
 
 
 DAMAGES: dict[str, tuple[str, bytes | None]] = {

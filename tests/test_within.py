@@ -19,8 +19,8 @@ from willowbark.teams.ledger import Journal, Model
 from willowbark.teams.run.options import RunOptions
 from willowbark.teams.run.research import research
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Citation, Evidence
-from willowbark.tools.reading.reading import Passage
+from willowbark.tools.reading.reading import QuotedPassage
+from willowbark.tools.records.evidence import Citation, Evidence
 
 pytestmark = pytest.mark.whole
 
@@ -93,7 +93,7 @@ async def test_of_a_drug_that_is_named_it_tells_what_was_read(ledger: Ledger) ->
 async def test_what_a_language_model_read_in_the_run_counts_for_the_runs_condition_alone(ledger: Ledger) -> None:
     said = record("6", "Timolol in adults with migraine", "Timolol was given to adults with migraine for a year.")
     whole = "Timolol was given to adults with migraine for a year."
-    passage = Passage(text=whole, start=0, end=len(whole))
+    passage = QuotedPassage(text=whole, start=0, end=len(whole))
     told = reading("pmid:6", "timolol", effect="worse", passages=[passage], reader="a model")
     with started(ledger, "told") as journal:
         journal.keep_turn(findings("literature", reply(said), readings=[told]), 1)
@@ -116,7 +116,7 @@ async def test_asked_for_harm_it_tells_what_labels_and_records_say_of_that_and_n
 
     said = await ask_within("Does timolol cause weight gain?", "harm", ledger)
     assert said.answer[0] in said.to_markdown()
-    assert any("timolol" in line.lower() for line in said.answer)
+    assert [line for line in said.answer if "timolol" in line.lower()], said.answer
 
     assert said.drugs == []
     assert [(each.key, each.drug, each.sentence) for each in said.harms if each.says == "Boxed warning"] == [

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unprivileged import read_only_folder
 
-from willowbark.teams.run.workspace import RUN_ID, RunFolder, new_run_id
+from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
+from willowbark.teams.run.workspace import RunFolder
 from willowbark.tools.errors import UsageError
 
 QUESTION = "Which existing drugs could prevent migraine attacks?"
@@ -18,7 +19,7 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 class PlainReport:
     """A report of two words."""
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, _appendix: str) -> str:
         return "# Überblick"
 
     def to_appendix(self) -> str:

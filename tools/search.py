@@ -1,4 +1,4 @@
-"""Search: the base class of sources, and one search over many of them.
+"""Search: what a source is, and how the records of a reply are ranked.
 
 A source is a small class that queries its API through a given transport and parses replies with pure functions.
 `Source` has the shared parts: checking filters, paging, building the reply. `SearchHandler` queries several at once and
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, Field, ValidationError
 
-from .collected import CollectedEvidence
-from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
-from .evidence import Evidence, SearchResult, SourceName, merge
+from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
 from .questions import wider_queries
-from .registry import searchable
-from .sources.card import SourceCard, source_modules
+from .records.card import SourceCard, source_modules
+from .records.evidence import Evidence, SourceName
+from .records.registry import searchable
 
 Filters = Mapping[str, Any]
 MAX_PAGE = 100
@@ -112,8 +112,9 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
-        status = Status.BAD_QUERY if isinstance(error, SourceRefused) else Status.UNAVAILABLE
-        return cls(source=_source_name(source), query=query, status=status, warnings=[error.reason])
+        is_about_query = isinstance(error, SourceRefused) and not isinstance(error, AccessRefused)
+        status = Status.BAD_QUERY if is_about_query else Status.UNAVAILABLE
+        return cls(source=source_name_of(source), query=query, status=status, warnings=[error.reason])
 
 
 @runtime_checkable
@@ -131,7 +132,7 @@ class SearchTool(Protocol):
         """Describe this tool."""
 
 
-class Library(Protocol):
+class LocalLibrary(Protocol):
     """What sources ask of the local library that answers in their place, as `library.Library` describes it."""
 
     path: str
@@ -150,8 +151,8 @@ class Library(Protocol):
     def work(self, source: str, doi: str) -> dict[str, Any] | None: ...
 
 
-def local_library(transport: Transport) -> Library | None:
-    library: Library | None = transport.endpoints.library
+def local_library(transport: Transport) -> LocalLibrary | None:
+    library: LocalLibrary | None = transport.endpoints.library
     return library
 
 
@@ -366,69 +367,13 @@ async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceRe
     return SourceReply.failed(source, query, failure)
 
 
-class SearchHandler:
-    """Searches several tools at once.
-
-    Args:
-        tools: the sources to search.
-        timeout: seconds per tool, including retries; a slower one is cancelled and named.
-        include_rag: whether to also search collected records, see `add_rag_tool`.
-        auto_ingest_to_rag: whether to collect the records found.
-    """
-
-    def __init__(
-        self,
-        tools: Sequence[SearchTool],
-        timeout: float = 30.0,
-        include_rag: bool = False,
-        auto_ingest_to_rag: bool = True,
-    ) -> None:
-        self.tools = list(tools)
-        self.timeout = timeout
-        self.auto_ingest_to_rag = auto_ingest_to_rag
-        self.collected: CollectedEvidence | None = None
-        if include_rag:
-            self.add_rag_tool()
-
-    def add_rag_tool(self, collected: CollectedEvidence | None = None) -> CollectedEvidence:
-        """Search collected records, at first none, beside the sources; they count neither as source nor as hits."""
-        self.collected = CollectedEvidence() if collected is None else collected
-        return self.collected
-
-    async def execute(self, query: str, max_results_per_tool: int = 10) -> SearchResult:
-        """Search all tools in parallel; failures are named in `errors`, never raised and never silent."""
-        asked: list[SearchTool | CollectedEvidence] = [*self.tools]
-        asked += [] if self.collected is None else [self.collected]
-        every = await asyncio.gather(*(self._ask(tool, query, max_results_per_tool) for tool in asked))
-        replies = every[: len(self.tools)]
-        answered = [r for r in replies if r.status not in (Status.UNAVAILABLE, Status.BAD_QUERY)]
-        ranked = (record for reply in every for record in rank(query, reply.records))  # keeps each source's own order
-        evidence = rank(query, merge(ranked))
-        if self.collected is not None and self.auto_ingest_to_rag:
-            await asyncio.to_thread(self.collected.ingest, evidence)
-        return SearchResult(
-            query=query,
-            evidence=evidence,
-            sources_searched=list(dict.fromkeys(reply.source for reply in answered)),
-            total_found=sum(reply.total for reply in answered),
-            errors=[
-                f"{tool.name}: {warning}"
-                for tool, reply in zip(asked, every, strict=True)
-                for warning in reply.warnings
-            ],
-        )
-
-    async def _ask(self, tool: SearchTool | CollectedEvidence, query: str, max_results: int) -> SourceReply:
-        async def found() -> SourceReply:
-            if isinstance(tool, Source):
-                return await tool.find(query, max_results)
-            records, name = await tool.search(query, max_results), _source_name(tool.name)
-            status = Status.OK if records else Status.EMPTY
-            return SourceReply(source=name, query=query, status=status, records=records, total=len(records))
-
-        return await reply_of(tool.name, query, found, self.timeout)
-
-
-def _source_name(name: str) -> SourceName:
+def source_name_of(name: str) -> SourceName:
     """Return the name itself, or `web` if it is not a valid source name."""
     return name if _NAME.fullmatch(name) else "web"
+
+
+def __getattr__(name: str) -> Any:
+    """Return `SearchHandler`, which had this module as its address."""
+    if name != "SearchHandler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("willowbark.tools.handler").SearchHandler

@@ -15,14 +15,14 @@ from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from .collected import Answer, CollectedEvidence
-from .enclosure import blocks, enclose, enclose_lines, new_marker, one_line
 from .errors import UnreadableReply
-from .evidence import Evidence
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
-from .registry import cards, takes_names
+from .library.collected import Answer, CollectedEvidence
+from .records.enclosure import blocks, enclose, enclose_lines, new_marker, one_line
+from .records.evidence import Evidence
+from .records.registry import cards, takes_names
 from .search import SourceReply, Status, reply_of, source_class
 from .sources.drugs.chembl import ChEMBL
 from .sources.drugs.mychem import MyChem
@@ -40,7 +40,7 @@ SHOWN = 5  # passages per answer of `ask_records`
 SHOWN_CHARACTERS = 400  # per passage
 MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
 Args = TypeVar("Args", bound=BaseModel)
-Asked = Literal["queries", "conditions", "drugs", "citations", "numbers"]
+InputKind = Literal["queries", "conditions", "drugs", "citations", "numbers"]
 """Kinds of tool input: boolean queries, names of conditions, names of drugs, the PMID of a publication whose citations
 are wanted, identifiers of single papers and trials."""
 Questions = Mapping[str, Callable[[], Awaitable[SourceReply]]]
@@ -61,7 +61,7 @@ def search_args(name: str) -> type[SearchArgs]:
     return found
 
 
-def asked_by(schema: ToolSchema) -> Asked | None:
+def asked_by(schema: ToolSchema) -> InputKind | None:
     """Classify a tool's input by the fields of its arguments; None if it takes none of these.
 
     >>> asked_by(SourceTool("pubmed").schema), asked_by(SourceTool("opentargets").schema), asked_by(GetPaper().schema)

@@ -22,7 +22,7 @@ from uuid import uuid4
 from willowbark.agents.autogen import RequestUsage
 from willowbark.tools.wording import listed
 
-from . import ModelUnavailable, add_usage, in_a_line, provider_error_line
+from .answers import ModelUnavailable, add_usage, in_a_line, provider_error_line
 
 AT_ONCE = 4  # concurrent prompts outside a batch; providers limit rates
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 60.0  # between polls of a batch; the wait grows
@@ -36,7 +36,7 @@ _RAW = {"X-Stainless-Raw-Response": "stream"}  # makes either library return the
 Create = Callable[..., Awaitable[Any]]
 
 
-class _Batches:
+class _ProviderBatches:
     """A provider's batch API, called through its library's client, which bounds all replies but results."""
 
     answers: tuple[str, str]  # module and name of the library's type
@@ -75,7 +75,7 @@ class _Batches:
         return found
 
 
-class OpenAIBatches(_Batches):
+class OpenAIBatches(_ProviderBatches):
     """Batches of chat completions, as files of JSON lines."""
 
     answers, answer_at = ("openai.types.chat", "ChatCompletion"), ("response", "body")
@@ -105,7 +105,7 @@ class OpenAIBatches(_Batches):
         return found
 
 
-class AnthropicBatches(_Batches):
+class AnthropicBatches(_ProviderBatches):
     """Batches of Anthropic messages."""
 
     answers, answer_at = ("anthropic.types", "Message"), ("result", "message")
@@ -128,7 +128,7 @@ Interface = OpenAIBatches | AnthropicBatches
 
 
 @dataclass
-class Place:
+class BatchPlace:
     """One prompt's place in a batch, for its first request; later requests are sent on their own."""
 
     gathered: "Gathered"
@@ -152,7 +152,7 @@ class Place:
             add_usage(self.usage, usage)
 
 
-present_place: ContextVar[Place | None] = ContextVar("place in a batch", default=None)
+present_place: ContextVar[BatchPlace | None] = ContextVar("place in a batch", default=None)
 """Place of the prompt being asked; None outside batches."""
 
 
@@ -180,15 +180,15 @@ class Gathered:
 
     def __init__(self, prompts: int) -> None:
         self.alone = asyncio.Semaphore(AT_ONCE)
-        self._places: list[Place] = []
+        self._places: list[BatchPlace] = []
         self._due = prompts
         self._is_complete = asyncio.Event()
         self._results: dict[str | None, asyncio.Task[Mapping[str, Any]]] = {}
 
     @contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self) -> Iterator[BatchPlace]:
         """Open a prompt's place; a request made within waits for the others."""
-        place = Place(self)
+        place = BatchPlace(self)
         self._places.append(place)
         before = present_place.set(place)
         try:
@@ -207,7 +207,7 @@ class Gathered:
         said = f"Of {number} prompts in a batch {reasons.total()} had no answer there"
         return [f"{said} ({listed(list(reasons), most=3)}), and were asked alone at the full price"]
 
-    async def answer(self, place: Place, interface: Interface) -> Any:
+    async def answer(self, place: BatchPlace, interface: Interface) -> Any:
         """Wait for a prompt's answer from its batch, a new one or that of before a resume; None if there is none."""
         self._close(place)
         await self._is_complete.wait()
@@ -221,7 +221,7 @@ class Gathered:
         place.was_answered = True
         return given
 
-    def _close(self, place: Place) -> None:
+    def _close(self, place: BatchPlace) -> None:
         """Mark a place as filled or left."""
         if place.is_open:
             place.is_open = False
@@ -230,7 +230,7 @@ class Gathered:
                 self._is_complete.set()
 
 
-async def _results_of(interface: Interface, batch: str | None, places: Sequence[Place]) -> Mapping[str, Any]:
+async def _results_of(interface: Interface, batch: str | None, places: Sequence[BatchPlace]) -> Mapping[str, Any]:
     """Return the answers to prompts, or why there is none, by key; None as a batch sends a new one."""
     try:
         if batch is None:

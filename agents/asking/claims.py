@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from willowbark.tools.appraisal import AppraisedItem, Direction
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, is_class_member
 from willowbark.tools.reading.document import Document, Sentence
-from willowbark.tools.reading.reading import Passage
+from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, set_aside, tells_what_to_do
+from willowbark.tools.reading.sections import is_full_text, places, section_of
 from willowbark.tools.reading.text import heading_role
-from willowbark.tools.works.sections import is_full_text, places, section_of
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
 
 from .drafts import ClaimDraft
 
@@ -63,7 +63,7 @@ class Verdicts(BaseModel):
 class Located(NamedTuple):
     """Where a quote stands in its record."""
 
-    passage: Passage
+    passage: QuotedPassage
     zones: frozenset[str]
     """Parts of the record that its sentences belong to, as in `Sentence.zone`."""
     before: frozenset[str]
@@ -99,7 +99,7 @@ def verify(
 
 def passage_of(
     claim: Claim, record: Evidence | None, direction: Direction | None, against: str | None = None
-) -> Passage | str:
+) -> QuotedPassage | str:
     """Return the passage of a record that supports a claim on its drug, or why none does.
 
     Args:
@@ -155,7 +155,7 @@ def locate(quote: str, record: Evidence, *, is_whole: bool = True) -> Located | 
     if run is None or len({each.headed == "title" for *_, each in chosen}) > 1:
         return None
     start, end = chosen[0][0], chosen[-1][1]
-    passage = Passage(text=page.whole[start:end], section=section, start=start, end=end)
+    passage = QuotedPassage(text=page.whole[start:end], section=section, start=start, end=end)
     zones, before = (frozenset(each.zone for *_, each in some) for some in (chosen, spans[: run.start]))
     return Located(passage, zones, before)
 

@@ -15,7 +15,7 @@ from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.reading import (
     Comparator,
     Effect,
-    Indication,
+    IndicationKind,
     Match,
     OutcomeKind,
     Primary,
@@ -51,7 +51,7 @@ class UpTo:
 
 Line = Annotated[str, UpTo(300, least=1)]
 Query = Annotated[str, UpTo(MAX_QUERY, least=1)]
-Name = Annotated[str, UpTo(100, least=1)]
+ShortName = Annotated[str, UpTo(100, least=1)]
 Score = Annotated[int, Field(ge=0, le=10)]
 
 
@@ -87,7 +87,7 @@ class NextSearch(Draft):
     """A search that could close a gap."""
 
     closes: Line = Field(description="The gap.")
-    specialist: Name = Field(description="Name of who should run it, as listed.")
+    specialist: ShortName = Field(description="Name of who should run it, as listed.")
     query: Query = Field(description="In the form that the specialist takes; of drugs just the generic name.")
 
 
@@ -116,7 +116,7 @@ class Reason(Draft):
         "way from target to condition known",
         "way from target to condition unknown",
     ]
-    drugs: Annotated[list[Name], UpTo(40)] = Field(description="Generic names; empty where it holds for all.")
+    drugs: Annotated[list[ShortName], UpTo(40)] = Field(description="Generic names; empty where it holds for all.")
 
 
 class Gap(Draft):
@@ -143,14 +143,16 @@ class Gap(Draft):
         "mechanisms and labels",
         "the way from target to condition",
     ]
-    drugs: Annotated[list[Name], UpTo(40)] = Field(description="Generic names or classes; empty where it is on none.")
+    drugs: Annotated[list[ShortName], UpTo(40)] = Field(
+        description="Generic names or classes; empty where it is on none."
+    )
 
 
 class KeyFinding(Draft):
     """A reading that decides the question; the report quotes its sentence."""
 
     evidence_key: Annotated[str, UpTo(300)]
-    drug: Name
+    drug: ShortName
 
 
 class JudgeDraft(Draft):
@@ -160,7 +162,7 @@ class JudgeDraft(Draft):
     mechanism_score: Score
     clinical_reasons: Annotated[list[Reason], UpTo(8)]
     clinical_evidence_score: Score
-    drug_candidates: Annotated[list[Name], UpTo(40)] = Field(description="Generic names.")
+    drug_candidates: Annotated[list[ShortName], UpTo(40)] = Field(description="Generic names.")
     candidates_score: Score
     key_findings: Annotated[list[KeyFinding], UpTo(12)]
     gaps: Annotated[list[Gap], UpTo(12)]
@@ -192,7 +194,7 @@ class ReadingDraft(Draft):
     """A model's reading of one record on one drug; its direction follows by rule, its prompt explains the fields."""
 
     evidence_key: Annotated[str, UpTo(300)]
-    drug: Name
+    drug: ShortName
     quote: Annotated[str, UpTo(MAX_PASSAGE)]
     role: Role
     match: Match
@@ -201,7 +203,7 @@ class ReadingDraft(Draft):
     against: Annotated[str, UpTo(100)]
     effect: Effect
     primary: Primary
-    indication: Indication
+    indication: IndicationKind
     alone: bool
     hedged: bool
     non_inferior: bool
@@ -219,7 +221,7 @@ class ClaimDraft(Draft):
 
     evidence_key: Annotated[str, UpTo(300)]
     quote: Annotated[str, UpTo(MAX_PASSAGE)] = Field(description="A passage of the record, to the letter.")
-    drug: Name
+    drug: ShortName
     stance: Literal["supports", "contradicts", "neutral"]
 
 

@@ -20,19 +20,19 @@ from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, R
 from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import condition_of
 from willowbark.tools.appraisal.candidates import has_background, wanted_drugs
-from willowbark.tools.enclosure import enclose_lines, visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug, find_conditions, find_drugs
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_arm, is_of_other_kind, spelled_number
 from willowbark.tools.reading.reading import Reading, Value
 from willowbark.tools.reading.screening import addressed_to_machines, readable, tells_what_to_do
-from willowbark.tools.registry import kind_of
+from willowbark.tools.reading.sections import excerpted, places, section_of
+from willowbark.tools.records.enclosure import enclose_lines, visible
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import counted, listed
-from willowbark.tools.works.sections import excerpted, places, section_of
 
-from . import PROMPTS_VERSION, Answer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
+from .answers import PROMPTS_VERSION, ModelAnswer, add_usage, analyst_name, ask, ask_to_mend, prompt, to_ask
 from .batches import AT_ONCE, Gathered
 from .claims import Claim, Stance, drugs_named, locate, passage_of, plain
 from .drafts import ReadingDraft, ReadingsDraft, ValueDraft
@@ -86,7 +86,7 @@ class ToRead:
 
 
 @dataclass
-class Read:
+class ReadingResults:
     """Results of reading records."""
 
     readings: list[Reading] = field(default_factory=list)
@@ -173,7 +173,7 @@ class _Stage:
     token: CancellationToken
     gathered: Gathered | None
     """Collects the prompts for the provider's batch API; None to ask directly."""
-    found: Read = field(default_factory=Read)
+    found: ReadingResults = field(default_factory=ReadingResults)
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def read(self, batch: Sequence[ToRead], *, is_first: bool = True) -> None:
@@ -206,7 +206,7 @@ class _Stage:
                 elif not {each.what for each in draft.values} <= {each.what for each in held.values}:
                     found.note(LEFT_OUT, reason, draft)
 
-    async def _ask(self, batch: Sequence[ToRead], further: str = "") -> Answer[ReadingsDraft]:
+    async def _ask(self, batch: Sequence[ToRead], further: str = "") -> ModelAnswer[ReadingsDraft]:
         head = f"Question: {' '.join(self.question.split())}\nCondition: {batch[0].condition}\n"
         shown = enclose_lines([each.line for each in batch], self.marker)
         messages = to_ask(prompt("reader.md"), "\n".join(filter(None, [head + shown, further])), source="reader")
@@ -224,7 +224,7 @@ async def read(
     timeout_s: float | None = None,
     *,
     in_batch: bool = False,
-) -> Read:
+) -> ReadingResults:
     """Have a model read records in concurrent batches.
 
     Args:

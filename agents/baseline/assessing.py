@@ -14,19 +14,19 @@ from willowbark.tools.appraisal import Direction
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, known_drugs, select_shown
 from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidate, count_participants
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
-from willowbark.tools.registry import gives
+from willowbark.tools.reading.sections import places
+from willowbark.tools.records.card import ENTRIES
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
-from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.toolbox import MAX_DRUGS, Asked, citations_query
+from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
 from willowbark.tools.wording import capital, counted
-from willowbark.tools.works.sections import places
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not searched for: the search continues
@@ -52,7 +52,7 @@ class _Plan:
     searches: list[NextSearch] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
-    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: Asked) -> None:
+    def ask(self, gap: Gap, why: str, queries: Sequence[str], takes: InputKind) -> None:
         """Assign queries to all specialists that accept them, with the gap and why it should be closed."""
         able = [each.name for each in self.specialists if takes in each.takes]
         if queries and able:

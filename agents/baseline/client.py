@@ -35,11 +35,11 @@ from willowbark.agents.autogen import (
 from willowbark.agents.findings import digest_replies
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
-from willowbark.tools.enclosure import Block, blocks, extract
-from willowbark.tools.evidence import checked_identifier
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
-from willowbark.tools.registry import asked_for_conditions
+from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
+from willowbark.tools.records.evidence import checked_identifier
+from willowbark.tools.records.registry import asked_for_conditions
 from willowbark.tools.toolbox import asked_by, replies_in
 
 from .assessing import assessment, draft
@@ -256,7 +256,7 @@ def _next_pages(
         with suppress(ValueError, AttributeError):  # a model may have written invalid arguments
             if call.name == tool and json.loads(call.arguments).get("query") == arguments["query"]:
                 read.append(0)
-                head, records = next(blocks(result), Block("", ())).read()  # a failed call has no block
+                head, records = next(blocks(result), RecordBlock("", ())).read()  # a failed call has no block
                 read[-1], hits = head.get("read", len(records)), max(hits, head.get("total", 0))
     if not read or not (has_pages or read[-1]):
         yield dict(arguments)

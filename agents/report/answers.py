@@ -16,7 +16,7 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, is_asked_about, is_condition, label_sections
 from willowbark.tools.appraisal.harms import (
     Harm,
-    Stance,
+    HarmStance,
     Warning,
     boxed,
     cautions,
@@ -28,9 +28,9 @@ from willowbark.tools.appraisal.harms import (
     warnings,
 )
 from willowbark.tools.mechanism import MechanismFindings
-from willowbark.tools.questions.kinds import ON_HARM, Kind
-from willowbark.tools.records import Approval, Label
-from willowbark.tools.registry import kind_of
+from willowbark.tools.questions.kinds import ON_HARM, QuestionKind
+from willowbark.tools.records import DrugApproval, Label
+from willowbark.tools.records.registry import kind_of
 from willowbark.tools.wording import as_spelt, counted, listed, short
 
 from .content import CURATED, NOT_REPORTED, PUBLISHED
@@ -41,7 +41,7 @@ from .texts import Said
 MOST_QUOTED = 12  # sentences in the section
 MOST_HARMED = 6  # drugs that did harm, beside what helps
 MOST_OF_SEVERAL = 3  # sentences of labels on drug combinations
-_HARM_STANCES: Mapping[Stance, str] = {
+_HARM_STANCES: Mapping[HarmStance, str] = {
     "reports": "with harm",
     "undecided": "inconclusive",
     "silent": "without a result on harm",
@@ -51,7 +51,7 @@ _NO_RESULT = "without a clear result"
 
 
 @dataclass
-class Answer:
+class ReportAnswer:
     """The answer: what its first sentences say, and what the section below the summary quotes."""
 
     said: list[Said]
@@ -79,24 +79,24 @@ def _say(macro: str, **data: Any) -> Said:
     return Said("answers", macro, data)
 
 
-def answer_of(material: Material, mechanisms: MechanismFindings) -> Answer | None:
+def answer_of(material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
     """Answer each kind of question asked; None if it only asks what helps or prevents."""
     own, asked = _answer_of(material.asked.kind, material, mechanisms), material.asked
     parts = [own] if own else []
     if asked.asks_openly and asked.drugs:  # in any use: reasons against giving it there
-        parts.append(Answer([_say("caution", w=each) for each in cautions(material.pool, asked)]))
+        parts.append(ReportAnswer([_say("caution", w=each) for each in cautions(material.pool, asked)]))
     for kind in asked.also:
         if kind in ("avoid", "safety"):  # harms are read once for the whole question
-            parts.append(Answer([_say("not_here")]))
+            parts.append(ReportAnswer([_say("not_here")]))
         elif kind != "harm" and (part := _answer_of(kind, material, mechanisms)):
             parts.append(part)
     if {"harm", "negative"} & {*asked.also} and asked.kind not in ON_HARM:
         parts.append(_on_harm_beside(material))
     said, quoted = [x for part in parts for x in part.said], [x for part in parts for x in part.quoted]
-    return Answer(said, quoted, own.confidence if own else None, own.word if own else "") if said else None
+    return ReportAnswer(said, quoted, own.confidence if own else None, own.word if own else "") if said else None
 
 
-def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings) -> Answer | None:
+def _answer_of(kind: QuestionKind, material: Material, mechanisms: MechanismFindings) -> ReportAnswer | None:
     match kind:
         case "harm" | "avoid" | "safety":
             return answer_on_harm(material)
@@ -111,11 +111,11 @@ def _answer_of(kind: Kind, material: Material, mechanisms: MechanismFindings) ->
         case "uses":
             return _on_uses(material)
         case "other":
-            return Answer([_say("other")])
+            return ReportAnswer([_say("other")])
     return None
 
 
-def answer_on_harm(material: Material) -> Answer:
+def answer_on_harm(material: Material) -> ReportAnswer:
     """Answer on harm, safety or what to avoid: what is known, then labels, then publications."""
     asked, about, named = material.asked, short(subject(material.asked)), material.asked_names
     found, labelled = harms(material.pool, asked, material.readings), warnings(material.pool, asked)
@@ -175,7 +175,7 @@ def answer_on_harm(material: Material) -> Answer:
         said.append(_nothing_on_harm(material, listed([short(listed(missing)), about])))
     said += [] if asked.names_all else others
     sure = CURATED if is_known else PUBLISHED if reported else 0.0
-    return Answer(said, _harm_quotes(found, [*labelled, *of_others], about), sure, word)
+    return ReportAnswer(said, _harm_quotes(found, [*labelled, *of_others], about), sure, word)
 
 
 def _leads(what: str, times: Counter[str]) -> list[Said]:
@@ -224,7 +224,7 @@ def _harm_quotes(found: Sequence[Harm], labelled: Sequence[Warning], about: str)
     return [_say("quotes", title=title, items=items) for title, items in both if items]
 
 
-def _on_harm_beside(material: Material) -> Answer:
+def _on_harm_beside(material: Material) -> ReportAnswer:
     """Answer which drugs did harm, beside what helps: studies in which patients did worse, and harms reported."""
     told, quotes = list[str](), list[tuple[str, str, str, str]]()
     for what in ("worse", "harm"):
@@ -239,10 +239,10 @@ def _on_harm_beside(material: Material) -> Answer:
         quotes += [(drug, what, of[0].harm_told, of[0].key) for drug, of in drugs[:MOST_HARMED]]
     read = material.counts["peer_reviewed"] + material.counts["preprints"]
     said = [_say("harm_beside", worse=told[0], harmed=told[1], read=read)]
-    return Answer(said, [_say("quotes", title="", items=quotes)])
+    return ReportAnswer(said, [_say("quotes", title="", items=quotes)])
 
 
-def _on_comparison(material: Material) -> Answer:
+def _on_comparison(material: Material) -> ReportAnswer:
     """Answer which drug is better: head-to-head records, then each drug against placebo.
 
     A record's reading for one drug alone named the better one in 35 of 100 records; two readings against an active drug
@@ -273,7 +273,7 @@ def _on_comparison(material: Material) -> Answer:
         placebo.append((drug.drug, better, worse, len(records) - better - worse, [record.key for record in records]))
     said = [_say("head_to_head", m=material, sides=sides)] + [_say("against_placebo", drugs=placebo)] * bool(drugs)
     is_told = any(what != _NO_RESULT for what in results)
-    return Answer(said, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_told else 0.0)
+    return ReportAnswer(said, [_say("compared", rows=rows, placebo=placebo)], PUBLISHED if is_told else 0.0)
 
 
 def _effect_against_active(record: AppraisedRecord) -> str:
@@ -283,7 +283,7 @@ def _effect_against_active(record: AppraisedRecord) -> str:
     return reading.effect if is_told else ""
 
 
-def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> Answer:
+def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> ReportAnswer:
     """Answer how drugs act and how that is linked to the condition asked about."""
     known, asked = dict[str, tuple[str, list[str]]](), material.asked
     for drug, entries in material.drug_entries.items():
@@ -305,10 +305,10 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> Answer:
     quoted = [_say("actions", known=ordered)] if known else []
     if chains:
         quoted.append(Said("mechanism", "bearing", {"topic": data["topic"], "chains": chains}))
-    return Answer([_say("mechanism", **data)], quoted, CURATED if known else 0.0)
+    return ReportAnswer([_say("mechanism", **data)], quoted, CURATED if known else 0.0)
 
 
-def _on_no_help(material: Material) -> Answer:
+def _on_no_help(material: Material) -> ReportAnswer:
     """Answer what does not help: the records that contradict a benefit."""
     drugs = material.asked_candidates
     tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether more records support the drug
@@ -329,10 +329,10 @@ def _on_no_help(material: Material) -> Answer:
         refuted=listed(refuted),
         support=sum(len(c.appraisal.supporting) for c in drugs),
     )
-    return Answer([said], [_say("quotes", title="", items=[*quotes[False], *quotes[True]][:MOST_QUOTED])])
+    return ReportAnswer([said], [_say("quotes", title="", items=[*quotes[False], *quotes[True]][:MOST_QUOTED])])
 
 
-def _on_uses(material: Material) -> Answer:
+def _on_uses(material: Material) -> ReportAnswer:
     """Answer what the drugs are marketed for and in which conditions registered trials study them."""
     phases = dict[str, float]()
     for indication in (i for of in material.drug_entries.values() for _, entry in of for i in entry.indications):
@@ -345,10 +345,10 @@ def _on_uses(material: Material) -> Answer:
         marketed=listed(sorted(name for name, phase in phases.items() if name and phase >= APPROVED_PHASE), most=8),
         studied=listed([f"{name} ({number})" for name, number in studied.most_common()], most=10),
     )
-    return Answer([said], confidence=CURATED if phases else 0.0)
+    return ReportAnswer([said], confidence=CURATED if phases else 0.0)
 
 
-def _on_status(material: Material) -> Answer:
+def _on_status(material: Material) -> ReportAnswer:
     """Answer the status of drugs: marketed, approved, in trials."""
     asked, trials, highest = material.asked, material.asked_trials, dict[str, float]()
     for drug, entries in material.drug_entries.items():
@@ -363,7 +363,7 @@ def _on_status(material: Material) -> Answer:
         if isinstance(entry, Label) and is_asked_about(entry.drug or "", asked):
             uses = label_sections(record).get("Indications and usage", "")
             labels += [(entry.drug or "", uses)] if uses else []
-        if isinstance(entry, Approval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
+        if isinstance(entry, DrugApproval) and entry.first_approved and is_asked_about(entry.drug or "", asked):
             approved.append(f"{entry.drug} {entry.first_approved} ({entry.agency})")
     said = [_say("caution", w=w) for w in cautions(material.pool, asked) if w.heading == "Withdrawn"]
     told = _say(
@@ -376,4 +376,4 @@ def _on_status(material: Material) -> Answer:
         approved=listed(approved, most=6),
     )
     titles = [(f"{trial.nct_id}: {record.citation.title}", record.key) for record, trial in trials]
-    return Answer([*said, told], [_say("trials", trials=titles)])
+    return ReportAnswer([*said, told], [_say("trials", trials=titles)])

@@ -9,8 +9,6 @@ from typing import Any
 from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.candidates import Candidate, drug_of, label_sections
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
@@ -18,13 +16,15 @@ from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.records import Approval, Drug, Label
-from willowbark.tools.registry import kind_of, title_of
+from willowbark.tools.records import Drug, DrugApproval, Label
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, NOT_REPORTED, PUBLISHED
+from .content import CURATED, PUBLISHED
 from .forms.blocks import Section
 from .material import Material
 from .texts import Said
@@ -65,9 +65,13 @@ def further_drugs(material: Material) -> list[Said]:
 def mechanisms_found(material: Material) -> list[Said]:
     """Tell of each candidate's mechanism by the drug databases."""
     told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
+    unknown = [c.drug for c, how, _ in told if not how]
+    looked_up = [drug for drug in unknown if drug in material.looked_up]
+    skipped = [drug for drug in unknown if drug not in material.looked_up]
     data = {
         "known": [(c.drug, how, pathways, c.drug_records) for c, how, pathways in told if how],
-        "missing": listed([c.drug for c, how, _ in told if not how], most=len(told)),
+        "missing": listed(looked_up, most=len(told)),
+        "skipped": listed(skipped, most=len(told)),
     }
     return [Said("findings", "mechanistic", data)]
 
@@ -93,7 +97,7 @@ def safety(material: Material) -> list[Said]:
         quoted = {sentence: drug for sentence, _ in quotes} | quoted
         warned_of = {each["kind"] for _, _, entry in drugs for each in entry.warnings}
         data: dict[str, Any] = {
-            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, Approval)],
+            "approvals": [(r.key, a, _product(a)) for r in records if isinstance(a := r.record, DrugApproval)],
             "year": min(((e.first_approval, title_of(s), key) for key, s, e in drugs if e.first_approval), default=()),
             "withdrawn": withdrawal_of(drug),
             "warnings": next((("; ".join(map(warned, e.warnings)), key) for key, _, e in drugs if e.warnings), ()),
@@ -120,7 +124,7 @@ def safety(material: Material) -> list[Said]:
     return [intro, *told]
 
 
-def _product(approval: Approval) -> str:
+def _product(approval: DrugApproval) -> str:
     """Name the product approved first by its number and brand."""
     for first in approval.applications:
         if first.get("approved") == approval.first_approved:
@@ -129,8 +133,8 @@ def _product(approval: Approval) -> str:
 
 
 def count_events(group: SeriousEvents) -> str:
-    """Format a group with its participants with a serious adverse event out of all."""
-    return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
+    """Format a group with its participants with a serious adverse event, out of all if their number is reported."""
+    return f"{group.group} {group.affected}{'' if group.at_risk is None else f' of {group.at_risk}'}"
 
 
 def _label(records: Sequence[Evidence], drug: str, material: Material) -> dict[str, Any] | None:

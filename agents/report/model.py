@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from willowbark.agents.autogen import ModelTextMessage
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import MissingExtra
+from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.wording import counted
 
 from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, EvidenceLine, describe_study, make_digest
 from .content import NOT_REPORTED, ReportContent
-from .forms.blocks import Document
+from .forms.blocks import ReportTree
 from .forms.html import notebook_html
-from .forms.markdown import appendix_in_markdown, as_markdown
+from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
 from .tree import brief, document
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class ResearchReport(ReportContent):
         sizes = (len(self.candidates), "candidate"), (len(self.references), "reference")
         return f"{self.title}: {', '.join(counted(number, noun) for number, noun in sizes)}"
 
-    def to_tree(self) -> Document:
+    def to_tree(self) -> ReportTree:
         """Return the tree for all forms: sections, paragraphs, lists, tables and figures."""
         return document(self)
 
-    def to_brief(self) -> Document:
+    def to_brief(self) -> ReportTree:
         """Return the short report: the tree's first screen and tables of candidates."""
         return brief(self)
 
@@ -73,9 +73,13 @@ class ResearchReport(ReportContent):
         ]
         return make_digest(self.research_question, answer, lines, most_bytes)
 
-    def to_markdown(self) -> str:
-        """Return the report as Markdown, without its appendix."""
-        return as_markdown(self.to_tree())
+    def to_markdown(self, appendix: str = APPENDIX_METHOD) -> str:
+        """Return the report as Markdown, without its appendix.
+
+        Args:
+            appendix: where the report says that its appendix is: the method, or the name of a file beside the report.
+        """
+        return as_markdown(self.to_tree(), appendix)
 
     def to_appendix(self) -> str:
         """Return the appendix as Markdown: further evidence, methods, searches as sent, further references."""

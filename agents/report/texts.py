@@ -17,12 +17,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
-from willowbark.tools.registry import title_of
+from willowbark.tools.reading.sections import licence_of, places
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of, web_engines
 from willowbark.tools.wording import as_spelt, capital, counted, listed, short
-from willowbark.tools.works.sections import licence_of, places
 from willowbark.tools.works.trust import flags_of, is_unchecked
 
 from .content import ReportSection
@@ -30,18 +30,18 @@ from .forms import record_name, url_of
 from .forms.blocks import (
     Block,
     Cite,
-    Flow,
     Group,
     Items,
     Link,
-    Node,
     Pairs,
     Paragraph,
+    RichText,
     Row,
     Section,
     Style,
     Table,
     Text,
+    TreeNode,
     flow,
 )
 
@@ -103,6 +103,8 @@ class References:
             record = self._records[key]
             data, paper, raised = record.record, record.paper, flags_of(record)
             known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
+            known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
+            known["evidence_type"] = record.evidence_type
             if paper:
                 versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}
                 known |= {name: getattr(paper, name) for name in _JOURNAL}
@@ -133,21 +135,21 @@ def _insert(context: Context, value: object) -> Markup:
         return value
     if value in ("", ()):
         return Markup("")
-    inserted: list[Flow] = context["inserted"]
+    inserted: list[RichText] = context["inserted"]
     nodes = value if isinstance(value, tuple) else flow(value if isinstance(value, Cite) else str(value))
     inserted.append(nodes)
     return Markup(f"\ue000{len(inserted) - 1}\ue001")  # noqa: S704  a number between two marks
 
 
-def _styled(style: Style, text: object) -> Flow:
+def _styled(style: Style, text: object) -> RichText:
     return flow(Text(str(text), style)) if text else ()
 
 
-def _link(text: str, key: str, url: str = "") -> Flow:
+def _link(text: str, key: str, url: str = "") -> RichText:
     return flow(Link(text, url_of(key, url)))
 
 
-def _anchor(name: str, place: int) -> Flow:
+def _anchor(name: str, place: int) -> RichText:
     return flow(Link(name, f"#candidate-{place}"))
 
 
@@ -184,6 +186,7 @@ def _environment() -> Environment:
     made.filters |= {each.__name__: each for each in filters}
     made.filters |= {style: partial(_styled, style) for style in _STYLES}
     made.filters |= {"sources": describe_sources, "thousands": lambda number: f"{number:,}"}
+    made.filters |= {"day": lambda when: f"{when:%Y-%m-%d}"}
     made.globals |= {"anchor": _anchor, "link": _link}
     made.globals |= {each.__name__: each for each in (counted, record_name, title_of)}
     return made
@@ -205,13 +208,13 @@ def write_line(template: str, macro: str, **data: Any) -> str:
     return " ".join(write_lines(template, macro, **data))
 
 
-def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[Flow]]:
-    inserted: list[Flow] = []
+def _render(template: str, macro: str, cite: Cites | None, data: dict[str, Any]) -> tuple[str, list[RichText]]:
+    inserted: list[RichText] = []
     module = _environment().get_template(f"{template}.md.j2").make_module({"inserted": inserted, "cite": cite})
     return str(getattr(module, macro)(**data)), inserted
 
 
-def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
+def _blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
     for part in re.split(r"\n\s*\n", rendered):
         lines = [line.strip() for line in part.splitlines() if line.strip()]
         if not lines:
@@ -231,27 +234,28 @@ def _blocks(rendered: str, inserted: list[Flow]) -> Iterator[Block]:
                     rows[-1] = replace(rows[-1], below=_flow(cells[0][2:], inserted))
                 else:
                     rows.append(Row(tuple(_flow(cell, inserted) for cell in cells)))
-            yield Table(
+            table = Table(
                 _plain(caption[0], inserted),
                 tuple(name.removesuffix(" #") for name in names),
                 (Group(tuple(rows)),),
                 cast("Any", caption[1] if caption[1:] else "plain"),
                 tuple(name.removesuffix(" #") for name in names if name.endswith(" #")),
             )
+            yield table.without_empty_columns()
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")
         else:
             yield Paragraph(_flow(" ".join(lines), inserted))
 
 
-def _plain(marked: str, inserted: list[Flow]) -> str:
+def _plain(marked: str, inserted: list[RichText]) -> str:
     return "".join(node.text for node in _flow(marked, inserted) if isinstance(node, Text | Cite))
 
 
-def _flow(marked: str, inserted: list[Flow]) -> Flow:
+def _flow(marked: str, inserted: list[RichText]) -> RichText:
     """Replace placeholders in a template's line by their values; adjacent plain texts are merged."""
     line = re.sub(r" +([.,;:)])", r"\1", " ".join(marked.split()))
-    nodes: list[Node] = []
+    nodes: list[TreeNode] = []
     for strong, text in enumerate(_STRONG.split(line)):
         for place, part in enumerate(_INSERTED.split(text)):
             for node in inserted[int(part)] if place % 2 else flow(part):

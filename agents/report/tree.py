@@ -9,27 +9,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from willowbark.tools.enclosure import one_line
-from willowbark.tools.evidence import date_parts, surname
-from willowbark.tools.reading.reading import ValueKind
-from willowbark.tools.registry import gives, title_of
-from willowbark.tools.sources.card import ENTRIES
-from willowbark.tools.wording import counted, short
-from willowbark.tools.works.sections import is_full_text
+from willowbark.tools.reading.reading import StudyDesign, ValueKind
+from willowbark.tools.reading.sections import is_full_text
+from willowbark.tools.records.card import ENTRIES
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.evidence import date_parts, surname
+from willowbark.tools.records.registry import gives, title_of
+from willowbark.tools.wording import counted, listed, short
 
-from ..pictures import StudyEffect, forest_plots
+from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
-    NOT_REPORTED,
     OTHER_CALLS,
     DrugCandidate,
     EvidenceRow,
     PostedResult,
+    RecordStance,
     ReportContent,
     ReportSection,
     SearchLogEntry,
-    Stance,
     TrialRow,
     TurnUsage,
 )
@@ -38,14 +37,14 @@ from .forms.blocks import (
     Block,
     Cite,
     Details,
-    Document,
     Figure,
-    Flow,
     Group,
     Items,
     Link,
     Pairs,
     Quote,
+    ReportTree,
+    RichText,
     Row,
     Section,
     Table,
@@ -61,7 +60,7 @@ MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdr
 MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
-_STANCES: dict[Stance, str] = {
+_STANCES: dict[RecordStance, str] = {
     "contradicts": "contradicting",
     "supports": "supporting",
     "inconclusive": "inconclusive",
@@ -151,11 +150,11 @@ def comparison(report: ReportContent) -> Section | None:
         for place, candidate in _in_order(report)
         for row in shown.get(candidate.name, ())
     ]
-    blocks = write_blocks("candidates", "comparison", rows=rows)
+    blocks = write_blocks("candidates", "comparison", rows=rows, by_model=bool(report.usage))
     return Section("Comparison", "comparison", blocks) if shown else None
 
 
-def _value_cell(row: EvidenceRow, what: ValueKind) -> Flow:
+def _value_cell(row: EvidenceRow, what: ValueKind) -> RichText:
     """Build the cell of a study's values of one kind; empty without any."""
     lines = [each.line for each in row.compared(what)]
     return flow(points(lines, "lines") if len(lines) > 1 else lines[0]) if lines else ()
@@ -171,6 +170,7 @@ def evidence(report: ReportContent) -> Section | None:
         ]
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own += [*_studies(report, candidate, shown[candidate.name], rows), *_forest_plots(report, place, rows)]
+        own += _mechanism(report, candidate)
         if candidate.evidence_quality == "refuted":
             own.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))
         elif candidate.supporting_citations:
@@ -179,6 +179,13 @@ def evidence(report: ReportContent) -> Section | None:
         note = f"{level} certainty" if level == candidate.certainty else level
         blocks.append(Section(candidate.name, f"candidate-{place}", tuple(own), note, "card"))
     return Section("Evidence by drug", "evidence", tuple(blocks)) if blocks else None
+
+
+def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, ...]:
+    """Write a drug's mechanism with links to the databases that give it; nothing if none does."""
+    entries = [report.reference_of(key) for key in candidate.mechanism_sources]
+    sources = [(str(entry["source"]), str(entry["key"]), str(entry["url"])) for entry in entries if entry]
+    return write_blocks("candidates", "mechanism", c=candidate, sources=sources)
 
 
 def more_evidence(report: ReportContent) -> Section | None:
@@ -216,7 +223,8 @@ def _studies(
             groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
     whose = f"{'All studies' if is_whole else 'Studies'} of {candidate.name}"
-    return [Table(whose, columns, tuple(groups), "records")] if groups else []
+    table = Table(whose, columns, tuple(groups), "records")
+    return [table.without_empty_columns()] if groups else []
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
@@ -243,15 +251,15 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     return Row(
         (
             flow(*_study_link(report, row, is_whole), *flags),
-            flow(row.design),
-            flow(said or NOT_REPORTED),
-            *(cell or flow(NOT_REPORTED) for cell in values),
+            flow("" if row.design == StudyDesign.unknown.label else row.design),
+            flow(said),
+            *values,
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
 
 
-def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> Flow:
+def _study_link(report: ReportContent, row: EvidenceRow, is_whole: bool = False) -> RichText:
     """Name a study with a link and its reference; in the appendix by its title, with its record."""
     reference = report.reference_of(row.key)
     name = _study_name(row, reference)
@@ -289,13 +297,18 @@ def _place(section: str) -> str:
 
 
 def _forest_plots(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> Iterator[Figure]:
+    return map(Figure, plots_of_drug(report, place, rows))
+
+
+def plots_of_drug(report: ReportContent, place: int, rows: Sequence[EvidenceRow]) -> list[ForestPlot]:
+    """Build the forest plots of one drug's rows; `place` is its rank among the candidates, from 1."""
     effects = [
         StudyEffect(one_line(_study_name(row, report.reference_of(row.key)), 23), row.title, row.direction, size)
         for row in rows
         if not row.retracted
         for size in dict.fromkeys(row.effects)
     ]
-    return map(Figure, forest_plots(rows[0].drug, place, effects) if rows else ())
+    return forest_plots(rows[0].drug, place, effects) if rows else []
 
 
 def stored_section(section_id: str, field: Callable[[ReportContent], ReportSection | None]) -> Builder:
@@ -312,7 +325,7 @@ def written_section(section_id: str, title: str) -> Builder:
     """Return the builder of a section that the macro of its name in `course.md.j2` writes; none if that writes none."""
 
     def build(report: ReportContent) -> Section | None:
-        blocks = write_blocks("course", section_id, report.cite, r=report)
+        blocks = write_blocks("course", section_id.replace("-", "_"), report.cite, r=report)
         return Section(title, section_id, blocks) if blocks else None
 
     return build
@@ -320,11 +333,14 @@ def written_section(section_id: str, title: str) -> Builder:
 
 def trials(report: ReportContent) -> Section:
     """Build the table of registered trials."""
-    title, rows = "Registered trials", list[tuple[TrialRow, Flow]]()
+    title, rows = "Registered trials", list[tuple[TrialRow, RichText]]()
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
-    blocks = write_blocks("candidates", "trials", rows=rows)
+    asked = {entry.source for entry in report.search_log}
+    silent = sorted(asked.difference(report.sources_searched))
+    registries = [title_of(name) for name in silent if gives(name) == "trial"]
+    blocks = write_blocks("candidates", "trials", rows=rows, silent=listed(registries))
     each = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
     return Section(title, "trials", (each,) if rows else blocks)
 
@@ -337,7 +353,7 @@ def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
             yield Quote(result.sentence)
     if results and (events := results[0].serious_events):
         yield paragraph(f"Participants with serious adverse events ({EVENTS_NOTE}):")
-        yield points(f"{e.group}: {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events)
+        yield points(f"{e.group}: {e.affected}{'' if e.at_risk is None else f' of {e.at_risk}'}" for e in events)
 
 
 def methods(report: ReportContent) -> Section:
@@ -367,17 +383,19 @@ def methods(report: ReportContent) -> Section:
 def _search_log(report: ReportContent) -> Section:
     if not report.search_log:
         return Section("Search log", "log", (paragraph("No source was searched."),))
-    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[Flow]]()
+    by_source, by_query = dict[str, list[SearchLogEntry]](), dict[str, list[RichText]]()
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
-        details = [entry.time, f"round {entry.iteration}, {entry.specialist}", f"filters: {entry.limits}"]
+        details = [entry.time] if entry.asked_at else []
+        details.append(f"round {entry.iteration}, {entry.specialist}")
+        details += [] if entry.filters is None else [f"filters: {entry.limits}"]
         details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
         reply = flow(
             f"{title_of(entry.source)}: ",
             Text(status, "flag") if status else "",
             f"{' ' if status else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
-            Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
+            Text(f" · {' · '.join([*details, *entry.warnings])}", "small"),
         )
         by_query.setdefault(entry.query, []).append(reply)
     queries = points((flow(Text(query, "code"), points(replies)) for query, replies in by_query.items()), "steps")
@@ -388,7 +406,7 @@ def _search_log(report: ReportContent) -> Section:
 
 def _account(report: ReportContent) -> Section:
     """Build the section on tokens and cost by agent and round."""
-    parts = list[tuple[str | Flow, str, list[TurnUsage]]]()
+    parts = list[tuple[str | RichText, str, list[TurnUsage]]]()
     for agent in dict.fromkeys(turn.agent for turn in report.usage):
         own, name = [turn for turn in report.usage if turn.agent == agent], _NAMES.get(agent, agent)
         parts += [(name, str(turn.iteration or "all"), [turn]) for turn in own]
@@ -423,8 +441,10 @@ SECTIONS: tuple[Builder, ...] = (
     comparison,
     evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
+    written_section("disease-in-brief", "Disease mechanism in brief"),
     written_section("decision", "Who decided on the candidates"),
     written_section("change", "What would change the answer"),
+    written_section("methods-in-brief", "Methods in brief"),
     written_section("limitations", "Limitations"),
 )
 """Builders of the report's sections, in order; the references follow."""
@@ -440,7 +460,7 @@ APPENDIX: tuple[Builder, ...] = (
 """Builders of the appendix, in order; references cited only there follow."""
 
 
-def document(report: ReportContent) -> Document:
+def document(report: ReportContent) -> ReportTree:
     """Build the whole tree."""
     when = f"{report.generated_at:%Y-%m-%d %H:%M} UTC"
     tokens = "tokens used" if report.usage else "tokens, estimated"
@@ -451,7 +471,7 @@ def document(report: ReportContent) -> Document:
     appended = [section for build in APPENDIX if (section := build(report)) is not None]
     if len(report.references) > cited:
         appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
-    return Document(
+    return ReportTree(
         report.title,
         report.research_question,
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
@@ -461,6 +481,6 @@ def document(report: ReportContent) -> Document:
     )
 
 
-def brief(report: ReportContent) -> Document:
+def brief(report: ReportContent) -> ReportTree:
     """Build only the first screen and the tables of candidates, for interfaces that show the rest separately."""
     return replace(document(report), sections=(first_screen(report), candidates(report)), closing=(), appendix=None)

@@ -10,12 +10,12 @@ from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import CancellationToken, ChatCompletionClient, RequestUsage
 from willowbark.tools.appraisal.candidates import Candidate, select_shown
-from willowbark.tools.enclosure import enclose_lines, new_marker
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_drug
+from willowbark.tools.reading.sections import excerpted, places
 from willowbark.tools.reading.text import sentences
-from willowbark.tools.registry import kind_of
-from willowbark.tools.works.sections import excerpted, places
+from willowbark.tools.records.enclosure import enclose_lines, new_marker
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 
 from ..approval import Approval
 from ..asking import Aids, add_usage, analyst_name, ask, ask_to_mend, reads_requests, to_ask

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from willowbark.teams import ResearchTeam, RunOptions, Settings, ask, research, research_stream
     from willowbark.teams import ResearchTeam as Team
     from willowbark.tools.errors import WillowbarkError
-    from willowbark.tools.evidence import Evidence
+    from willowbark.tools.records.evidence import Evidence
 
 __version__ = "0.1.0"
 __all__ = [

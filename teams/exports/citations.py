@@ -13,11 +13,11 @@ from typing import Any
 
 from willowbark.agents.report.forms import line
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.evidence import checked_identifier, date_parts
-from willowbark.tools.registry import cards, given_by, gives
-from willowbark.tools.sources.card import ENTRIES
+from willowbark.tools.records.card import ENTRIES
+from willowbark.tools.records.evidence import checked_identifier, date_parts
+from willowbark.tools.records.registry import cards, given_by, gives
 
-Item = dict[str, Any]
+CslItem = dict[str, Any]
 """A reference in CSL-JSON 1.0.2."""
 FIELDS = (
     # of a reference        CSL-JSON                 BibTeX     RIS
@@ -47,13 +47,13 @@ _LATEX = str.maketrans(
 )
 
 
-def items_of(report: ResearchReport) -> list[Item]:
+def items_of(report: ResearchReport) -> list[CslItem]:
     """Convert the references to CSL-JSON, in the report's order; what is not reported is left out."""
     items = map(_item, report.references)
     return [{name: value for name, value in item.items() if value} for item in items]
 
 
-def _item(reference: Mapping[str, Any]) -> Item:
+def _item(reference: Mapping[str, Any]) -> CslItem:
     source, name = str(reference.get("source") or ""), str(reference["key"])
     prefix, _, value = name.partition(":")
     fields = {field: line(str(reference.get(field) or "")).strip() for field, *_ in FIELDS}

@@ -15,7 +15,7 @@ from docx.text.paragraph import Paragraph as WordParagraph
 
 from willowbark.agents.report.forms import blocks as nodes
 from willowbark.agents.report.forms import line
-from willowbark.agents.report.forms.blocks import Block, Node, flow, spans
+from willowbark.agents.report.forms.blocks import Block, TreeNode, flow, spans
 from willowbark.agents.report.model import ResearchReport
 
 TEXT_WIDTH = Mm(174)  # of an A4 page with margins of 18 mm
@@ -124,7 +124,7 @@ def _write_table(word: WordDocument, block: nodes.Table) -> None:
     word.add_paragraph().paragraph_format.space_after = Pt(0)
 
 
-def _add_runs(paragraph: WordParagraph, content: Iterable[Node], size: Length | None = None) -> None:
+def _add_runs(paragraph: WordParagraph, content: Iterable[TreeNode], size: Length | None = None) -> None:
     for node in spans(content):
         run = paragraph.add_run(line(f" {node.text}" if isinstance(node, nodes.Cite) else node.text))
         run.font.size = size

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from willowbark.agents.report.content import Pico
 from willowbark.agents.report.forms import url_of
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.reading.reading import ValueKind
+from willowbark.tools.records.enclosure import one_line
 
 WIDTHS = {
     "drug": 14, "stance": 12, "verdict": 12, "key": 16, "title": 44, "date": 11,

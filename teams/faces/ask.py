@@ -3,97 +3,30 @@
 import asyncio
 import json
 import os
-import signal
 import sys
-import traceback
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
-from dataclasses import dataclass, field
-from enum import IntEnum
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
 from ..config import ENV_PREFIX, FILE_NAME, OutputSettings, Settings
-from ..events import AgentEvent
-from ..run.logs import log_event, logged
+from ..ledger.run_ids import new_run_id
+from ..run.following import Events, ExitCode, RunOutcome, follow, keep
+from ..run.logs import logged
 from ..run.options import RunOptions, Shown
-from ..run.workspace import RunFolder, new_run_id
+from ..run.workspace import RunFolder
 from .doctor import addresses_of, reachable, unreachable_advice
-from .terminal import Progress, complain, format_event, show_report
+from .terminal import TerminalProgress, complain, show_report
 
 if TYPE_CHECKING:
-    from willowbark.agents.autogen import CancellationToken
-    from willowbark.agents.report.model import ResearchReport
-
-_GRACE_S = 60.0  # to wait for a partial report after Ctrl-C; a second Ctrl-C ends the wait
-_STOPS = ("SIGINT", "SIGTERM", "SIGHUP")  # Ctrl-C, a termination request, a closed terminal; Windows lacks the last
-_Events = AsyncGenerator[AgentEvent, None]
+    pass
 
 
-class ExitCode(IntEnum):
-    """Exit codes of the command line."""
-
-    REPORT = 0
-    FAULT = 1
-    USAGE = 2
-    UNREACHABLE = 3
-    FAILED = 4
-    CANCELLED = 130
-
-
-@dataclass(slots=True)
-class Outcome:
-    """Result of a run."""
-
-    log: list[str] = field(default_factory=list)
-    """Its events, one per line, and the traceback of an unexpected exception."""
-    report: "ResearchReport | None" = None
-    error: str | None = None
-    """One line; None when nothing failed."""
-    cancelled: bool = False
-    may_stand_in: bool = False
-    """Whether the baseline analyst may write the report if the model fails."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code for this outcome."""
-        if self.cancelled:
-            return ExitCode.CANCELLED
-        if self.report is None or self.error is not None or self.model_failed:
-            return ExitCode.FAILED
-        return ExitCode.UNREACHABLE if self.unanswered else ExitCode.REPORT
-
-    @property
-    def model_failed(self) -> bool:
-        """Whether the baseline analyst wrote the report, although unwanted, because the model failed."""
-        return self.report is not None and self.report.model_failed and not self.may_stand_in
-
-    @property
-    def unanswered(self) -> bool:
-        """Whether there is no answer because sources failed: none answered, or not all that hold studies."""
-        if self.report is None or not self.report.search_log:
-            return False
-        return not self.report.sources_searched or (not self.report.candidates and bool(self.silent_sources))
-
-    @property
-    def silent_sources(self) -> list[str]:
-        """The sources of studies that were searched and answered no search."""
-        from willowbark.tools.registry import cards  # noqa: PLC0415  not needed where the input is bad
-        from willowbark.tools.sources.card import STUDIES  # noqa: PLC0415
-
-        if self.report is None:
-            return []
-        searched = dict.fromkeys(entry.source for entry in self.report.search_log)
-        silent = [name for name in searched if name in cards() and name not in self.report.sources_searched]
-        return [name for name in silent if cards()[name].use == "searched" and cards()[name].gives in STUDIES]
-
-
-def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = None) -> ExitCode:
+def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = None) -> ExitCode:
     """Answer a question on stdout and in a run folder; UsageError for bad input, before anything is written.
 
     `stream` starts the run in the research team's place.
@@ -115,7 +48,7 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], _Events] | None = No
     is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
-    def start(**given: Any) -> _Events:
+    def start(**given: Any) -> Events:
         from ..run.research import research_stream  # noqa: PLC0415  the whole team: bad input is reported before
 
         given |= {"question": question, "settings": settings, "run_id": folder.run_id}
@@ -146,8 +79,8 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
     LedgerError if there is no such run, another process works on it, or its content is damaged.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
+    from ..run.history import stored_report  # noqa: PLC0415
     from ..run.research import resume_stream  # noqa: PLC0415
-    from .runs import stored_report  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
         run = ledger.run(run_id)
@@ -168,8 +101,8 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     The report is written to a folder only if `shown.out` names one. LedgerError as for `resume_run`.
     """
     from ..ledger import Ledger  # noqa: PLC0415  the whole team
+    from ..run.history import without_clock  # noqa: PLC0415
     from ..run.research import replay_stream  # noqa: PLC0415
-    from .runs import without_clock  # noqa: PLC0415
 
     with Ledger.existing() as ledger:
         stored, settings = ledger.report(run_id), Settings.restored(ledger.run(run_id).settings)
@@ -187,7 +120,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
     return ExitCode.REPORT if same else ExitCode.FAILED
 
 
-def _follow_on_terminal(start: Callable[..., _Events], settings: Settings, shown: Shown, run_id: str) -> Outcome:
+def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown: Shown, run_id: str) -> RunOutcome:
     """Follow a run to its end, showing progress or log, and writing spans, as requested.
 
     `start` gets the terminal's choices for recorder, token and approval.
@@ -195,7 +128,7 @@ def _follow_on_terminal(start: Callable[..., _Events], settings: Settings, shown
     verbosity = shown.verbosity or int(shown.log_json)
     with ExitStack() as stack:
         given = dict[str, Any]()
-        traced: Callable[[_Events], _Events] = lambda events: events  # noqa: E731
+        traced: Callable[[Events], Events] = lambda events: events  # noqa: E731
         if shown.trace is not None:
             try:
                 from ..run import trace  # noqa: PLC0415  an extra
@@ -204,7 +137,7 @@ def _follow_on_terminal(start: Callable[..., _Events], settings: Settings, shown
             stack.enter_context(trace.trace_file(shown.trace))
             given["recorder"], traced = trace.SpanRecorder(), trace.traced
         stack.enter_context(logged(verbosity, as_json=shown.log_json))
-        progress = stack.enter_context(Progress(quiet=shown.quiet or verbosity > 0))
+        progress = stack.enter_context(TerminalProgress(quiet=shown.quiet or verbosity > 0))
         from willowbark.agents.autogen import CancellationToken  # noqa: PLC0415  AutoGen takes most of a second
 
         if settings.research.approve:
@@ -229,76 +162,7 @@ def _follow_on_terminal(start: Callable[..., _Events], settings: Settings, shown
     return outcome
 
 
-async def follow(
-    events: _Events,
-    show: Callable[[AgentEvent], None],
-    token: "CancellationToken",
-    end_at_once: Callable[[], object] = lambda: None,
-) -> Outcome:
-    """Follow a run to its end; Ctrl-C, SIGTERM or SIGHUP asks for a partial report, a second one ends the process.
-
-    `end_at_once` is called before the process ends. UsageError of the run is raised again.
-    """
-    outcome, task, loop, began = Outcome(), asyncio.current_task(), asyncio.get_running_loop(), None
-    assert task is not None
-
-    def interrupt() -> None:
-        outcome.cancelled = True
-        for number in signals:  # a plain signal handler is called even while the event loop is busy
-            loop.remove_signal_handler(number)
-            signal.signal(number, leave if signal.Signals(number).name != "SIGHUP" else signal.SIG_IGN)
-        token.cancel()
-        loop.call_later(_GRACE_S, task.cancel)
-
-    def leave(*_: object) -> None:
-        with suppress(Exception):  # whatever state the run is in
-            end_at_once()
-        os._exit(ExitCode.CANCELLED)  # doesn't wait for threads and agents; the ledger survives a kill at any moment
-
-    signals = [getattr(signal, name) for name in _STOPS if hasattr(signal, name)]
-    if signals[-1] is not signal.SIGINT and signal.getsignal(signals[-1]) is signal.SIG_IGN:
-        signals.pop()  # `nohup`: the run should outlive its terminal
-    async with AsyncExitStack() as stack:
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-            for number in signals:
-                before = signal.getsignal(number)
-                loop.add_signal_handler(number, interrupt)
-                stack.callback(signal.signal, number, before)
-                stack.callback(loop.remove_signal_handler, number)
-        await stack.enter_async_context(aclosing(events))
-        try:
-            async for event in events:
-                began = began or event.timestamp
-                if event.type != "streaming":
-                    outcome.log.append(format_event(event, (event.timestamp - began).total_seconds()))
-                if event.type == "complete":
-                    outcome.report = event.report
-                elif event.type == "error":
-                    outcome.error = one_line(event.message)
-                with suppress(OSError):  # a closed terminal or a full disk under a log should not lose a run
-                    log_event(event)
-                    show(event)
-        except UsageError:
-            raise
-        except asyncio.CancelledError:
-            outcome.cancelled = True
-            task.uncancel()
-        except Exception as error:  # noqa: BLE001  top level: any exception becomes one line and a traceback
-            outcome.error = one_line(f"{type(error).__name__}: {error}")
-            outcome.log.append(traceback.format_exc())
-    if outcome.report is None and outcome.error is None and not outcome.cancelled:
-        outcome.error = "the run ended without a report"
-    return outcome
-
-
-def keep(outcome: Outcome, folder: RunFolder) -> None:
-    """Write a run's report and its log into its folder; UsageError if it cannot be written to."""
-    if outcome.report is not None:
-        folder.write_report(outcome.report)
-    folder.write("log.txt", "\n".join(outcome.log))
-
-
-def _finish(outcome: Outcome, folder: RunFolder, shown: Shown) -> ExitCode:
+def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown) -> ExitCode:
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
         keep(outcome, folder)

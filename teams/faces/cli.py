@@ -55,8 +55,10 @@ app.add_typer(watch, name="watch")
 
 def _run_ids() -> list[str]:
     """List run ids for shell completion; none if folder or settings are invalid."""
+    from ..run import history  # noqa: PLC0415  loads the ledger
+
     with suppress(Exception):  # completion must not print errors while the user types
-        return [faces.runs.LATEST, *faces.runs.all_runs(_runs_folder(None, None))]
+        return [history.LATEST, *history.all_runs(_runs_folder(None, None))]
     return []
 
 
@@ -234,6 +236,7 @@ def ask(
 ) -> int:
     """Answer a question with a cited report. The report goes to stdout and into a run folder."""
     from ..ledger import DEFAULT_PATH, Ledger  # noqa: PLC0415
+    from ..run import history  # noqa: PLC0415  loads the ledger
 
     if within is None:
         given["ledger"] = None if no_ledger else DEFAULT_PATH
@@ -243,11 +246,11 @@ def ask(
     others = [each.opts[0] for each in typed if f"{context.get_parameter_source(each.name)}".endswith("COMMANDLINE")]
     if others:
         raise UsageError(f"{', '.join(sorted(others))}: not with --in, which asks only what an earlier run collected")
-    from willowbark.tools.enclosure import visible  # noqa: PLC0415
+    from willowbark.tools.records.enclosure import visible  # noqa: PLC0415
 
     from ..run.within import PASSAGES, ask_within  # noqa: PLC0415
 
-    run_id = faces.runs.find_run(within)
+    run_id = history.find_run(within)
     with Ledger.existing() as ledger:
         answer = asyncio.run(ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES))
     text = answer.model_dump_json(indent=2) if given["as_json"] else answer.to_markdown()
@@ -294,20 +297,26 @@ def runs(*, runs: Path | None, settings: Path | None, as_json: bool) -> None:
 @command()
 def show(run: _RUN, *, as_json: bool, runs: Path | None, settings: Path | None) -> None:
     """Print the report of a run again."""
+    from ..run import history  # noqa: PLC0415  loads the ledger
+
     root = _runs_folder(runs, settings)
-    faces.terminal.show_report(faces.runs.load_report(root, faces.runs.find_run(run, root)), as_json=as_json)
+    faces.terminal.show_report(history.load_report(root, history.find_run(run, root)), as_json=as_json)
 
 
 @command(*_SHOWN, epilog=EXIT_CODES)
 def resume(run: _RUN, **given: Any) -> int:
     """Resume an interrupted run and finish its report. Nothing is asked twice."""
-    return faces.ask.resume_run(faces.runs.find_run(run, unfinished=True), _run_options(given).shown)
+    from ..run import history  # noqa: PLC0415  loads the ledger
+
+    return faces.ask.resume_run(history.find_run(run, unfinished=True), _run_options(given).shown)
 
 
 @command(*_SHOWN, epilog=EXIT_CODES)
 def replay(run: _RUN, **given: Any) -> int:
     """Recreate a run's report from the ledger. Needs no network and no model; --out also saves it."""
-    return faces.ask.replay_run(faces.runs.find_run(run), _run_options(given).shown)
+    from ..run import history  # noqa: PLC0415  loads the ledger
+
+    return faces.ask.replay_run(history.find_run(run), _run_options(given).shown)
 
 
 @command()
@@ -326,15 +335,18 @@ def diff(
 
     Covers each drug's certainty and evidence, and new, removed and changed studies.
     """
-    faces.terminal.write_lines(faces.runs.compare_runs(earlier, later))
+    from ..run import history  # noqa: PLC0415  loads the ledger
+
+    faces.terminal.write_lines(history.compare_runs(earlier, later))
 
 
 @command()
 def forget(run: _RUN) -> None:
     """Remove a run from the ledger; its run folder stays."""
     from ..ledger import Ledger  # noqa: PLC0415
+    from ..run import history  # noqa: PLC0415  loads the ledger
 
-    run_id = faces.runs.find_run(run)
+    run_id = history.find_run(run)
     with Ledger.existing() as ledger:
         ledger.forget(run_id)
     typer.echo(f"Removed from the ledger: {run_id}. Its run folder, if there is one, was left as it is.")
@@ -344,10 +356,11 @@ def forget(run: _RUN) -> None:
 def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, settings: Path | None) -> None:
     """Export the report of a run in other formats. For example, `--to html,docx,xlsx,ris`."""
     from ..exports import write  # noqa: PLC0415
+    from ..run import history  # noqa: PLC0415  loads the ledger
 
     root = _runs_folder(runs, settings)
-    run_id, formats = faces.runs.find_run(run, root), [name.strip().lower() for name in to.split(",")]
-    report = faces.runs.load_report(root, run_id)
+    run_id, formats = history.find_run(run, root), [name.strip().lower() for name in to.split(",")]
+    report = history.load_report(root, run_id)
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
@@ -389,7 +402,7 @@ def screen(
     from ..screening import read_names, screen  # noqa: PLC0415
     from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS  # noqa: PLC0415
     from ..screening.engines import ClusterLimiter, engine_of  # noqa: PLC0415
-    from ..screening.tables import Table, has_parquet  # noqa: PLC0415
+    from ..screening.tables import TableFolder, has_parquet  # noqa: PLC0415
 
     complain = faces.terminal.complain
     options = _run_options(given)
@@ -402,7 +415,7 @@ def screen(
     if settings.llm.model != BASELINE:
         from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second
 
-        model = ModelReader(settings, Table(screen_out / "batches"))
+        model = ModelReader(settings, TableFolder(screen_out / "batches"))
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
@@ -463,9 +476,9 @@ _FOLDER = Annotated[Path, Argument(metavar="FOLDER", help="Folder of the library
 
 def _build(folder: Path, source: Path | None, *, must_exist: bool, quiet: bool) -> int:
     """Add PubMed's files to a library; return the exit code."""
-    from willowbark.tools.library.building import Progress, build_library  # noqa: PLC0415
+    from willowbark.tools.library.building import BuildProgress, build_library  # noqa: PLC0415
 
-    def tell(done: Progress) -> None:
+    def tell(done: BuildProgress) -> None:
         left = f"{done.left_s / 3600:.1f} h" if done.left_s > 5400 else f"{done.left_s / 60:.0f} min"
         faces.terminal.complain(
             f"{done.file}: {done.said}; file {done.place:,} of {done.files:,}, "

@@ -19,16 +19,16 @@ from typing import Any
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.autogen import CancellationToken
 from willowbark.agents.report.model import ResearchReport
-from willowbark.tools.enclosure import one_line
 from willowbark.tools.errors import MissingExtra
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.enclosure import one_line
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import counted
 
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
+from ..run.board import DOING, Board, SourceRow
 from ..run.options import RunOptions, approver_for
 from ..run.research import RunFailed, research_stream
-from .terminal import DOING, Board, SourceRow
 
 GRACE_S = 10.0  # to wait for a partial report after an interruption
 _LINE = "white-space:nowrap;overflow:hidden;text-overflow:ellipsis;line-height:1.6"
@@ -49,7 +49,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
-    view = LiveView(options.question or "", settings.tools.sources)
+    view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
         approve = approver_for(None, settings, "notebook", notebook_input)
     given = {"settings": settings, "cancellation_token": token, "approve": approve}

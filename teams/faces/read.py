@@ -15,8 +15,16 @@ from xml.etree.ElementTree import ParseError, tostring
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
-from pydantic import AliasChoices as Names
-from pydantic import BaseModel, Field, Strict, StrictInt, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    Field,
+    Strict,
+    StrictInt,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.errors import SearchError, UsageError
@@ -30,8 +38,8 @@ from ..config import wording_of
 from ..screening.tables import csv_rows
 from .terminal import complain
 
-Format = Literal["jsonl", "xml", "nbib", "ris", "csv"]
-_ENDINGS: dict[str, Format] = {
+InputFormat = Literal["jsonl", "xml", "nbib", "ris", "csv"]
+_ENDINGS: dict[str, InputFormat] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".xml": "xml", ".nbib": "nbib", ".ris": "ris",
     ".csv": "csv", ".tsv": "csv", "": "jsonl",
 }  # fmt: skip
@@ -49,22 +57,20 @@ _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
 _TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
 _TYPES = ("publication_types", "publication type", "publication types", "pt", "m3")
 _IDS = ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
-_Text = Annotated[
-    str, Strict(), StringConstraints(max_length=300_000)
-]  # a full text; a bound has half characters refused, too
-_Line = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
+_InputText = Annotated[str, Strict(), StringConstraints(max_length=300_000)]  # has half characters refused, too
+_InputLine = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
 class InputRecord(BaseModel, frozen=True):
     """A record of an input file, by its columns, fields or tags in lower case; the first with a value is used."""
 
-    id: _Text | StrictInt = Field(validation_alias=Names(*_IDS))
+    id: _InputText | StrictInt = Field(validation_alias=AliasChoices(*_IDS))
     """From the file, otherwise the record's number in the file."""
-    title: _Line = Field("", validation_alias=Names(*_TITLES))
-    text: _Text = Field("", validation_alias=Names(*_TEXTS))
-    drug: _Line = ""
-    condition: _Line = ""
-    publication_types: tuple[_Line, ...] = Field((), validation_alias=Names(*_TYPES))
+    title: _InputLine = Field("", validation_alias=AliasChoices(*_TITLES))
+    text: _InputText = Field("", validation_alias=AliasChoices(*_TEXTS))
+    drug: _InputLine = ""
+    condition: _InputLine = ""
+    publication_types: tuple[_InputLine, ...] = Field((), validation_alias=AliasChoices(*_TYPES))
 
     @field_validator("publication_types", mode="before")
     @classmethod
@@ -77,7 +83,7 @@ def read_file(
     file: Path,
     reader: DocumentReader,
     *,
-    form: Format | None = None,
+    form: InputFormat | None = None,
     condition: str | None = None,
     out: Path | None = None,
     quiet: bool = False,
@@ -126,12 +132,12 @@ def read_file(
         complain(f"{order:,} records, {readings:,} readings{skipped}{unnamed}")
 
 
-def records_in(stream: BinaryIO, form: Format) -> Iterator[tuple[str, InputRecord | str]]:
+def records_in(stream: BinaryIO, form: InputFormat) -> Iterator[tuple[str, InputRecord | str]]:
     """Read a stream record by record: the place of each, and the record, or why it cannot be read.
 
     UsageError if the stream is not in this format at all.
     """
-    readers: dict[Format, Callable[[BinaryIO], _Rows]] = {
+    readers: dict[InputFormat, Callable[[BinaryIO], _Rows]] = {
         "jsonl": _json_rows, "xml": _xml_rows, "nbib": _tagged_rows, "ris": _tagged_rows, "csv": _csv_rows,
     }  # fmt: skip
     for order, (place, row) in enumerate(readers[form](stream), 1):

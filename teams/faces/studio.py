@@ -20,9 +20,9 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.reporter import ReportWritten
-from willowbark.tools.enclosure import GUIDANCE
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import offered
+from willowbark.tools.records.enclosure import GUIDANCE
+from willowbark.tools.records.registry import offered
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 from willowbark.tools.whole_file import write_file
 

@@ -15,7 +15,7 @@ from willowbark.tools import errors
 from willowbark.tools.errors import SearchError, SourceUnavailable
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import Exchange, Recorder
-from willowbark.tools.registry import fresh_days
+from willowbark.tools.records.registry import fresh_days
 
 from .database import Database, LedgerError, Statement, digest, pack, unpack, unpack_bytes
 

@@ -34,8 +34,8 @@ from willowbark.agents.autogen import (
     UserMessage,
 )
 from willowbark.agents.baseline.client import CHARACTERS_PER_TOKEN
-from willowbark.teams.run.budget import Budget
-from willowbark.tools.enclosure import without_embedded
+from willowbark.teams.budget import Budget
+from willowbark.tools.records.enclosure import without_embedded
 
 from .journal import Journal
 

@@ -32,24 +32,24 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from willowbark.tools.enclosure import one_line, visible
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions.kinds import PLACES, QUESTIONS
-from willowbark.tools.registry import searchable, title_of
+from willowbark.tools.records.enclosure import one_line, visible
+from willowbark.tools.records.registry import searchable, title_of
 
 from ..config import DEPTHS
 from ..exports import FORMATS, format_of, render
-from ..faces.runs import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
-from ..faces.terminal import source_of
+from ..guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from ..ledger import Ledger
+from ..ledger.run_ids import RUN_ID
+from ..run.board import source_of
+from ..run.history import UNFINISHED, RunRow, compare_runs, list_runs, load_report, runs_in_ledger
 from ..run.options import RunOptions
-from ..run.workspace import RUN_ID
-from .guard import COOKIE, LOOPBACK, Guarded, Tokened, cookie_of, listening_at, serve_app, tell_token, token_from
 from .live_runs import LiveRun, LiveRuns
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
-    from willowbark.tools.evidence import Evidence
+    from willowbark.tools.records.evidence import Evidence
 
     from ..events import AgentEvent
 
@@ -164,7 +164,7 @@ class Pages:
             depths=DEPTHS,
             settings=settings,
             sources=searchable(),
-            chosen_sources=given.getlist("sources") or settings.tools.sources,
+            chosen_sources=given.getlist("sources") or settings.searched_sources,
         )
         return HTMLResponse(content, 400 if wrong else 200)
 
@@ -434,7 +434,7 @@ def render_report(run_id: str, content: str) -> tuple[str, str]:
 def _record_page(run_id: str, number: int, root: Path) -> str:
     """Render the text of a reference's record with the cited passages marked."""
     from willowbark.agents.report.forms import record_name, url_of  # noqa: PLC0415  agents take most of a second
-    from willowbark.tools.works.sections import own_part, places  # noqa: PLC0415
+    from willowbark.tools.reading.sections import own_part, places  # noqa: PLC0415
 
     report: ResearchReport = load_report(root, run_id)
     reference = next((each for each in report.references if each["number"] == number), None)

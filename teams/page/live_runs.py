@@ -8,22 +8,23 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.registry import title_of
 
 from ..config import Settings
 from ..events import AgentEvent
-from ..faces.ask import Outcome, follow, keep
-from ..faces.terminal import Board, source_of
 from ..ledger import DEFAULT_PATH, Ledger
+from ..ledger.run_ids import new_run_id
+from ..run.board import Board, source_of
+from ..run.following import Events, RunOutcome, follow, keep
 from ..run.options import RunOptions, approver_for
-from ..run.workspace import RunFolder, new_run_id
+from ..run.workspace import RunFolder
 
 if TYPE_CHECKING:
     from willowbark.agents.approval import ApprovalAnswer, ApprovalRequest
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 6  # runs in progress; each keeps a core busy while reading
 _MOST_KEPT = 20  # ended runs whose events are kept
 _TEAM = ("literature", "trials", "mechanism", "judge", "report")
-_Events = AsyncGenerator[AgentEvent, None]
 
 
 class LiveRun:
@@ -56,7 +56,7 @@ class LiveRun:
         """Whether the user asked for a report of what was found so far."""
         self.request: ApprovalRequest | None = None
         """The candidates that a person is asked about; None if nobody is being asked."""
-        self.outcome: Outcome | None = None
+        self.outcome: RunOutcome | None = None
         """None until the run ends."""
         self.token = CancellationToken()
         self._server_loop = asyncio.get_running_loop()
@@ -76,15 +76,15 @@ class LiveRun:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), seconds)
 
-    def start(self, stream: Callable[[], _Events]) -> None:
+    def start(self, stream: Callable[[], Events]) -> None:
         """Start the run in its own thread; it continues without a viewer."""
 
-        async def live() -> Outcome:
+        async def live() -> RunOutcome:
             self._run_loop = asyncio.get_running_loop()
             return await follow(stream(), lambda event: self._in_server(self._note, event), self.token)
 
         def work() -> None:
-            outcome = Outcome(error="a fault of Willowbark itself; see the server's terminal")
+            outcome = RunOutcome(error="a fault of Willowbark itself; see the server's terminal")
             try:
                 outcome = asyncio.run(live())
                 keep(outcome, self.folder)
@@ -153,7 +153,7 @@ class LiveRun:
         self.request = request
         self._notify()
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: RunOutcome) -> None:
         self.outcome, self._ended_at = outcome, time.monotonic()
         self._notify()
 
@@ -196,7 +196,7 @@ class LiveRuns:
         settings = options.chosen()
         question = options.checked_question(settings)
 
-        def start(run_id: str, **given: Any) -> _Events:
+        def start(run_id: str, **given: Any) -> Events:
             from ..run.research import research_stream  # noqa: PLC0415  the team
 
             given |= {"settings": settings, "ledger": DEFAULT_PATH, "run_id": run_id}
@@ -215,7 +215,7 @@ class LiveRuns:
         with Ledger.existing() as ledger:
             kept = ledger.run(run_id)
 
-        async def start(run_id: str, **given: Any) -> _Events:
+        async def start(run_id: str, **given: Any) -> Events:
             from ..run.research import resume_stream  # noqa: PLC0415  the team
 
             with Ledger.existing() as ledger:
@@ -235,7 +235,7 @@ class LiveRuns:
                     await under_way[0].changed(seconds)
 
     async def _begin(
-        self, run_id: str | None, question: str, settings: Settings, start: Callable[..., _Events]
+        self, run_id: str | None, question: str, settings: Settings, start: Callable[..., Events]
     ) -> LiveRun:
         """Start a run and wait for its first event; without one, question, options, model or ledger are invalid."""
         if len(self.under_way) >= MOST_AT_ONCE:

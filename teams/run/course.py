@@ -32,17 +32,18 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.toolbox import replies_in
 
+from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
 from ..events import AgentEvent, EventType, ToolRequest
 from ..ledger import Journal, Model, Run, Turn, restore
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
-from .budget import WARN_SHARE, Budget, Prices, estimate
 from .options import RunOptions, approver_for
 
 UNDERSTANDING = "the question in words"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from willowbark.tools.enclosure import one_line
+from willowbark.tools.records.enclosure import one_line
 
 from ..events import AgentEvent
 

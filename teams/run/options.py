@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ..ledger import Ledger
 
-    Asked = Approve | ApproverAgent
+    ApproveOption = Approve | ApproverAgent
 else:  # AutoGen and agents take most of a second: bad input and a run's start are reported before they load
-    Asked = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any
+    ApproveOption = CancellationToken = ChatCompletionClient = Ledger = Recorder = Any
 
 
 _CHOSEN_ANEW = frozenset(
@@ -92,7 +92,7 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     """Seconds from question to report."""
     max_cost_usd: float | None = _override("research.limits.max_cost_usd")
     """US dollars of all model calls, where the model's price is known."""
-    approve: Asked | bool | None = None
+    approve: ApproveOption | bool | None = None
     """Who chooses the candidates that the report covers, before it is written: a function that takes the typed request,
     or AutoGen's agent for a person. True asks the user of the terminal, page or notebook; in Python the default of the
     settings applies, and the report says so. None and False follow the settings."""
@@ -201,7 +201,7 @@ def library_of(asked: LibrarySettings) -> "Library":
 
 
 def approver_for(
-    approve: Asked | bool | None,
+    approve: ApproveOption | bool | None,
     settings: Settings,
     via: str | None = None,
     input_func: "InputFuncType | None" = None,

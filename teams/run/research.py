@@ -96,7 +96,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
     from willowbark.agents.asking import understand  # noqa: PLC0415
     from willowbark.agents.autogen import CreateResult  # noqa: PLC0415
 
-    from .budget import Prices  # noqa: PLC0415
+    from ..budget import Prices  # noqa: PLC0415
     from .course import UNDERSTANDING, Course  # noqa: PLC0415
 
     options = RunOptions.of(question, choices)

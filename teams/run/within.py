@@ -14,10 +14,10 @@ from willowbark.agents.report.material import Material
 from willowbark.tools.appraisal.appraised import Readings, condition_of
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.harms import cautions, harms, warnings
-from willowbark.tools.collected import CollectedEvidence, Passage
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import merge
+from willowbark.tools.library.collected import CollectedEvidence, Passage
 from willowbark.tools.questions import parse_question, stand_alone, validate_question
+from willowbark.tools.records.evidence import merge
 from willowbark.tools.wording import capital, counted
 
 from ..ledger import Ledger

@@ -3,30 +3,20 @@
 Files are written atomically: to a temporary file beside the target, then moved.
 """
 
-import re
-import secrets
-import unicodedata
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 
+from ..ledger.run_ids import RUN_ID
+
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
-RUN_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_SLUG_CHARACTERS = 38  # keeps a run id, with time and random part, within 64
-
-
-def new_run_id(question: str) -> str:
-    """Generate a run id of local time and the question's first words: it sorts by time, and is safe in paths."""
-    when = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    plain = unicodedata.normalize("NFKD", question).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:_SLUG_CHARACTERS].strip("-")
-    return "-".join(part for part in (when, slug, secrets.token_hex(4)) if part)
+APPENDIX_FILE = "report-appendix.md"
+"""The appendix in a run's folder, which the report beside it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class RunFolder:
     def write_report(self, report: "ResearchReport") -> list[Path]:
         """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically; return their paths."""
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
-        texts = {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
+        texts = {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
         texts["report.json"] = report.to_json()
         return [self.write(name, text) for name, text in texts.items()]
 

@@ -13,7 +13,6 @@ from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.errors import SearchError, UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
@@ -21,13 +20,14 @@ from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.questions.kinds import QUESTIONS
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
-from willowbark.tools.registry import title_of
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import Status
 
-from .engines import Engine, Row, TrainedReader, Unit, read_here
+from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here
 from .origins import Origin, Search
 from .results import write_results
-from .tables import Table, csv_rows
+from .tables import TableFolder, csv_rows
 
 if TYPE_CHECKING:  # AutoGen takes most of a second
     from .models import ModelReader
@@ -42,7 +42,7 @@ _TELLS_EVERY_S = 2.0
 
 
 @dataclass
-class Read:
+class ReadingTally:
     """What a reader read: of the readings `due`, those `held`, and of these those `made` by this call."""
 
     kept: dict[str, str] = field(default_factory=dict)
@@ -64,8 +64,8 @@ class Screening:
     """Keys of the records of each condition that was searched."""
     refused: list[str] = field(default_factory=list)
     """Conditions that could not be searched, and why."""
-    read: Read = field(default_factory=Read)
-    by_model: Read = field(default_factory=Read)
+    read: ReadingTally = field(default_factory=ReadingTally)
+    by_model: ReadingTally = field(default_factory=ReadingTally)
     cells: int = 0
     """Drugs with a verdict."""
     files: list[Path] = field(default_factory=list)
@@ -149,16 +149,16 @@ def screen(
             asked[condition] = replace(question, kind="uses", drugs=wanted) if wanted else question
     tell(f"searching for {len(asked):,} conditions")
     origin = Origin(library, out, endpoints, limiter)
-    searches = asyncio.run(_search(asked, origin, Table(out / "search"), wanted, most, done.refused, tell))
+    searches = asyncio.run(_search(asked, origin, TableFolder(out / "search"), wanted, most, done.refused, tell))
     asked = {condition: question for condition, question in asked.items() if condition in searches}
     done.keys = {condition: each.keys for condition, each in searches.items()}
     due = (_list_due(origin.records(searches[name]), question) for name, question in asked.items())
-    done.read = _read(due, TrainedReader(), engine, Table(out / "readings"), tell)
+    done.read = _read(due, TrainedReader(), engine, TableFolder(out / "readings"), tell)
     if model is not None:
         tell(f"reading with {model.name}")
         origin.about += f", its publications read by {model.name}"
         due = (model.list_due(origin.records(searches[name]), of_any_drug[name]) for name in asked)
-        done.by_model = _read(due, model, read_here if model.in_batch else engine, Table(out / "model"), tell)
+        done.by_model = _read(due, model, read_here if model.in_batch else engine, TableFolder(out / "model"), tell)
 
     def readings_of(name: str, pool: Sequence[Evidence]) -> Readings:
         given = model.readings(pool, of_any_drug[name], done.by_model.kept) if model else ()
@@ -173,7 +173,7 @@ def screen(
 async def _search(
     asked: Mapping[str, Question],
     origin: Origin,
-    table: Table,
+    table: TableFolder,
     drugs: Sequence[str],
     most: int,
     refused: list[str],
@@ -232,7 +232,7 @@ def _name_of_reading(document: Document, drug: str, condition: str) -> str:
     return _hash(__version__, *about, reader.name, reader.version, *Reading.model_fields)
 
 
-def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[Row]:
+def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
     """Yield all that the trained reader reads of a condition's records."""
     condition = condition_of(question)
     for record in records:
@@ -243,16 +243,20 @@ def _list_due(records: Sequence[Evidence], question: Question) -> Iterator[Row]:
 
 
 def _read(
-    due: Iterable[Iterator[Row]], reader: TrainedReader, engine: Engine, table: Table, tell: Callable[[str], None]
-) -> Read:
+    due: Iterable[Iterator[ReaderRow]],
+    reader: TrainedReader,
+    engine: Engine,
+    table: TableFolder,
+    tell: Callable[[str], None],
+) -> ReadingTally:
     """Have read what is due by condition, each row once, unless an earlier call read it."""
-    done, seen, shown = Read(), set[str](), 0.0
+    done, seen, shown = ReadingTally(), set[str](), 0.0
     for row in table.rows():
         done.kept[row["hash"]] = row["reading"]
         reader.note([row])
     began = time.monotonic()
 
-    def units() -> Iterator[Unit]:
+    def units() -> Iterator[WorkUnit]:
         for rows in due:
             new = {row["hash"]: row for row in rows if row["hash"] not in seen}
             seen.update(new)

@@ -9,10 +9,10 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.http.endpoints import RateLimiter, default_path
 from willowbark.tools.reading.document import Document
 
-Row = dict[str, Any]
-Unit = tuple[str, Sequence[Row]]
+ReaderRow = dict[str, Any]
+WorkUnit = tuple[str, Sequence[ReaderRow]]
 """A name, and what to read."""
-Results = tuple[list[Row], list[str]]
+Results = tuple[list[ReaderRow], list[str]]
 """Rows for the table of readings, and why something was not read."""
 
 
@@ -29,27 +29,27 @@ class TrainedReader:
 
     unit, at_once, cpus = 100, 1, 1.0
 
-    async def read(self, rows: Sequence[Row]) -> Results:
+    async def read(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`; each process loads the reader once."""
-        reader, found = load_reader(), list[Row]()
+        reader, found = load_reader(), list[ReaderRow]()
         for row in rows:
             document = Document.cut(row["title"], row["text"], tuple(row["types"]))
             reading = reader.read_document(document, row["drug"], row["condition"])
             found.append({"hash": row["hash"], "reading": reading.model_dump_json()})
         return found, []
 
-    def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
+    def note(self, rows: Sequence[ReaderRow], unread: Sequence[str] = ()) -> None:
         """Count results, where the screening runs."""
 
     def check_budget(self) -> None:
         """Raise UsageError if nothing more may be read."""
 
 
-Engine = Callable[[Iterable[Unit], TrainedReader], Iterator[tuple[str, Results]]]
+Engine = Callable[[Iterable[WorkUnit], TrainedReader], Iterator[tuple[str, Results]]]
 """Has units read, in any order; yields their names and results."""
 
 
-def _until_stopped(units: Iterable[Unit], stopped: list[UsageError]) -> Iterator[Unit]:
+def _until_stopped(units: Iterable[WorkUnit], stopped: list[UsageError]) -> Iterator[WorkUnit]:
     """Yield units; a UsageError is kept, so that those under way, which are paid for, end first."""
     try:
         yield from units
@@ -57,7 +57,7 @@ def _until_stopped(units: Iterable[Unit], stopped: list[UsageError]) -> Iterator
         stopped.append(error)
 
 
-def read_here(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
+def read_here(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
     """Read in this process."""
     stopped, tasks = list[UsageError](), dict[asyncio.Task[Results], str]()
     waiting = _until_stopped(units, stopped)
@@ -80,7 +80,7 @@ def read_here(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[st
                     yield name, found
 
 
-def read_unit(reader: TrainedReader, rows: Sequence[Row]) -> Results:
+def read_unit(reader: TrainedReader, rows: Sequence[ReaderRow]) -> Results:
     """Read a unit in a worker of a cluster."""
     return asyncio.run(reader.read(rows))
 
@@ -120,7 +120,7 @@ def _limits_of(name: str) -> Any:
     return actor.remote(default_path())
 
 
-def read_on_ray(units: Iterable[Unit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
+def read_on_ray(units: Iterable[WorkUnit], reader: TrainedReader) -> Iterator[tuple[str, Results]]:
     """Read on Ray: one task per unit, retried if its worker or node is lost; twice as many are sent as can run."""
     import ray  # noqa: PLC0415  an extra
 

@@ -14,18 +14,18 @@ from willowbark.agents.asking import PROMPTS_VERSION
 from willowbark.agents.asking.batches import AT_ONCE
 from willowbark.agents.asking.reader import BATCH, ToRead, read, to_read
 from willowbark.agents.autogen import CancellationToken
-from willowbark.tools.enclosure import new_marker
 from willowbark.tools.errors import UsageError
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.questions import Question
 from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.enclosure import new_marker
+from willowbark.tools.records.evidence import Evidence
 
+from ..budget import BATCH_SHARE, Budget, Prices, price_of
 from ..config import Settings
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import WITH_BATCHES, close, context_of, model_client, preflight
-from ..run.budget import BATCH_SHARE, Budget, Prices, price_of
-from .engines import Results, Row, TrainedReader
-from .tables import Table
+from .engines import ReaderRow, Results, TrainedReader
+from .tables import TableFolder
 
 _MOST_BATCHES = 100  # that a provider works on at a time, each with the records on one condition
 _MOST_IN_BATCH = 10_000  # records
@@ -49,7 +49,7 @@ class ModelReader(TrainedReader):
 
     cpus = 0.25  # of a core: a worker mostly waits for the model's server
 
-    def __init__(self, settings: Settings, sent: Table) -> None:
+    def __init__(self, settings: Settings, sent: TableFolder) -> None:
         self.settings, self.name, self.in_batch = settings, settings.llm.model, settings.llm.batch
         if self.in_batch and not self.name.startswith(WITH_BATCHES):
             raise UsageError(f"--batch: {self.name} has no batch interface, openai/… and anthropic/… have")
@@ -68,12 +68,12 @@ class ModelReader(TrainedReader):
         finally:
             await close(client)
 
-    def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[Row]:
+    def list_due(self, records: Sequence[Evidence], question: Question) -> Iterator[ReaderRow]:
         """Yield all that the model reads of a condition's records."""
         for each in to_read(records, question, in_short=self.settings.llm.economy):
             yield {"hash": self._hash(each), "record": each, "question": question.text}
 
-    async def read(self, rows: Sequence[Row]) -> Results:
+    async def read(self, rows: Sequence[ReaderRow]) -> Results:
         """Return rows of `hash` and `reading`, the latter the JSON list of a record's readings, with what they cost."""
         client, llm, stop = model_client(self.name, self.settings), self.settings.llm, CancellationToken()
         context, records, question = context_of(self.name, llm), [row["record"] for row in rows], rows[0]["question"]
@@ -90,12 +90,12 @@ class ModelReader(TrainedReader):
         tokens = found.usage.prompt_tokens + found.usage.completion_tokens
         saved = BATCH_SHARE * (prices.cost_usd(found.batched) or 0.0)
         cost = prices.cost_usd(found.usage)
-        share: Row = {"tokens": tokens / number, "model": self.name}
+        share: ReaderRow = {"tokens": tokens / number, "model": self.name}
         share["cost_usd"] = None if cost is None else (cost - saved) / number
         told = [{"hash": row["hash"], "reading": json.dumps(by_key[row["record"].record.key]), **share} for row in done]
         return told, found.notes
 
-    def note(self, rows: Sequence[Row], unread: Sequence[str] = ()) -> None:
+    def note(self, rows: Sequence[ReaderRow], unread: Sequence[str] = ()) -> None:
         """Count what this model read, the table may hold what others did; UsageError after units without an answer."""
         mine = [row for row in rows if (row.get("model") or self.name) == self.name]
         self.tokens += sum(row["tokens"] for row in mine)

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from willowbark.tools.evidence import Evidence, merge
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import Library
-from willowbark.tools.registry import takes_names, title_of
+from willowbark.tools.records.evidence import Evidence, merge
+from willowbark.tools.records.registry import takes_names, title_of
 from willowbark.tools.search import Source, source_class
 from willowbark.tools.works.identity import link, settle
 
-from .tables import Table
+from .tables import TableFolder
 
 _SEARCHED = ("pubmed", "clinicaltrials")
 
@@ -38,7 +38,7 @@ class Origin:
     ) -> None:
         self._library, self._limiter = library, limiter
         self._endpoints = Endpoints(library=library) if library else endpoints or Endpoints.public()
-        self._kept = Table(out / "records")
+        self._kept = TableFolder(out / "records")
         held = library.contents.sources if library else _SEARCHED
         self._searched = [name for name in _SEARCHED if name in held]
         self._databases = [name for name in held if takes_names(name)]

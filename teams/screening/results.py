@@ -12,15 +12,15 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from willowbark.tools.appraisal.candidates import Candidate
-from willowbark.tools.evidence import Evidence
 from willowbark.tools.lexicon import canonical_condition
 from willowbark.tools.records import Disease, Drug
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 from willowbark.tools.whole_file import write_file
 
 from ..exports.evidence import safe_cell
 from .origins import Origin
-from .tables import Table, has_parquet
+from .tables import TableFolder, has_parquet
 
 MATRIX = (
     "condition", "place", "drug", "certainty", "quality", "group", "supporting", "contradicting", "inconclusive",
@@ -33,10 +33,10 @@ NO_VERDICT = "no verdict"
 """In place of a certainty, for drugs that records on the condition mention, but neither support nor contradict."""
 _MOST_SHOWN = 8  # records per cell of the page; the table has all
 
-Found = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
+RankedDrugs = Mapping[str, tuple[Sequence[Candidate], Mapping[str, Evidence]]]
 
 
-def write_results(out: Path, found: Found, questions: Mapping[str, str], origin: Origin) -> list[Path]:
+def write_results(out: Path, found: RankedDrugs, questions: Mapping[str, str], origin: Origin) -> list[Path]:
     """Write `matrix` and `evidence`, as CSV and, where pyarrow is installed, as Parquet, and `screen.html`.
 
     Args:
@@ -79,7 +79,7 @@ def write_results(out: Path, found: Found, questions: Mapping[str, str], origin:
     for name, columns, table in (("matrix", MATRIX, matrix), ("evidence", EVIDENCE, evidence)):
         (out / f"{name}.parquet").unlink(missing_ok=True)
         if has_parquet() and table:
-            written.append(Table(out).write(name, table))
+            written.append(TableFolder(out).write(name, table))
         text = io.StringIO(newline="")
         lines = csv.writer(text, lineterminator="\r\n")
         lines.writerow(columns)
@@ -116,7 +116,7 @@ def _evidence_of(condition: str, candidate: Candidate, records: Mapping[str, Evi
 
 
 def _page(
-    found: Found,
+    found: RankedDrugs,
     matrix: Sequence[Mapping[str, Any]],
     evidence: Sequence[Mapping[str, Any]],
     questions: Mapping[str, str],

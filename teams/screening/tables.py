@@ -12,7 +12,7 @@ from typing import Any
 from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
-Row = Mapping[str, Any]
+TableRow = Mapping[str, Any]
 _LONGEST_CELL = 16_000_000  # characters
 
 
@@ -53,7 +53,7 @@ def has_parquet() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
 
 
-def _as_parquet(rows: Sequence[Row]) -> bytes:
+def _as_parquet(rows: Sequence[TableRow]) -> bytes:
     import pyarrow  # noqa: PLC0415  an extra
     from pyarrow.parquet import write_table  # noqa: PLC0415
 
@@ -65,13 +65,13 @@ def _as_parquet(rows: Sequence[Row]) -> bytes:
     return content
 
 
-class Table:
+class TableFolder:
     """A folder of parts, created with the first of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write(self, name: str, rows: Sequence[Row]) -> Path:
+    def write(self, name: str, rows: Sequence[TableRow]) -> Path:
         """Write a part; UsageError if that cannot be done, for example on a full disk: existing parts stay."""
         if has_parquet():
             path, content = self.folder / f"{name}.parquet", _as_parquet(rows)

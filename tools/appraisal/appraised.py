@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from pydantic import BaseModel
 
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..evidence import Evidence, checked_identifier
 from ..lexicon import condition_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
@@ -22,11 +21,12 @@ from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
 from ..reading.posted import PostedFinding, registered_design, registered_reading, why_stopped_kind
-from ..reading.reading import RANDOMISED, Direction, Indication, Reading, StudyDesign, direction_of
-from ..sources.card import STUDIES
+from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
+from ..reading.sections import is_full_text, places, section_of
+from ..records.card import STUDIES
+from ..records.evidence import Evidence, checked_identifier
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
-from ..works.sections import is_full_text, places, section_of
 from .certainty import DECIDED, AppraisedItem
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
@@ -300,7 +300,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        indication=cast(Indication, reading.match) if is_aside else reading.indication,
+        indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,

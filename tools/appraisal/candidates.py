@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from willowbark.tools.registry import kind_of
-from willowbark.tools.sources.card import STUDIES
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..evidence import Evidence
 from ..lexicon import canonical_condition, canonical_drug, condition_synonyms, contraindications_of, withdrawal_of
 from ..lexicon.drugs import belongs_to_class
 from ..lexicon.matching import content_words, stem, stems, stems_among
@@ -21,11 +20,12 @@ from ..reading.document import Document, Sentence
 from ..reading.facts import purpose_at
 from ..reading.reading import Direction
 from ..reading.screening import readable
-from ..records import Approval, Disease, Drug, Label
+from ..records import Disease, Drug, DrugApproval, Label
+from ..records.evidence import Evidence
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
 
-Group = Literal["repurposing", "established", "not_checked"]
+CandidateGroup = Literal["repurposing", "established", "not_checked"]
 """`established`: approved for the condition asked about, or what trials there compare with; `not_checked`: no approval
 data were retrieved."""
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
@@ -65,7 +65,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     """Highest phase for the condition asked about; None: not reported."""
     in_asked_class: bool | None = None
     """Whether it is known to belong to a drug class named in the question; None if the question names none."""
-    group: Group = "not_checked"
+    group: CandidateGroup = "not_checked"
     cautions: tuple[str, ...] = ()
     """Market withdrawals, contraindications and warnings in the condition, each with its source."""
     combination: tuple[str, ...] = ()
@@ -390,7 +390,7 @@ def _texts(values: Iterable[Any]) -> list[str]:
 def drug_of(record: Evidence) -> str | None:
     """Return the generic name of the drug of a drug entry, approval or label; None for other records."""
     said = record.record
-    name = said.drug if isinstance(said, Drug | Label | Approval) else None
+    name = said.drug if isinstance(said, Drug | Label | DrugApproval) else None
     return (canonical_drug(name) or name.lower()) if name else None
 
 
@@ -410,7 +410,7 @@ def list_developed(asked: Question, pool: Iterable[Evidence]) -> dict[str, float
     return phases
 
 
-def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) -> Group:
+def group_of(asked: Question, phase: float | None, records: Iterable[Evidence]) -> CandidateGroup:
     """Classify a drug as repurposing candidate or approved for the condition asked about, from entries and labels.
 
     Databases only name a disease, with a phase. Labels also say whether a drug ends or prevents attacks; in questions
@@ -459,7 +459,7 @@ def cautions_of(drug: str, conditions: Sequence[str], records: Iterable[Evidence
 
 def routes_of(records: Iterable[Evidence]) -> frozenset[str]:
     """Collect a drug's routes of administration from databases; a label covers only one product."""
-    told = (said.routes for each in records if isinstance(said := each.record, Drug | Approval))
+    told = (said.routes for each in records if isinstance(said := each.record, Drug | DrugApproval))
     return frozenset(name for routes in told for route in routes for name in routes_in(route))
 
 

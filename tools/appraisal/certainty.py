@@ -28,7 +28,7 @@ from typing import Literal, NamedTuple, cast
 from pydantic import BaseModel
 
 from ..reading.posted import StoppingKind
-from ..reading.reading import RANDOMISED, Comparator, Direction, Indication, Primary, StudyDesign
+from ..reading.reading import RANDOMISED, Comparator, Direction, IndicationKind, Primary, StudyDesign
 from ..wording import counted
 
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
@@ -53,7 +53,7 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     comparator_works: bool = False
     """Whether other studies in the report show with moderate or high certainty that the comparator works."""
     primary: Primary = "not_reported"
-    indication: Indication = "condition"
+    indication: IndicationKind = "condition"
     in_title: bool = True
     """Whether the title names the condition asked about, and no other one before it."""
     surrogate: bool = False

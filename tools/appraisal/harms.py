@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
-from ..evidence import Evidence
 from ..lexicon import (
     contraindicated_in,
     contraindications_of,
@@ -24,10 +23,11 @@ from ..reading.posted import SeriousEvents, read_events
 from ..reading.reading import Reading
 from ..reading.text import says, sentences
 from ..records import Drug, Label
+from ..records.evidence import Evidence
 from .appraised import Readings
 from .candidates import cautions_of, drug_of, find_namer, is_asked_about, is_condition, label_sections, named_drugs
 
-Stance = Literal["reports", "undecided", "silent"]
+HarmStance = Literal["reports", "undecided", "silent"]
 """`reports`: the drug is a cause, or worse than no drug. `silent`: apart from title and aim, no sentence names the drug
 and is relevant to the question. "No more harm" is not reported: a quarter of such readings were right."""
 _SECTIONS = {
@@ -48,7 +48,7 @@ class Harm(NamedTuple):
 
     key: str
     drug: str
-    stance: Stance
+    stance: HarmStance
     sentence: str
     """A whole sentence of the record that names the harm or population (and the drug, if one does), or reports
     tolerability; empty if silent."""
@@ -111,7 +111,7 @@ def _find_on_subject(record: Evidence, asked: Question, readings: Readings) -> I
         if (reading := _read(record, drug, condition, readings)) is None:
             continue
         reports = reading.does_harm or _is_harm(reading, asked.kind)
-        stance: Stance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
+        stance: HarmStance = "reports" if reports and sentence.zone != "A" and not _denies(sentence) else "undecided"
         if stance == "reports":
             shown = sentence.text
         elif asked.kind == "harm":

@@ -184,7 +184,7 @@ def _plain_tag(element: Element) -> str:
     return element.tag.rpartition(":")[2]
 
 
-class _Builder(Protocol):
+class _XmlBuilder(Protocol):
     """Receives the wanted elements of a document, one after the other."""
 
     def open(self) -> None: ...
@@ -197,7 +197,7 @@ class _Builder(Protocol):
 class _Selection:
     """Passes on the wanted elements of a document, within bounds of depth and number."""
 
-    def __init__(self, wanted: Collection[str], dropped: Collection[str], builder: _Builder) -> None:
+    def __init__(self, wanted: Collection[str], dropped: Collection[str], builder: _XmlBuilder) -> None:
         self.root = ""
         self._wanted = frozenset(wanted)
         self._dropped = frozenset(dropped)

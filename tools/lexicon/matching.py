@@ -23,7 +23,7 @@ _WITHIN_A_NAME = re.compile(r"\s{1,3}|(?<=\b[A-Za-z])\.\s|\s?[-\u2010-\u2015\u22
 _ABBREVIATION = re.compile(r"\s?[(\[]([A-Z][A-Za-z]?[A-Z0-9-]{0,5}[A-Z0-9])s?[)\]]")
 
 
-class Token(NamedTuple):
+class LexiconToken(NamedTuple):
     key: str
     start: int
     end: int
@@ -38,9 +38,9 @@ class Mention(NamedTuple):
     text: str
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[LexiconToken]:
     keys, spans = _words_of(text)
-    return [Token(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
+    return [LexiconToken(key, start, end) for key, (start, end) in zip(keys, spans, strict=True)]
 
 
 @lru_cache(maxsize=8)  # drugs, conditions and classes are searched for in the same text in turn

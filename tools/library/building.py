@@ -83,7 +83,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BuildProgress:
     file: str
     said: str
     place: int
@@ -95,7 +95,7 @@ class Progress:
 def build_library(
     folder: Path,
     source: Path,
-    tell: Callable[[Progress], None] = lambda _: None,
+    tell: Callable[[BuildProgress], None] = lambda _: None,
     *,
     must_exist: bool = False,
 ) -> Manifest:
@@ -144,7 +144,7 @@ def build_library(
             held.write(folder)
             took = max(time.monotonic() - began, 1e-9)
             left = took / max(1, sum(sizes[:place])) * sum(sizes[place:])
-            tell(Progress(file.name, said, place, len(waiting), read / took, left))
+            tell(BuildProgress(file.name, said, place, len(waiting), read / took, left))
         writer.wait_merging_threads()
         held.write(folder)
     except (OSError, ValueError) as error:  # tantivy's own errors are ValueErrors

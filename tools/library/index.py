@@ -28,7 +28,7 @@ from tantivy import (
 
 from ..errors import UsageError
 from ..local_files import UnusableFile, parse_json, read_whole
-from .rows import PublicationRow, TrialRow, read_rows, record_files
+from .rows import PublicationRow, StudyRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -119,7 +119,7 @@ class LibraryIndex:
                 kinds[type(row)] += 1
                 tags = fields.get("tag", ())
                 sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
-                if isinstance(row, PublicationRow | TrialRow) and row.topic != "other":
+                if isinstance(row, PublicationRow | StudyRow) and row.topic != "other":
                     topics[row.topic.replace("_", " ")] += 1
             if problems.lines and not kinds:
                 raise UsageError(f"library {folder}: holds no record that can be read; {problems.lines[0]}")
@@ -130,7 +130,7 @@ class LibraryIndex:
         self.contents = LibraryContents(
             digest=digest,
             publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
-            trials=kinds[TrialRow],
+            trials=kinds[StudyRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
             sources=tuple(sorted(sources)),
             unread=problems.first_ones(),

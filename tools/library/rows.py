@@ -15,14 +15,14 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from ..enclosure import one_line
 from ..errors import UnreadableReply, UsageError
-from ..evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier
 from ..local_files import UnusableFile, open_lines, open_regular, parse_json
 from ..records import Notice, Publication
+from ..records.enclosure import one_line
+from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
 from ..sources.studies.clinicaltrials import parse_study
-from ..works.fulltext import FullText, parse_full_text
+from ..works.fulltext import ArticleText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 """PubMed's tree of publication types: a search for the broader type includes the narrower."""
@@ -95,7 +95,7 @@ class PublicationRow(LibraryRow, frozen=True):
         tags = [*(f"source:{each}" for each in sources), f"preprints:{'none' if self.pmid else 'only'}"]
         return _index_paper(vars(self), vars(self), tags, [self.abstract])
 
-    def read_full_text(self) -> FullText | None:
+    def read_full_text(self) -> ArticleText | None:
         """Read its full text; None if there is none. Raises `UnreadableReply` if it is not JATS."""
         return parse_full_text(self.full_text.encode(), self.pmcid or "") if self.full_text else None
 
@@ -154,7 +154,7 @@ class ArticleRow(LibraryRow, frozen=True):
         return Evidence.model_validate(self.facts)
 
 
-class TrialRow(LibraryRow, frozen=True):
+class StudyRow(LibraryRow, frozen=True):
     """A study in the format of ClinicalTrials.gov's API."""
 
     study: dict[str, Any] = Field(repr=False)
@@ -426,7 +426,7 @@ def row_of(line: str) -> LibraryRow:
 def _row_of_fields(fields: dict[str, Any]) -> LibraryRow:
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
-        row = TrialRow.model_validate({"study": fields, **about})
+        row = StudyRow.model_validate({"study": fields, **about})
         row.indexed()  # raises if the study lacks a field needed for the index
         return row
     for form, marks in ((EntryRow, "asked_by"), (CitationRow, "citing")):

@@ -11,19 +11,19 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon import canonical_condition
+from ..lexicon.heads import Head, read_heads, softmax
 from ..lexicon.matching import cue_list, tokens
-from ..reading.heads import Head, read_heads, softmax
 
-Kind = Literal[
+QuestionKind = Literal[
     "treat", "prevent", "harm", "avoid", "safety", "compare", "mechanism", "status", "negative", "uses", "other"
 ]
 """`harm`: does a drug cause something. `avoid`: which drugs should not be given in a condition. `safety`: is a named
 drug safe in a population. `status`: approvals and trials. `negative`: what does not help. `uses`: what a drug is
 studied for. `other`: none of these."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
-ON_HARM: frozenset[Kind] = frozenset(("harm", "avoid", "safety"))
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+ON_HARM: frozenset[QuestionKind] = frozenset(("harm", "avoid", "safety"))
 """Kinds that ask about harm rather than benefit."""
-QUESTIONS: Mapping[Kind, str] = {
+QUESTIONS: Mapping[QuestionKind, str] = {
     "treat": "Which existing drugs might treat {condition}?",
     "prevent": "Which existing drugs could prevent {condition}?",
     "harm": "Can {drug} cause {condition}?",
@@ -50,7 +50,7 @@ _LISTING = re.compile(r"\s*(?:[,/]\s*(?:(?:and|or|nor)\s+)?|\b(?:and|or|nor|and/
 _STEM, _WINDOW = 5, 6  # letters of a word's beginning; words on each side of a name
 
 
-class Name(NamedTuple):
+class NamedEntity(NamedTuple):
     """A drug, drug class, condition or route of administration named in a question; `end` exclusive."""
 
     name: str
@@ -65,13 +65,13 @@ class Name(NamedTuple):
 
 
 class Guess(NamedTuple):
-    kind: Kind
+    kind: QuestionKind
     sure: float
     """Probability, 0 to 1."""
-    next: Kind
+    next: QuestionKind
 
 
-def kind_of(text: str, names: Sequence[Name]) -> Guess:
+def kind_of(text: str, names: Sequence[NamedEntity]) -> Guess:
     """Classify a question by the names in it.
 
     A condition without the words of a question ("metformin PCOS") counts as one on treatment.
@@ -84,11 +84,13 @@ def kind_of(text: str, names: Sequence[Name]) -> Guess:
     return Guess(KINDS[first], float(likely[first]), KINDS[second])
 
 
-def has_role(role: Literal["left out", "of people"], text: str, names: Sequence[Name], kind: Kind) -> list[Name]:
+def has_role(
+    role: Literal["left out", "of people"], text: str, names: Sequence[NamedEntity], kind: QuestionKind
+) -> list[NamedEntity]:
     """List the names that a question leaves out ("without triptans"), or the conditions that describe people."""
     lists = {of_list(each): each for each in lists_of(text, names)}
     words, places = mask_names(text, [*lists])
-    head, found = _heads()[role], list[Name]()
+    head, found = _heads()[role], list[NamedEntity]()
     if role == "left out" and set(question_words("excludes")).isdisjoint(words):
         return found
     for name, place in places.items():
@@ -98,9 +100,9 @@ def has_role(role: Literal["left out", "of people"], text: str, names: Sequence[
     return found
 
 
-def lists_of(text: str, names: Sequence[Name]) -> list[list[Name]]:
+def lists_of(text: str, names: Sequence[NamedEntity]) -> list[list[NamedEntity]]:
     """Group names that stand in a list, which share what they do in a question: "SSRIs, lithium or mirtazapine"."""
-    lists = list[list[Name]]()
+    lists = list[list[NamedEntity]]()
     for name in names:
         last = lists[-1][-1] if lists else name
         if _LISTING.fullmatch(text[last.end : name.start]) and (last.kind == "condition") is (name.kind == "condition"):
@@ -110,7 +112,7 @@ def lists_of(text: str, names: Sequence[Name]) -> list[list[Name]]:
     return lists
 
 
-def of_list(names: Sequence[Name]) -> Name:
+def of_list(names: Sequence[NamedEntity]) -> NamedEntity:
     return names[0]._replace(end=names[-1].end) if names[1:] else names[0]
 
 
@@ -123,16 +125,17 @@ def asks_yes_or_no(text: str) -> bool:
     return text.lower().split(maxsplit=1)[0] in question_words("yes or no")
 
 
-def mask_names(text: str, names: Sequence[Name]) -> tuple[list[str], dict[Name, int]]:
+def mask_names(text: str, names: Sequence[NamedEntity]) -> tuple[list[str], dict[NamedEntity, int]]:
     """Split a question into lower-case words and punctuation, masking names; also return the place of each name.
 
     The words of a condition that is described, not named, follow its mask: they show the kind.
 
-    >>> names = [Name("triptans", 6, 14, "triptans", "class"), Name("migraine", 23, 31, "migraine", "condition")]
+    >>> triptans = NamedEntity("triptans", 6, 14, "triptans", "class")
+    >>> names = [triptans, NamedEntity("migraine", 23, 31, "migraine", "condition")]
     >>> mask_names("Which triptans fail in migraine?", names)[0]
     ['which', 'CLASS', 'fail', 'in', 'COND', '?']
     """
-    words, places = list[str](), dict[Name, int]()
+    words, places = list[str](), dict[NamedEntity, int]()
     starts, end = {name.start: name for name in names}, 0
     for token in tokens(text):
         if token.start < end:
@@ -157,7 +160,7 @@ def ngrams(words: Sequence[str]) -> Iterator[str]:
     yield from (f"{word[:_STEM]}*" for word in words if len(word) > _STEM)
 
 
-def surroundings(words: Sequence[str], place: int, kind: Kind) -> Iterator[str]:
+def surroundings(words: Sequence[str], place: int, kind: QuestionKind) -> Iterator[str]:
     """Yield the features that show what a name does in a question: the words around it, in place and in any order."""
     left = ["^"] * _WINDOW + list(words[max(0, place - _WINDOW) : place])
     right = [*words[place + 1 : place + 1 + _WINDOW], *["$"] * _WINDOW]

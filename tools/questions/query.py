@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
-from ..enclosure import visible
 from ..lexicon import (
     asked_condition,
     canonical_class,
@@ -24,6 +23,7 @@ from ..lexicon import (
 )
 from ..lexicon.conditions import find_known_conditions
 from ..lexicon.matching import phrase_key
+from ..records.enclosure import visible
 from .kinds import question_words
 
 LONGEST_NAME = 8  # words of a known name
@@ -46,7 +46,7 @@ _TAGS = re.compile(rf"{_BRACKETED.pattern}|\b[A-Z_]{{2,}}:|\*")
 _EDGES = re.compile(r"^[^\w$*]+|[^\w%*+]+$")
 
 
-class Token(NamedTuple):
+class QueryToken(NamedTuple):
     """A word, an operator, or a quote or group to keep unchanged."""
 
     kind: Literal["word", "operator", "fixed"]
@@ -54,7 +54,7 @@ class Token(NamedTuple):
 
 
 @dataclass(slots=True)
-class Unit:
+class QueryUnit:
     """A piece of a query between operators: a known concept, a word, or syntax to keep unchanged."""
 
     words: list[str]
@@ -116,7 +116,7 @@ def as_boolean(text: str) -> str:
     return write_query(read_units(text)) or " ".join(bare_words(text))
 
 
-def write_query(units: Iterable[Unit]) -> str:
+def write_query(units: Iterable[QueryUnit]) -> str:
     parts: list[str] = []
     for unit in units:
         if parts or unit.operator == "NOT":
@@ -125,15 +125,15 @@ def write_query(units: Iterable[Unit]) -> str:
     return " ".join(parts)
 
 
-def read_units(text: str) -> list[Unit]:
+def read_units(text: str) -> list[QueryUnit]:
     """Parse a normalised text into units, joining names of the same concept.
 
     Of several operators in a row, NOT counts, else the last. A query with field tags is one unit.
     """
     if _FIELD.search(text):
-        return [Unit(bare_words(text), [text])]
-    units: list[Unit] = []
-    known: dict[str, Unit] = {}
+        return [QueryUnit(bare_words(text), [text])]
+    units: list[QueryUnit] = []
+    known: dict[str, QueryUnit] = {}
     tokens, at, operator = _lex(text), 0, ""
     while at < len(tokens):
         token, unit = tokens[at], None
@@ -141,7 +141,7 @@ def read_units(text: str) -> list[Unit]:
             operator = "NOT" if "NOT" in (operator, token.text) else token.text
             at += 1
         elif token.kind == "fixed":
-            unit = Unit([" ".join(bare_words(token.text))], [token.text])
+            unit = QueryUnit([" ".join(bare_words(token.text))], [token.text])
             at += 1
         else:
             words = [each.text for each in takewhile(lambda each: each.kind == "word", tokens[at : at + LONGEST_NAME])]
@@ -171,23 +171,23 @@ def read_units(text: str) -> list[Unit]:
     return units
 
 
-def _first_unit(words: list[str]) -> tuple[Unit | None, int]:
+def _first_unit(words: list[str]) -> tuple[QueryUnit | None, int]:
     """Build a unit from the first words (None for noise), and return how many words it takes."""
     for size in range(len(words), 1, -1):
         phrase = " ".join(words[:size])
         if known := _find_concept(phrase):
-            return Unit([phrase], _spellings(phrase, known[1]), known[0]), size
+            return QueryUnit([phrase], _spellings(phrase, known[1]), known[0]), size
         if phrase.lower() in question_words("bound"):
-            return Unit([phrase], [_quote_term(phrase)]), size
+            return QueryUnit([phrase], [_quote_term(phrase)]), size
     word = words[0]
     if is_noise(word):
         return None, 1
     if len(words) > 1 and tells_kinds_apart(words[1]):
         pair = f"{word} {words[1]}"
-        return Unit([pair], [_quote_term(pair)]), 2
+        return QueryUnit([pair], [_quote_term(pair)]), 2
     if known := _find_concept(word):
-        return Unit([word], _spellings(word, known[1]), known[0]), 1
-    return Unit([word], [_quote_term(word)]), 1
+        return QueryUnit([word], _spellings(word, known[1]), known[0]), 1
+    return QueryUnit([word], [_quote_term(word)]), 1
 
 
 def tells_kinds_apart(word: str) -> bool:
@@ -240,13 +240,13 @@ def _has_word(piece: str) -> bool:
     return any(map(str.isalnum, piece))
 
 
-def _lex(text: str) -> list[Token]:
+def _lex(text: str) -> list[QueryToken]:
     """Tokenise a normalised query; groups and quotes become single tokens.
 
     Words in brackets without syntax are an aside ("(chronic)"), not a group; in capitals they are another name for the
     words before ("(BAY 94-8862)").
     """
-    tokens: list[Token] = []
+    tokens: list[QueryToken] = []
     pieces = deque(_PIECE.findall(text))
     while pieces:
         piece = pieces.popleft()
@@ -256,14 +256,14 @@ def _lex(text: str) -> list[Token]:
                 _EDGES.sub("", word) for word in inner.split()
             )
             if is_aside:
-                words = [Token("word", word) for word in bare_words(inner)]
-                tokens += words if inner.upper() != inner else [Token("word", "or"), *words]
+                words = [QueryToken("word", word) for word in bare_words(inner)]
+                tokens += words if inner.upper() != inner else [QueryToken("word", "or"), *words]
             elif inner:
-                tokens.append(Token("fixed", f"({inner})"))
+                tokens.append(QueryToken("fixed", f"({inner})"))
         elif piece[0] == '"' and _has_word(piece):
-            tokens.append(Token("fixed", f'"{piece[1:-1].strip()}"'))
+            tokens.append(QueryToken("fixed", f'"{piece[1:-1].strip()}"'))
         elif _has_word(word := _EDGES.sub("", piece)):
-            tokens.append(Token("operator" if word in OPERATORS else "word", word))
+            tokens.append(QueryToken("operator" if word in OPERATORS else "word", word))
     return tokens
 
 

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from willowbark.tools.evidence import Evidence
+from willowbark.tools.records.evidence import Evidence
 
 from ..lexicon import find_drug_classes, find_drugs
 from ..lexicon.conditions import find_known_conditions
@@ -155,7 +155,7 @@ class Document:
     @cached_property
     def zones(self) -> list[str]:
         """Zone letter of each sentence: T, A, B, M, R or C. Without a heading, a learned head predicts it."""
-        from .heads import heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
+        from ..lexicon.heads import heads  # noqa: PLC0415  # keeps weights and numpy out of start-up
 
         head = heads()["zone"]
         headings = {each.headed for each in self.sentences} - {None, "title"}

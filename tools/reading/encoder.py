@@ -21,8 +21,8 @@ import numpy as np
 import onnxruntime
 
 from ..lexicon import canonical_condition, canonical_drug, is_class_member
+from ..lexicon.heads import Floats
 from .document import Document
-from .heads import Floats
 
 _PLACEBO = frozenset({"placebo", "placebos", "sham", "vehicle", "untreated"})
 _SALTS = frozenset(
@@ -154,7 +154,7 @@ class Pieces:
         return tuple(found)
 
 
-class Shown(NamedTuple):
+class EncoderInput(NamedTuple):
     """Input of the encoder: pieces; of each sentence in it the order, the index of its zone piece, its zone."""
 
     pieces: list[int]
@@ -163,7 +163,7 @@ class Shown(NamedTuple):
     zones: list[str]
 
 
-def shown(view: View, pieces: Pieces) -> Shown:
+def shown(view: View, pieces: Pieces) -> EncoderInput:
     """Cut a view to the encoder's input: title, end, sentences naming the drug, conclusions and results first.
 
     The condition's name comes first and other conditions keep their names, since names tell whether a condition is
@@ -192,7 +192,7 @@ def shown(view: View, pieces: Pieces) -> Shown:
     for at in orders:
         places.append(len(whole))
         whole += kept[at]
-    return Shown([*whole, Pieces.END], orders, places, [zones[at] for at in orders])
+    return EncoderInput([*whole, Pieces.END], orders, places, [zones[at] for at in orders])
 
 
 SENTENCES = ("+", "-", "0", "~")

@@ -14,19 +14,20 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 
+from ..lexicon.heads import Floats, softmax
 from .document import Document
 from .encoder import SENTENCES, States, View, encoder
-from .facts import facts_of
-from .heads import Floats, softmax
-from .numbers import figures
+from .facts import facts_of, has_no_result
+from .numbers import figures, tells_figures
 from .reading import (
     Comparator,
+    Design,
     Effect,
-    Indication,
+    IndicationKind,
     Match,
     OutcomeKind,
-    Passage,
     Primary,
+    QuotedPassage,
     Reading,
     Role,
     Verdict,
@@ -44,7 +45,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         ("effect", Effect),
         ("comparator", Comparator),
         ("primary", Primary),
-        ("indication", Indication),
+        ("indication", IndicationKind),
         ("alone", Literal["alone", "not_alone"]),
     )
 }
@@ -127,6 +128,9 @@ class LearnedReader:
         view, facts = View(document, drug, condition), document.once(facts_of, document)
         states = self._encoder.of_view(view)
         told = self._weights.probabilities(states, document.zones)
+        if _reports_nothing(document, facts.design):
+            for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
+                told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
         if facts.design == "rct":
             told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
         if not says("inert", document.whole):
@@ -154,7 +158,7 @@ class LearnedReader:
             comparator=comparator,
             effect=effect,
             primary=cast(Primary, primary),
-            indication=cast(Indication, indication),
+            indication=cast(IndicationKind, indication),
             alone=alone == "alone",
             design=facts.design,
             participants=facts.participants,
@@ -168,6 +172,11 @@ class LearnedReader:
             reader=self.name,
             version=self.version,
         )
+
+
+def _reports_nothing(document: Document, design: Design) -> bool:
+    """Whether a record can carry no verdict: a title alone, or a plan of a study."""
+    return not document.text.strip() or (design == "protocol" and has_no_result(document))
 
 
 def is_titled(view: View) -> bool:
@@ -223,15 +232,25 @@ def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> in
 
 
 def _in_figures(
-    view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[Passage]
-) -> Passage | None:
-    """Pick the result with figures that best carries the verdict, if the passages have no figures."""
+    view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[QuotedPassage]
+) -> QuotedPassage | None:
+    """Pick the result with figures that best carries the verdict, if the passages have no figures.
+
+    Where none carries it, the only sentence of the record with an effect size, an interval or a p value is picked.
+    """
     if not passages or any(figures(passage.text) for passage in passages):
         return None
     column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
     able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
     able.sort(key=lambda at: -_worth(view, at, told[at][column]))
-    return next((found for at in able if figures((found := _passage(view, at)).text)), None)
+    sentences = view.document.sentences
+    carrying = [at for at in able if figures(sentences[at].text) and "harm" not in sentences[at].signs]
+    if carrying:
+        return _passage(view, carrying[0])
+    estimates = [each for each in sentences if each.zone in "RMC" and tells_figures(each.text)]
+    if len(estimates) != 1 or "harm" in estimates[0].signs:
+        return None
+    return _passage(view, estimates[0].order)
 
 
 def _worth(view: View, at: int, chance: float) -> float:
@@ -240,10 +259,12 @@ def _worth(view: View, at: int, chance: float) -> float:
     return float(np.log(chance + 1e-9)) + named
 
 
-def _passage(view: View, at: int) -> Passage:
+def _passage(view: View, at: int) -> QuotedPassage:
     sentence = view.document.sentences[at]
     section = "Title" if sentence.headed == "title" else "Abstract"
-    return Passage(text=sentence.quote, section=section, start=sentence.start, end=sentence.start + len(sentence.quote))
+    return QuotedPassage(
+        text=sentence.quote, section=section, start=sentence.start, end=sentence.start + len(sentence.quote)
+    )
 
 
 @cache

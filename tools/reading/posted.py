@@ -24,12 +24,12 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from ..evidence import Evidence
 from ..lexicon import find_drugs
 from ..lexicon.matching import cue_form, phrase_key
 from ..records import Trial
+from ..records.evidence import Evidence
 from .document import Document
-from .reading import Comparator, Direction, Effect, Passage, Reading, Role, StudyDesign
+from .reading import Comparator, Direction, Effect, QuotedPassage, Reading, Role, StudyDesign
 from .text import says
 
 _OTHER_PURPOSES = frozenset(
@@ -43,11 +43,11 @@ _COUNTED = frozenset(
     "attacks".split()
 )
 _DURATIONS = frozenset("hour hours day days week weeks month months year years minute minutes min h d".split())
-_P = re.compile(
+P_VALUE = re.compile(
     r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
 )
 _INERT = r"(?:placebos?|sham|dummy|vehicle)"
-_OF_PLACEBO = re.compile(
+OF_PLACEBO = re.compile(
     rf"(?:\b[\w-]+[\s()-]+(?:\d+ ?m?g\)? )?(?:match(?:ed|ing)[\s-]+)?)?\b{_INERT}\b"
     r"(?:(?!\b(?:and|plus|with|then|followed|in addition)\b(?! placebo))[^,;.+&/]){0,40}",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ class _Unclear(Exception):
     """What an analysis leaves open, so that it is not read."""
 
 
-class _Comparison(NamedTuple):
+class _GroupPair(NamedTuple):
     """A group with the drug and a group without."""
 
     drug: str
@@ -133,11 +133,11 @@ def registered_reading(record: Evidence, drug: str, condition: str) -> tuple[Rea
     posted = posted_finding(record, drug)
     told = posted is not None and posted.direction is not Direction.not_assessed
     role, alone = role_in_arms(record.trial, drug) if record.trial and not told else ("tested", True)
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[QuotedPassage, ...] = ()
     if posted and posted.sentence:
         start = max(0, f"{record.citation.title}. {record.content}".find(posted.sentence))
         end = start + len(posted.sentence)
-        passages = (Passage(text=posted.sentence, section="Registry entry", start=start, end=end),)
+        passages = (QuotedPassage(text=posted.sentence, section="Registry entry", start=start, end=end),)
     reading = Reading(
         key=record.key,
         drug=drug,
@@ -274,7 +274,7 @@ def _decide(trial: Trial, outcomes: Sequence[Mapping[str, Any]], drug: str) -> P
 
 
 def _read_outcome(outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], drug: str) -> PostedFinding:
-    found: dict[_Comparison, list[_Analysis]] = {}
+    found: dict[_GroupPair, list[_Analysis]] = {}
     why = ""
     for analysis in outcome.get("analyses", ()):
         try:
@@ -320,7 +320,7 @@ def _combine_doses(pairs: Sequence[Sequence[_Analysis]]) -> PostedFinding:
 
 def _find_comparison(
     groups: Sequence[str], outcome: Mapping[str, Any], arms: Sequence[Mapping[str, Any]], drug: str
-) -> _Comparison:
+) -> _GroupPair:
     """Find which of two compared groups had the drug and which the comparator."""
     if len(groups) != 2:
         raise _Unclear(
@@ -340,7 +340,7 @@ def _find_comparison(
     if not (is_active or against_nothing or theirs.kind == "ACTIVE_COMPARATOR"):
         raise _Unclear("what the other group had is not said")
     with_it, other = groups if first.has_drug else reversed(groups)
-    return _Comparison(with_it, other, bool(against_nothing) and not is_active)
+    return _GroupPair(with_it, other, bool(against_nothing) and not is_active)
 
 
 def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]], drug: str) -> _Treatment:
@@ -353,9 +353,9 @@ def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]
     near = [arm for arm, label in labelled if wanted and label and ({*label} <= {*wanted} or {*wanted} <= {*label})]
     found = same[:1] or (near if len(near) == 1 else [])
     arm = found[0] if found else {}
-    text = _OF_PLACEBO.sub(" placebo ", " ; ".join([title, *arm.get("interventions", ())]))
+    text = OF_PLACEBO.sub(" placebo ", " ; ".join([title, *arm.get("interventions", ())]))
     if not found and not says("nothing", text) and not find_drugs(text):
-        text = _OF_PLACEBO.sub(" placebo ", f"{title} ; {described}")
+        text = OF_PLACEBO.sub(" placebo ", f"{title} ; {described}")
     named = frozenset(each.name for each in find_drugs(text))
     return _Treatment(
         has_drug=drug in named or re.search(rf"(?<![\w-]){re.escape(drug)}(?![\w-])", text, re.IGNORECASE) is not None,
@@ -365,7 +365,7 @@ def _find_treatment(title: str, described: str, arms: Sequence[Mapping[str, Any]
     )
 
 
-def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: _Comparison) -> _Analysis:
+def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair: _GroupPair) -> _Analysis:
     """Read an analysis of a drug against its comparator."""
     told = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about", "comment"))
     alpha = _ALPHA / 2 if says("one-sided", told) or analysis.get("one_sided") else _ALPHA
@@ -396,7 +396,7 @@ def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair
         raise _Unclear("p value and confidence interval disagree")
     if not significant:
         return found("no difference", "not significant")
-    ours, theirs = (_values(outcome, group) for group in (pair.drug, pair.other))
+    ours, theirs = (counted_values(outcome, group) for group in (pair.drug, pair.other))
     larger = {ours[key] > theirs[key] for key in ours if key in theirs and ours[key] != theirs[key]}
     if len(larger) != 1 or ours.keys() != theirs.keys():
         raise _Unclear("the posted values do not say which group did better")
@@ -408,7 +408,7 @@ def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], pair
 
 def _p_value(analysis: Mapping[str, Any], alpha: float) -> tuple[bool | None, float | None]:
     """Return whether p is significant (None: undecided) and its value or bound; None if unreadable."""
-    match = _P.match(str(analysis.get("p_value") or "").replace(" ", ""))
+    match = P_VALUE.match(str(analysis.get("p_value") or "").replace(" ", ""))
     if not match or float(match["value"]) > 1:
         return None, None
     value, sign = float(match["value"]), match["sign"]
@@ -419,7 +419,7 @@ def _p_value(analysis: Mapping[str, Any], alpha: float) -> tuple[bool | None, fl
     return value < alpha, value
 
 
-def _values(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
+def counted_values(outcome: Mapping[str, Any], group: str) -> dict[str, float]:
     """Return a group's values by category, counts as proportions, without baseline values."""
     told = ((str(each.get("category") or ""), each) for each in outcome.get("values", ()) if each.get("group") == group)
     found = {

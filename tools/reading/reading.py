@@ -21,7 +21,7 @@ Effect = Literal["better", "no_difference", "worse", "mixed", "not_reported"]
 """Effect of the drug versus the comparator on the outcome that matters for the condition."""
 Primary = Literal["met", "not_met", "not_reported"]
 """Result on the primary outcome, or on the main comparison if no outcome is called primary."""
-Indication = Literal["condition", "complication", "other"]
+IndicationKind = Literal["condition", "complication", "other"]
 """Reason for giving the drug: the condition asked about, a complication or symptom of it, or something else in people
 who have it."""
 Design = Literal[
@@ -105,7 +105,7 @@ _TIERS = {
 RANDOMISED: frozenset[StudyDesign] = frozenset({StudyDesign.rct_blinded, StudyDesign.rct_open, StudyDesign.rct})
 
 
-class Passage(BaseModel, frozen=True, extra="forbid"):
+class QuotedPassage(BaseModel, frozen=True, extra="forbid"):
     """A whole sentence, or several in a row, of a record."""
 
     text: str = Field(min_length=1)
@@ -129,7 +129,7 @@ class Value(BaseModel, frozen=True, extra="forbid"):
     quote: str = ""
     """Verbatim sentences or table rows that hold it; empty for a figure that rules took from the whole record."""
     section: str = ""
-    """As in `Passage`."""
+    """As in `QuotedPassage`."""
 
     @property
     def line(self) -> str:
@@ -151,7 +151,7 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """The active comparator by name; None if there is none or it is not named."""
     effect: Effect = "not_reported"
     primary: Primary = "not_reported"
-    indication: Indication = "condition"
+    indication: IndicationKind = "condition"
     alone: bool = True
     """Whether the drug's own effect is separable; False in a combination whose parts were not compared."""
     design: Design = "other"
@@ -161,11 +161,11 @@ class Reading(BaseModel, frozen=True, extra="forbid"):
     """Whether the result is reported only in hedged words: may, might, a trend."""
     non_inferior: bool = False
     """Whether the drug was shown to be no worse than an active drug that works, or gained as much as it did."""
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[QuotedPassage, ...] = ()
     """Whole sentences that carry the verdict; empty if the verdict is none."""
     values: tuple[Value, ...] = ()
     """Values of its comparison that a model took from the record; empty without a model."""
-    in_figures: Passage | None = None
+    in_figures: QuotedPassage | None = None
     """Another whole sentence that gives the result in figures if `passages` have none; None if there is none."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
     """Calibrated probability of the verdict; 1 if it comes from posted data."""

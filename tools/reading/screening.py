@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from willowbark.tools.enclosure import visible
-from willowbark.tools.evidence import Evidence
-from willowbark.tools.registry import kind_of
+from willowbark.tools.records.enclosure import visible
+from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import kind_of
 
 from .text import sentences
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TypeVar
 
 from ..errors import SearchError
-from ..evidence import Evidence
 from ..questions import Question, read_query
+from ..records.evidence import Evidence
 from ..search import Filters, SearchFilters, Source, SourceReply, rank
 
 T = TypeVar("T")

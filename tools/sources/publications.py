@@ -11,9 +11,9 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from ..errors import SourceRefused
-from ..evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..http.xml import raised
 from ..questions.query import OPERATORS, without_tags
+from ..records.evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..search import SearchFilters
 
 MAX_CITATIONS = 20  # citing publications, and as many cited ones: both lists may hold thousands

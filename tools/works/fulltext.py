@@ -12,19 +12,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from ..enclosure import visible
 from ..errors import SearchError, SourceRefused, UnreadableReply
-from ..evidence import Evidence, checked_identifier
 from ..http.reply import Reply
 from ..http.transport import Transport
 from ..http.xml import read_trees, running_text
 from ..reading.screening import addressed_to_machines, set_aside
+from ..reading.sections import Place, SectionKind
 from ..reading.text import says
-from ..records import FullText as ReadText
-from ..records import Section
+from ..records import ArticleSection, FullText
+from ..records.enclosure import visible
+from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
 from ..sources.publications import in_whole_sentences
-from .sections import Kind, Place
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
@@ -36,7 +35,7 @@ MAX_SECTION_CHARS = 6000  # per kind: what a model can read along with the other
 _COMMONS = re.compile(r"creativecommons\.org/(?:licenses/([a-z-]+)(?:/([0-9.]+))?|publicdomain/(zero)(?:/([0-9.]+))?)")
 
 
-class FullText(NamedTuple):
+class ArticleText(NamedTuple):
     """The sections read from one article; of a table the lines are its caption, rows and footnotes."""
 
     pmcid: str
@@ -45,7 +44,7 @@ class FullText(NamedTuple):
     """`CC BY 4.0`, or the article's own words; None where it gives no address of a licence."""
 
 
-def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
+def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
     """Read an article, alone or within a set; None if the reply says that it is not open access.
 
     Raises:
@@ -61,13 +60,13 @@ def parse_full_text(xml: bytes, pmcid: str) -> FullText | None:
     article = found[0]
     body = article.find("body")
     prose = _read_sections(body) if body is not None else ()
-    return FullText(pmcid, (*prose, *read_tables(article)), _licence(article))
+    return ArticleText(pmcid, (*prose, *read_tables(article)), _licence(article))
 
 
 def _read_sections(body: Element) -> Iterator[Place]:
     """Yield results and limitations, each paragraph once, cut after a sentence where a kind reaches its limit."""
-    room: dict[Kind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
-    found = dict[tuple[Kind, str], list[str]]()
+    room: dict[SectionKind, int] = {"results": MAX_SECTION_CHARS, "limitations": MAX_SECTION_CHARS}
+    found = dict[tuple[SectionKind, str], list[str]]()
     seen = set[str]()
     for kind, heading, text in _paragraphs(body):
         if text not in seen and room[kind] > 0:
@@ -81,7 +80,7 @@ def _read_sections(body: Element) -> Iterator[Place]:
 
 def _paragraphs(
     parent: Element, above: tuple[str, ...] = (), role: str = "", heading: str = ""
-) -> Iterator[tuple[Kind, str, str]]:
+) -> Iterator[tuple[SectionKind, str, str]]:
     """Yield kind, heading (with those above it: `Discussion > Limitations`) and text of each paragraph, wherever it is.
 
     Of a discussion only what speaks of limits counts, outside of a section on these.
@@ -228,7 +227,7 @@ def _span(cell: Element, name: str, most: int) -> int:
     return min(max(int(said), 1), most) if said.isascii() and said.isdigit() and len(said) < 10 else 1
 
 
-async def full_text(pmcid: str, transport: Transport) -> FullText | None:
+async def full_text(pmcid: str, transport: Transport) -> ArticleText | None:
     """Read one article; None if Europe PMC has no open full text of it.
 
     Raises:
@@ -241,7 +240,7 @@ async def full_text(pmcid: str, transport: Transport) -> FullText | None:
     if (library := local_library(transport)) is not None:
         return parse_full_text(library.full_text(number).encode(), number)
 
-    def read(reply: Reply) -> FullText | None:
+    def read(reply: Reply) -> ArticleText | None:
         return None if reply.status == 404 else parse_full_text(reply.xml(), number)
 
     return await transport.get("europepmc", f"{number}/fullTextXML", read=read, also=(404,))
@@ -292,7 +291,7 @@ def may_be_open(record: Evidence) -> bool:
     return known.pmcid is not None and known.full_text is None
 
 
-def extended(record: Evidence, found: FullText | None) -> Evidence:
+def extended(record: Evidence, found: ArticleText | None) -> Evidence:
     """Add the sections of the full text to a record, if there is one, its licence is open and there are any."""
     if found is None:
         return record.noting(full_text_unread="Europe PMC has no open full text")
@@ -300,13 +299,13 @@ def extended(record: Evidence, found: FullText | None) -> Evidence:
     if not licence.startswith(_OPEN):
         return record.noting(full_text_unread="it states no open licence")
     every = [
-        Section(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
+        ArticleSection(kind=each.kind, title=_clean(each.title), text="\n".join(filter(None, map(_clean, each.lines))))
         for each in found.sections
     ]
     sections = [each for each in every if each["text"]]
     if not sections:
         return record.noting(full_text_unread="its results have no section of their own")
-    read = ReadText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
+    read = FullText(source="europepmc", pmcid=found.pmcid, licence=licence, sections=sections)
     if any(addressed_to_machines(text) for each in found.sections for text in (each.title, *each.lines)):
         read["addressed_to_machines"] = True
     return record.noting(full_text=read)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import SearchError
-from ..evidence import Evidence, checked_identifier
 from ..http.reply import without_repeats
 from ..http.transport import Transport
 from ..records import FLAGS, Reference
-from ..registry import kind_of
-from ..sources.card import PAPERS
+from ..records.card import PAPERS
+from ..records.evidence import Evidence, checked_identifier
+from ..records.registry import kind_of
 from ..sources.publications import trial_numbers
 from ..sources.studies.biorxiv import published_version, their_number
 from ..sources.studies.europepmc import by_numbers

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from ..evidence import Evidence
 from ..http.transport import Transport
 from ..records import FLAGS, Flag, Paper, SaidNotice
-from ..registry import given_by, kind_of, title_of
-from ..sources.card import PAPERS
+from ..records.card import PAPERS
+from ..records.evidence import Evidence
+from ..records.registry import given_by, kind_of, title_of
 from ..sources.lookups import gather_answers
 from ..sources.studies import crossref, openalex
 from ..sources.studies.europepmc import by_numbers
@@ -53,7 +53,7 @@ class Word(NamedTuple):
     cited_by_count: int | None = None
 
 
-class Answer(NamedTuple):
+class TrustReply(NamedTuple):
     """One source's answers on the requested records, by their keys."""
 
     source: str
@@ -89,7 +89,7 @@ def is_paper(record: Evidence) -> bool:
     return bool(record.record.pmid or record.record.doi)
 
 
-def _judge(record: Evidence, said: Sequence[Answer]) -> Evidence:
+def _judge(record: Evidence, said: Sequence[TrustReply]) -> Evidence:
     words = {answer.source: answer.words[record.key] for answer in said if record.key in answer.words}
     raised = flags_of(record).union(*(word.flags for word in words.values()))
     state = next((_STATES[name] for name in FLAGS if name in raised), None)
@@ -171,7 +171,7 @@ def _reasons(papers: Iterable[Paper]) -> list[str]:
     return told[:_REASONS_SHOWN] or ["no source was asked"]
 
 
-async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> Answer:
+async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, deadline_s: float) -> TrustReply:
     given = {  # of a merged record, only the first source's flags are certain to be current
         paper.key: Word(flags_of(paper))
         for paper in papers
@@ -203,7 +203,7 @@ async def _ask(source: str, papers: Sequence[Evidence], transport: Transport, de
             raise
         failure = f"no answer within {deadline_s:.3g} s"
     words = {key: found[name] for key, name in asked.items() if name in found} | given
-    return Answer(source, words, {key: f"{source}: {failure}" for key in asked if key not in words})
+    return TrustReply(source, words, {key: f"{source}: {failure}" for key in asked if key not in words})
 
 
 def flags_of(record: Evidence) -> frozenset[Flag]:
@@ -241,7 +241,7 @@ async def _ask_openalex(names: Sequence[str], transport: Transport) -> Mapping[s
     return {name: Word(frozenset({"retracted"} if said.is_retracted else ()), cited_by_count=said.cited_by_count)}
 
 
-class _Asked(NamedTuple):
+class _TrustSource(NamedTuple):
     """How a source is asked about publications."""
 
     kinds: tuple[Literal["pmid", "doi"], ...]
@@ -253,9 +253,9 @@ class _Asked(NamedTuple):
     """Publications per call; None for all."""
 
 
-_ASKED: Mapping[str, _Asked] = {
-    "pubmed": _Asked(("pmid",), _ask_pubmed, IDS_PER_FETCH),
-    "europepmc": _Asked(("pmid", "doi"), _ask_europepmc, 40),  # keeps the URL below 2,000 bytes
-    "crossref": _Asked(("doi",), _ask_crossref, crossref.DOIS_PER_REQUEST),
-    "openalex": _Asked(("doi",), _ask_openalex, 1, most=40),
+_ASKED: Mapping[str, _TrustSource] = {
+    "pubmed": _TrustSource(("pmid",), _ask_pubmed, IDS_PER_FETCH),
+    "europepmc": _TrustSource(("pmid", "doi"), _ask_europepmc, 40),  # keeps the URL below 2,000 bytes
+    "crossref": _TrustSource(("doi",), _ask_crossref, crossref.DOIS_PER_REQUEST),
+    "openalex": _TrustSource(("doi",), _ask_openalex, 1, most=40),
 }

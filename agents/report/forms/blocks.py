@@ -4,7 +4,7 @@ Texts are plain; each form escapes them, and links only to addresses that `safe_
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -50,7 +50,7 @@ class Cite:
 class Paragraph:
     """A paragraph of text."""
 
-    content: "Flow"
+    content: "RichText"
     look: Literal["plain", "lead", "small"] = "plain"
     kind: Literal["paragraph"] = "paragraph"
 
@@ -59,7 +59,7 @@ class Paragraph:
 class Items:
     """A list, or short lines in a table's cell."""
 
-    items: "tuple[Flow, ...]"
+    items: "tuple[RichText, ...]"
     look: Literal["points", "steps", "references", "lines"] = "points"
     start: int = 1
     kind: Literal["items"] = "items"
@@ -69,7 +69,7 @@ class Items:
 class Pairs:
     """Names with values; `facts` are the figures of a run."""
 
-    pairs: "tuple[tuple[str, Flow], ...]"
+    pairs: "tuple[tuple[str, RichText], ...]"
     look: Literal["plain", "facts"] = "plain"
     kind: Literal["pairs"] = "pairs"
 
@@ -78,8 +78,8 @@ class Pairs:
 class Row:
     """One line of a table."""
 
-    cells: "tuple[Flow, ...]"
-    below: "Flow" = ()
+    cells: "tuple[RichText, ...]"
+    below: "RichText" = ()
     """As wide as the table; only in wide tables."""
 
 
@@ -88,7 +88,7 @@ class Group:
     """Rows with an optional title, which only wide tables show."""
 
     rows: tuple[Row, ...]
-    title: "Flow" = ()
+    title: "RichText" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,18 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
-    def card(self, row: Row) -> "list[Flow]":
-        """Return a row's lines for lists: its first cell, the others with their columns' names, what is below."""
-        cells = zip(self.columns[1:], row.cells[1:], strict=True)
+    def without_empty_columns(self) -> "Table":
+        """Return the table without columns that hold nothing in any row; the first one stays."""
+        filled = [at for at in range(len(self.columns)) if at == 0 or any(row.cells[at] for row in self.rows)]
+        groups = []
+        for group in self.groups:
+            rows = [replace(row, cells=tuple(row.cells[at] for at in filled)) for row in group.rows]
+            groups.append(replace(group, rows=tuple(rows)))
+        return replace(self, columns=tuple(self.columns[at] for at in filled), groups=tuple(groups))
+
+    def card(self, row: Row) -> "list[RichText]":
+        """Return a row's lines for lists: its first cell, the others that hold something with their columns' names."""
+        cells = [each for each in zip(self.columns[1:], row.cells[1:], strict=True) if each[1]]
         details = join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
         return [each for each in (row.cells[0], details, row.below) if each]
 
@@ -164,7 +173,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ReportTree:
     """A whole report."""
 
     title: str
@@ -177,14 +186,14 @@ class Document:
 
 
 Span = Text | Link | Cite
-_Block = Paragraph | Items | Pairs | Table | Quote | Figure | Details | Section
-Block = Annotated[_Block, Field(discriminator="kind")]
-Node = Annotated[Span | _Block, Field(discriminator="kind")]
-Flow = tuple[Node, ...]
+_AnyBlock = Paragraph | Items | Pairs | Table | Quote | Figure | Details | Section
+Block = Annotated[_AnyBlock, Field(discriminator="kind")]
+TreeNode = Annotated[Span | _AnyBlock, Field(discriminator="kind")]
+RichText = tuple[TreeNode, ...]
 """Content of a paragraph, a list's point or a table's cell: text, with blocks in it."""
 
 
-def flow(*parts: "str | Node") -> Flow:
+def flow(*parts: "str | TreeNode") -> RichText:
     """Build a line of content from text and blocks.
 
     >>> flow("a ", Text("b", "strong"), "")
@@ -193,20 +202,20 @@ def flow(*parts: "str | Node") -> Flow:
     return tuple(Text(part) if isinstance(part, str) else part for part in parts if part != "")
 
 
-def join_flows(parts: "Iterable[Flow]", by: str = "; ") -> Flow:
+def join_flows(parts: "Iterable[RichText]", by: str = "; ") -> RichText:
     """Join pieces of content with a separator."""
-    found: list[Node] = []
+    found: list[TreeNode] = []
     for part in parts:
         found += [*flow(by), *part] if found else part
     return tuple(found)
 
 
-def lists_in(item: Flow) -> list[Items]:
+def lists_in(item: RichText) -> list[Items]:
     """Return the lists in a list's item, which forms set below its line; short lines are part of it."""
     return [node for node in item if isinstance(node, Items) and node.look != "lines"]
 
 
-def spans(content: Iterable[Node]) -> Iterator[Span]:
+def spans(content: Iterable[TreeNode]) -> Iterator[Span]:
     """Yield content as one line, for forms whose cells only hold text; folded content is included."""
     for node in content:
         match node:
@@ -231,11 +240,13 @@ def spans(content: Iterable[Node]) -> Iterator[Span]:
                 yield Text(f" {node.plot.description} ")
 
 
-def paragraph(*parts: "str | Node", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
+def paragraph(*parts: "str | TreeNode", look: Literal["plain", "lead", "small"] = "plain") -> Paragraph:
     """Build a paragraph."""
     return Paragraph(flow(*parts), look)
 
 
-def points(items: "Iterable[str | Flow]", look: Literal["points", "steps", "references", "lines"] = "points") -> Items:
+def points(
+    items: "Iterable[str | RichText]", look: Literal["points", "steps", "references", "lines"] = "points"
+) -> Items:
     """Build a list."""
     return Items(tuple(flow(item) if isinstance(item, str) else item for item in items), look)

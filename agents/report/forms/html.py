@@ -12,8 +12,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...pictures import ForestPlot
-from . import line, safe_url
-from .blocks import GRADE_SYMBOLS, Document, Items, Section
+from .blocks import GRADE_SYMBOLS, Items, ReportTree, Section
+from .links import line, safe_url
 
 
 def picture(plot: ForestPlot, narrow: bool = False) -> str:
@@ -44,7 +44,7 @@ def _render(macro: str, shown: object, **variables: object) -> str:
     return str(getattr(template.make_module({"notebook": False, "references": 0, **variables}), macro)(shown))
 
 
-def page_html(document: Document, cited_at: str = "#ref-", style: str = "") -> str:
+def page_html(document: ReportTree, cited_at: str = "#ref-", style: str = "") -> str:
     """Render the report for a page, with ids for the links within it.
 
     Args:
@@ -60,6 +60,6 @@ def page_html(document: Document, cited_at: str = "#ref-", style: str = "") -> s
     return _render("file" if style else "page", document, **about)
 
 
-def notebook_html(document: Document) -> str:
+def notebook_html(document: ReportTree) -> str:
     """Render the report for a notebook's cell, with later sections folded and without the appendix."""
     return _render("cell", document, notebook=True, cited_at="")

@@ -2,37 +2,38 @@
 
 from collections.abc import Iterable, Iterator
 
-from willowbark.tools.enclosure import escape, visible
+from willowbark.tools.records.enclosure import escape, visible
 
 from . import blocks as nodes
-from . import safe_url
-from .blocks import Block, Node
+from .blocks import Block, TreeNode
+from .links import safe_url
 
-APPENDIX_FILE = "report-appendix.md"
+APPENDIX_METHOD = "to_appendix()"
+"""Where there is no file: in Python, over MCP."""
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
-def as_markdown(document: nodes.Document) -> str:
-    """Render the report, with a line on the contents of its appendix."""
+def as_markdown(document: nodes.ReportTree, appendix: str = APPENDIX_METHOD) -> str:
+    """Render the report, with a line on the contents of its appendix and on where that is."""
     appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
         f"# {escape(document.title)}",
         *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
         f"**Question.** {escape(document.question)}",
         *_blocks(document.sections, 2),
-        *([f"**Appendix.** In `{APPENDIX_FILE}`: {escape(', '.join(appended))}."] if appended else []),
+        *([f"**Appendix.** In `{appendix}`: {escape(', '.join(appended))}."] if appended else []),
         *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def appendix_in_markdown(document: nodes.Document) -> str:
+def appendix_in_markdown(document: nodes.ReportTree) -> str:
     """Render the appendix; its references are numbered on from the report's."""
     parts = [f"# Appendix: {escape(document.title)}", *_blocks(_list_appendix(document), 2)]
     return "\n\n".join([*parts, *(f"*{inline(paragraph.content)}*" for paragraph in document.closing)]) + "\n"
 
 
-def _list_appendix(document: nodes.Document) -> list[nodes.Section]:
+def _list_appendix(document: nodes.ReportTree) -> list[nodes.Section]:
     return [each for each in document.appendix.blocks if isinstance(each, nodes.Section)] if document.appendix else []
 
 
@@ -92,7 +93,7 @@ def table(block: nodes.Table) -> str:
     return "\n\n".join(parts)
 
 
-def inline(content: Iterable[Node]) -> str:
+def inline(content: Iterable[TreeNode]) -> str:
     """Render content in one line."""
     return " ".join(filter(None, "".join(map(_span, nodes.spans(content))).split(" "))).strip()
 

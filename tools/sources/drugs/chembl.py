@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from ...errors import SearchError
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug
 from ...records import Drug, Mechanism
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ..lookups import Item, LookUps, gather_answers, items
 from .drug_record import drug_entry, keep_furthest, parse_phase, parse_warnings
 
@@ -41,7 +41,7 @@ _LIMIT = 1000  # rows per page; the API's own limit
 _MAX_PAGES = 20  # per list; a cut is reported
 _MAX_INDICATIONS = 60  # per drug in a record; some have hundreds
 
-Row = Mapping[str, Any]
+ChEMBLRow = Mapping[str, Any]
 """One row of one of ChEMBL's lists."""
 
 
@@ -94,7 +94,7 @@ class ChEMBL(LookUps):
             self._rows("mechanism", lacking, parent_molecule_chembl_id__in=ids),
             self._rows("drug_indication", lacking, parent_molecule_chembl_id__in=ids),
         )
-        warnings, targets = list[Row](), list[Row]()
+        warnings, targets = list[ChEMBLRow](), list[ChEMBLRow]()
         flagged = [row for row in molecules if row.get("withdrawn_flag") or row.get("black_box_warning") in (1, "1")]
         if ids := ",".join(sorted({str(row.get("molecule_chembl_id")) for row in flagged})):
             warnings = await self._rows("drug_warning", lacking, parent_molecule_chembl_id__in=ids)
@@ -110,9 +110,9 @@ class ChEMBL(LookUps):
         missing = [parent for parent in parents if parent not in by_id]
         return records, [*lacking, *unread, *([f"{', '.join(missing[:5])} could not be had"] if missing else [])]
 
-    async def _rows(self, table: str, lacking: list[str] | None = None, **params: str) -> list[Row]:
+    async def _rows(self, table: str, lacking: list[str] | None = None, **params: str) -> list[ChEMBLRow]:
         """Fetch the rows of a list, page by page; what fails or is cut goes to `lacking`, if given, without a raise."""
-        told, rows = f"{table.replace('_', ' ')}s", list[Row]()
+        told, rows = f"{table.replace('_', ' ')}s", list[ChEMBLRow]()
         for _ in range(_MAX_PAGES):
             asked = {"limit": _LIMIT, **params, "offset": len(rows) or None, "format": "json"}
             try:
@@ -131,7 +131,7 @@ class ChEMBL(LookUps):
         return rows
 
 
-def _read(key: str, reply: Reply) -> tuple[Sequence[Row], bool]:
+def _read(key: str, reply: Reply) -> tuple[Sequence[ChEMBLRow], bool]:
     data = reply.json()
     rows = entries(reply.source, data, key, what=key.replace("_", " "), keys=_IDS)
     return rows, bool(at(data, "page_meta", "next"))
@@ -142,7 +142,7 @@ def _names(drug: str) -> list[str]:
     return [name for name in names if "," not in name and not checked_identifier("chembl_id", name.upper())]
 
 
-def best_match(molecules: Iterable[Row]) -> str | None:
+def best_match(molecules: Iterable[ChEMBLRow]) -> str | None:
     found = sorted(
         (-(parse_phase(row.get("max_phase")) or 0), str(row.get("molecule_chembl_id")), parent)
         for row in molecules
@@ -151,18 +151,18 @@ def best_match(molecules: Iterable[Row]) -> str | None:
     return found[0][-1] if found else None
 
 
-def names_it(molecule: Row, drug: str) -> bool:
+def names_it(molecule: ChEMBLRow, drug: str) -> bool:
     wanted = drug.casefold().split()
     return any(name.casefold().split()[: len(wanted)] == wanted for name in molecule_names(molecule))
 
 
 def parse_drug(
-    molecule: Row,
-    mechanisms: Iterable[Row] = (),
-    indications: Iterable[Row] = (),
-    warnings: Iterable[Row] = (),
+    molecule: ChEMBLRow,
+    mechanisms: Iterable[ChEMBLRow] = (),
+    indications: Iterable[ChEMBLRow] = (),
+    warnings: Iterable[ChEMBLRow] = (),
     *,
-    targets: Iterable[Row] = (),
+    targets: Iterable[ChEMBLRow] = (),
 ) -> Evidence:
     """Convert one drug to evidence.
 
@@ -198,7 +198,7 @@ def parse_drug(
     return drug_entry("chembl", record, url, called=chembl_id)
 
 
-def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechanism]:
+def parse_mechanisms(rows: Iterable[ChEMBLRow], targets: Iterable[ChEMBLRow]) -> list[Mechanism]:
     known, found = {str(row.get("target_chembl_id")): row for row in targets}, list[Any]()
     for row in rows:
         target = known.get(str(row.get("target_chembl_id")), {})
@@ -218,12 +218,12 @@ def parse_mechanisms(rows: Iterable[Row], targets: Iterable[Row]) -> list[Mechan
     return without_repeats(found)
 
 
-def parent_id(row: Row) -> str | None:
+def parent_id(row: ChEMBLRow) -> str | None:
     hierarchy = at(row, "molecule_hierarchy", "parent_chembl_id")
     found = hierarchy or row.get("parent_molecule_chembl_id") or row.get("molecule_chembl_id")
     return str(found) if found else None
 
 
-def molecule_names(molecule: Row) -> list[str]:
+def molecule_names(molecule: ChEMBLRow) -> list[str]:
     synonyms = (each.get("molecule_synonym") for each in dicts(molecule, "molecule_synonyms"))
     return [str(name) for name in (molecule.get("pref_name"), *synonyms) if name]

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...evidence import Evidence, SourceName
 from ...http.reply import count, reported, text, without_repeats
 from ...records import Development, Drug, DrugWarning, Mechanism, Signal
+from ...records.evidence import Evidence, SourceName
 
 _SHOWN = 15  # conditions or drugs in a text
 _SPOKEN = {"APPROVAL": "approved", "WITHDRAWAL": "withdrawn", "IND": "trials applied for"}

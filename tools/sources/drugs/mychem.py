@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, entries, reported, text, without_repeats
 from ...lexicon import canonical_drug, same_drug
 from ...questions.query import bare_name
 from ...records import Development, Drug, Mechanism
-from ..card import SourceCard
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ..lookups import Item, LookUps, items
 from ..publications import is_code
 from .drug_record import drug_entry
@@ -42,7 +42,7 @@ _FIELDS = (
 )
 _NAMES = (("chembl", "pref_name"), ("gtopdb", "name"), ("unii", "display_name"))
 _SIZE = 25
-Hit = Mapping[str, Any]
+MyChemHit = Mapping[str, Any]
 
 
 class MyChem(LookUps):
@@ -55,15 +55,15 @@ class MyChem(LookUps):
         known = {drug: record for drug, hits in found if (record := parse_drug(drug, hits))}
         return items(drugs, known, missing="no drug is named {!r}")
 
-    async def _ask(self, drug: str) -> Sequence[Hit]:
-        def read(reply: Reply) -> Sequence[Hit]:
+    async def _ask(self, drug: str) -> Sequence[MyChemHit]:
+        def read(reply: Reply) -> Sequence[MyChemHit]:
             return entries(reply.source, reply.json(), "hits", what="a list of hits", keys=("_id", "_score"))
 
         params = {"q": f'"{bare_name(drug, "-")}"', "fields": _FIELDS, "size": _SIZE}
         return await self.transport.get(self.name, self.path, params=params, read=read)
 
 
-def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:
+def parse_drug(drug: str, hits: Iterable[MyChemHit]) -> Evidence | None:
     """Build a drug's record from the hits with its name or a salt's; None if there are none."""
     own = [hit for hit in hits if any(same_drug(name, drug) for name in _names(hit))]
     own.sort(key=lambda hit: not any(name.casefold() == drug.casefold() for name in _names(hit)))
@@ -71,9 +71,9 @@ def parse_drug(drug: str, hits: Iterable[Hit]) -> Evidence | None:
     if number is None:
         return None
 
-    def rows(*path: str) -> Sequence[Hit]:
+    def rows(*path: str) -> Sequence[MyChemHit]:
         """Return the objects at a path in any of the hits."""
-        found: Sequence[Hit] = own
+        found: Sequence[MyChemHit] = own
         for name in path:
             found = [each for part in found for each in many(part.get(name))]
         return found
@@ -108,6 +108,6 @@ def many(value: Any) -> list[dict[str, Any]]:
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 
 
-def _names(hit: Hit) -> list[str]:
+def _names(hit: MyChemHit) -> list[str]:
     given = (each.get(name) for part, name in _NAMES for each in many(hit.get(part)))
     return [name for each in given if (name := text(each))]

@@ -10,14 +10,14 @@ from itertools import chain
 from typing import Any
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Evidence, checked_identifier
 from ...http.reply import Reply, at, dicts, entries, read_each, reported, without_repeats
 from ...lexicon import canonical_drug, condition_synonyms, same_drug
 from ...lexicon.conditions import name_essence
 from ...questions import read_query
 from ...records import AssociatedTarget, Disease, Drug, Mechanism, Pathway, Signal
+from ...records.card import SourceCard
+from ...records.evidence import Evidence, checked_identifier
 from ...search import Filters, SearchFilters, SourceReply
-from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import redacted
 from .drug_record import drug_entry, keep_furthest, list_stages, parse_warnings
@@ -59,7 +59,7 @@ PHASE_OF_STAGE: Mapping[str, float] = {
 
 A phase 4 trial of a drug that is not approved for the condition counts as 3; combined phases count as the lower one.
 """
-Found = tuple[Any, list[str]]
+GraphQLReply = tuple[Any, list[str]]
 """The requested data, None if the server has none, and a line for each part that failed."""
 
 SEARCH = """query Search($text: String!, $kinds: [String!]!) {
@@ -140,7 +140,7 @@ class OpenTargets(LookUps):
         known = {drug: by_id[number] for drug, number in ids.items() if number in by_id}
         return items(drugs, known, [*problems, *unread], "no drug is named {!r}")
 
-    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> Found:
+    async def _ask(self, query: str, variables: Mapping[str, Any], root: str) -> GraphQLReply:
         """Return the value under `root` in the answer's data."""
         body = {"query": query, "variables": dict(variables)}
         return await self.transport.post(self.name, "graphql", body=body, also=(400,), read=partial(_read, root))
@@ -151,7 +151,7 @@ def _hits(data: Any, kind: str) -> list[Mapping[str, Any]]:
     return [hit for hit in known if hit.get("id") and hit.get("entity") == kind]
 
 
-def _read(root: str, reply: Reply) -> Found:
+def _read(root: str, reply: Reply) -> GraphQLReply:
     """Return the value under `root` in an answer's data, which is kept even where parts of it failed.
 
     Raises:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import UnreadableReply
-from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each
 from ...questions import Question
 from ...records import Process, Protein
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence
 from ...search import SourceReply
-from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import in_whole_sentences, without_markup
 from .uniprot import HUMAN, UniProt, mechanisms_of

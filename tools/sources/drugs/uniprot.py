@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...evidence import Evidence
 from ...http.reply import Reply, at, dicts, entries, read_each, reported
 from ...http.transport import Transport
 from ...lexicon import condition_synonyms
 from ...questions import Question
 from ...questions.query import bare_name
 from ...records import Drug, Involvement, Mechanism, Pathway, Protein
+from ...records.card import SourceCard
+from ...records.evidence import Evidence
 from ...search import SourceReply
-from ..card import SourceCard
 from ..lookups import Item, LookUps, gather_answers, items
 from ..publications import is_code
 from .chembl import ChEMBL

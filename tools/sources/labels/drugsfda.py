@@ -10,11 +10,11 @@ from functools import partial
 from string import ascii_uppercase
 from typing import Any
 
-from ...evidence import Evidence
 from ...http.reply import dicts, read_each, reported
 from ...lexicon import canonical_drug, common_drug_names, same_drug
-from ...records import Application, Approval
-from ..card import SourceCard
+from ...records import Application, DrugApproval
+from ...records.card import SourceCard
+from ...records.evidence import Evidence
 from ..lookups import Item, LookUps
 from .openfda import MAX_NAMES, any_of, day, parse_page
 
@@ -78,7 +78,7 @@ def parse_approval(drug: str, results: Sequence[Mapping[str, Any]]) -> Item:
     products = [each for alone in own.values() for each in alone if each.get("marketing_status") != "Discontinued"]
     number = first["number"].lstrip(ascii_uppercase)
     address = f"https://www.accessdata.fda.gov/scripts/cder/daf/index.cfm?event=overview.process&ApplNo={number}"
-    record = Approval(
+    record = DrugApproval(
         drug=name,
         agency="FDA",
         first_approved=first.get("approved"),

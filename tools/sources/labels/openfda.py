@@ -11,14 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from ...errors import UnreadableReply
-from ...evidence import Citation, Evidence
 from ...http.reply import Reply, at, count, entries, read_each
 from ...lexicon import canonical_drug, common_drug_names, find_drugs, same_drug
 from ...questions.query import bare_name
 from ...reading.text import sentences
-from ...records import Label as DrugLabel
-from ...records import NamedDrug
-from ..card import SourceCard
+from ...records import Label, NamedDrug
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence
 from ..lookups import Item, LookUps
 from ..publications import date_of, in_whole_sentences
 
@@ -59,7 +58,7 @@ MAX_SECTION = 1200  # characters quoted per section; whole labels have 100,000
 _CHOICE = 10  # newest labels of a drug, of which the most complete is used
 NO_MATCH = {"code": "NOT_FOUND", "message": "No matches found!"}
 
-Label = Mapping[str, Any]
+OpenFDALabel = Mapping[str, Any]
 
 
 class OpenFDA(LookUps):
@@ -82,7 +81,7 @@ class OpenFDA(LookUps):
             found[drug] = Item(next(iter(records), None), unread, note)
         return found
 
-    async def _ask(self, drug: str) -> Sequence[Label]:
+    async def _ask(self, drug: str) -> Sequence[OpenFDALabel]:
         either = any_of(dict.fromkeys((drug, *common_drug_names(drug))))
         search = f"openfda.generic_name:{either} OR openfda.brand_name:{either}"
         params = {"search": search, "limit": _CHOICE, "sort": "effective_time:desc"}
@@ -101,7 +100,7 @@ def any_of(names: Iterable[str], most: int = MAX_NAMES) -> str:
     return f"({' OR '.join(phrases)})"
 
 
-def parse_page(keys: Sequence[str], reply: Reply) -> Sequence[Label]:
+def parse_page(keys: Sequence[str], reply: Reply) -> Sequence[OpenFDALabel]:
     """Parse the entries of a reply, each with one of the `keys`.
 
     Raises:
@@ -115,7 +114,7 @@ def parse_page(keys: Sequence[str], reply: Reply) -> Sequence[Label]:
     return entries(reply.source, data, "results", what="a list of results", keys=keys)
 
 
-def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
+def chosen_label(labels: Sequence[OpenFDALabel], drug: str) -> OpenFDALabel | None:
     """Return the label to read for a drug: the one with most sections, of the drug alone if possible, else combined.
 
     The labels must be ordered newest first, and ties go to the newer one. None if none can be read.
@@ -124,12 +123,12 @@ def chosen_label(labels: Sequence[Label], drug: str) -> Label | None:
     return max(readable, key=lambda label: (_is_of(label, drug), len(_sections(label))), default=None)
 
 
-def _is_of(label: Label, drug: str) -> bool:
+def _is_of(label: OpenFDALabel, drug: str) -> bool:
     names = _names(label, "generic_name")
     return bool(names) and all(same_drug(name, drug) for name in names)
 
 
-def parse_label(label: Label) -> Evidence | None:
+def parse_label(label: OpenFDALabel) -> Evidence | None:
     """Convert a label to evidence; None if it has no set id."""
     set_id = _set_id(label)
     if set_id is None:
@@ -148,7 +147,7 @@ def parse_label(label: Label) -> Evidence | None:
             url=f"https://dailymed.nlm.nih.gov/dailymed/drugInfo.cfm?setid={set_id}",
             date=day(label.get("effective_time")),
         ),
-        record=DrugLabel(
+        record=Label(
             drug=(canonical_drug(name) or name.lower()) if generic else None,
             set_id=set_id,
             sections=list(sections),
@@ -158,7 +157,7 @@ def parse_label(label: Label) -> Evidence | None:
     )
 
 
-def _sections(label: Label) -> dict[str, str]:
+def _sections(label: OpenFDALabel) -> dict[str, str]:
     """Return the quoted text by heading: the first field of a section that has text, cut at the end of a sentence."""
     found = {}
     for heading, fields in SECTIONS.items():
@@ -169,7 +168,7 @@ def _sections(label: Label) -> dict[str, str]:
     return found
 
 
-def _find_named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
+def _find_named_drugs(label: OpenFDALabel, own: Sequence[str]) -> list[NamedDrug]:
     """Return other drugs named under interactions and contraindications, each with the first sentence that names it."""
     found: dict[tuple[str, str], NamedDrug] = {}
     for heading in ("Contraindications", "Drug interactions"):
@@ -181,7 +180,7 @@ def _find_named_drugs(label: Label, own: Sequence[str]) -> list[NamedDrug]:
     return list(found.values())[:MAX_NAMED]
 
 
-def _set_id(label: Label) -> str | None:
+def _set_id(label: OpenFDALabel) -> str | None:
     given = next(iter([*_texts(label, "set_id"), *_names(label, "spl_set_id")]), "")
     try:
         return given.lower() if str(UUID(given)) == given.lower() else None
@@ -195,11 +194,11 @@ def day(effective: object) -> str:
     return (date_of(f"{told[:4]}-{told[4:6]}-{told[6:]}") if is_one else None) or "Unknown"
 
 
-def _names(label: Label, field: str) -> list[str]:
+def _names(label: OpenFDALabel, field: str) -> list[str]:
     return _texts(at(label, "openfda") or {}, field)
 
 
-def _texts(holder: Label, field: str) -> list[str]:
+def _texts(holder: OpenFDALabel, field: str) -> list[str]:
     given = at(holder, field)
     listed = given if isinstance(given, list) else [given]
     return [text for text in listed if isinstance(text, str) and text.strip()]

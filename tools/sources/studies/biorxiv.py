@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 from ...errors import SourceUnavailable, UnreadableReply
-from ...evidence import checked_identifier
 from ...http.reply import dicts
 from ...http.transport import Transport
+from ...records.card import SourceCard
+from ...records.evidence import checked_identifier
 from ...search import local_library
-from ..card import SourceCard
 
 CARD = SourceCard(
     name="biorxiv",

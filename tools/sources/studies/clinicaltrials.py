@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from ...errors import SourceRefused, UnreadableReply
-from ...evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
 from ...records import PostedResults, Trial
+from ...records.card import SourceCard
+from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
-from ..card import SourceCard
 from ..publications import DatedFilters, plain_words, redacted
 
 CARD = SourceCard(
@@ -27,7 +27,9 @@ CARD = SourceCard(
     purpose="Interventional trials of ClinicalTrials.gov: design, phase, size, status, why stopped, posted results.",
     address="https://clinicaltrials.gov/api/v2",
     documentation="https://clinicaltrials.gov/data-api/api",
-    per_second=1.25,  # none published; robots.txt asks for one per second
+    per_second=50 / 60,  # none published; beyond some 50 a minute from one address its firewall is reported to refuse
+    wires=("requests", "httpx", "the standard library"),
+    way_out="a download from clinicaltrials.gov (JSON or CSV) can be given as a file",
     hosts=("clinicaltrials.gov",),
     gives="trial",
     dialect="boolean",
@@ -61,7 +63,7 @@ UNKNOWN_ENROLLMENT = 99999999  # participants; the registry's code for "not know
 _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
 _MAX_VALUES = 40  # per outcome in a record
 _SHOWN_VALUES = 12  # per outcome in the text
-_MAX_ANALYSES = 30  # per outcome in a record
+_MAX_ANALYSES = 200  # of an outcome; the most seen is 100
 _MAX_WORDS = 1000  # characters of a description in a record
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
@@ -212,7 +214,10 @@ def parse_study(study: Any) -> Evidence | None:
         phases=_texts(at(protocol, "designModule", "phases")),
         enrollment=enrolled if isinstance(enrolled, int) and enrolled != UNKNOWN_ENROLLMENT else None,
         conditions=_texts(at(protocol, "conditionsModule", "conditions")),
-        interventions=_each_of(arms, "interventions", type="type", name="name"),
+        interventions=[
+            reported({**_texts_at(entry, type="type", name="name"), "other_names": _texts(entry.get("otherNames"))})
+            for entry in dicts(arms, "interventions")
+        ],
         arms=[
             reported(
                 {

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from string import punctuation
 from typing import Any, NamedTuple
 
-from ...evidence import checked_identifier
 from ...http.reply import at, dicts, entries, reported, text, without_repeats
 from ...http.transport import Transport
 from ...records import SaidNotice
+from ...records.card import SourceCard
+from ...records.evidence import checked_identifier
 from ...search import local_library
-from ..card import SourceCard
 from ..publications import iso_date
 
 CARD = SourceCard(

@@ -12,12 +12,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, dicts, read_each, text
 from ...http.transport import Transport
 from ...records import Notice, NoticeOn, Publication
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence, checked_identifier
 from ...search import Filters, Page, Source, SourceReply, local_library, request_size
-from ..card import SourceCard
 from ..publications import (
     NO_TITLE,
     NOTICE_TYPES,

@@ -13,14 +13,14 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
-from ...evidence import Citation, Evidence, checked_identifier
 from ...http.reply import Reply, at, count, read_each
 from ...http.xml import attribute, every, first, read_items, text_of
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...records import Notice, Publication
+from ...records.card import SourceCard
+from ...records.evidence import Citation, Evidence, checked_identifier
 from ...search import Filters, Source, SourceReply, local_library
-from ..card import SourceCard
 from ..lookups import Item, T
 from ..publications import (
     NO_TITLE,
@@ -49,6 +49,7 @@ CARD = SourceCard(
     documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
     per_second=3,
     per_second_with_key=10,
+    passing_statuses=(400,),  # its servers answer so now and then, and give the same request its records afterwards
     key="NCBI_API_KEY",
     without_key="PubMed is asked 3 times a second, not 10",
     hosts=("pubmed.ncbi.nlm.nih.gov",),
@@ -67,7 +68,7 @@ _EARLIEST, _LATEST = date(1500, 1, 1), date(3000, 12, 31)  # ESearch applies a d
 _REFUSED = ("empty term", "invalid db name", "api key invalid", "api key not wellformed")
 
 
-class Hits(NamedTuple):
+class PubMedHits(NamedTuple):
     total: int
     pmids: list[str]
     """Best first."""
@@ -119,7 +120,7 @@ class PubMed(Source):
         if (library := local_library(self.transport)) is not None:
             return library.papers(self, numbers)
         asked = ", ".join(numbers)
-        return self._reply(asked, asked, Hits(0, numbers), await self._fetch(numbers))
+        return self._reply(asked, asked, PubMedHits(0, numbers), await self._fetch(numbers))
 
     async def citations(self, pmid: str) -> SourceReply:
         """Return citing and cited publications that PubMed links (ELink); raises as `papers`."""
@@ -150,7 +151,7 @@ class PubMed(Source):
         base = {"db": "pubmed", "tool": "willowbark", "email": self.transport.endpoints.email}
         return await self.transport.get(self.name, path, params={**base, **params}, read=read, post_if_long=True)
 
-    def _reply(self, query: str, sent: str, hits: Hits, found: Mapping[str, Item]) -> SourceReply:
+    def _reply(self, query: str, sent: str, hits: PubMedHits, found: Mapping[str, Item]) -> SourceReply:
         records = [record for pmid in hits.pmids if (record := found[pmid].record)]
         missing = [pmid for pmid in hits.pmids if found[pmid].record is None]
         unread = list(dict.fromkeys(line for each in found.values() for line in each.problems))
@@ -197,7 +198,7 @@ def _find_mesh_name(words: str) -> str | None:
     return next((each.name for each in whole if is_in_mesh(each.name)), None)
 
 
-def _hits(start: int, reply: Reply) -> Hits:
+def _hits(start: int, reply: Reply) -> PubMedHits:
     """Parse an ESearch reply; `start` is the number of hits skipped.
 
     Raises:
@@ -223,7 +224,7 @@ def _hits(start: int, reply: Reply) -> Hits:
         if phrase != "No items found."  # the count says so
     ]
     translation = " ".join(str(result.get("querytranslation") or "").split())[:_LONGEST_TRANSLATION]
-    return Hits(total, pmids, notes, reply.url, translation)
+    return PubMedHits(total, pmids, notes, reply.url, translation)
 
 
 def _refuse_error(error: Any) -> None:

@@ -6,15 +6,15 @@ What limitations concern is listed by CONSORT 2010, items 20 and 21.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from ..evidence import Evidence
 from ..lexicon import find_drugs
-from ..reading.numbers import tells_figures
-from ..reading.screening import readable
-from ..reading.text import says, sentences
-from ..records import Section
-from ..registry import cards
+from ..records import ArticleSection
+from ..records.evidence import Evidence
+from ..records.registry import cards
+from .numbers import tells_figures
+from .screening import readable
+from .text import says, sentences
 
-Kind = Literal["results", "limitations", "table"]
+SectionKind = Literal["results", "limitations", "table"]
 """Kind of a full-text section."""
 ABSTRACT, TITLE = "Abstract", "Title"
 RESULTS_SHOWN = 2000  # characters of a record's results in a prompt; the abstract beside them has up to 2,500
@@ -46,7 +46,7 @@ def licence_of(record: Evidence) -> str | None:
     return read.get("licence") if read else None
 
 
-def places(record: Evidence, kind: Kind | None = None) -> list[Place]:
+def places(record: Evidence, kind: SectionKind | None = None) -> list[Place]:
     """Return the sections of the full text, in the article's order; only those of a kind, if one is given."""
     read = record.paper and record.paper.full_text
     listed = read.get("sections", ()) if read else ()
@@ -84,27 +84,27 @@ def is_full_text(section: str | None) -> bool:
     return section is not None and section not in (ABSTRACT, TITLE, *(card.entries for card in cards().values()))
 
 
-class Passage(NamedTuple):
+class SectionPassage(NamedTuple):
     """A passage of a record and its section."""
 
     section: str
     quote: str
 
 
-def stated_limits(record: Evidence) -> list[Passage]:
+def stated_limits(record: Evidence) -> list[SectionPassage]:
     """Return limitations that a study states itself: at most two verbatim sentences of its full text.
 
     Sentences that name a limitation and its subject come first, then those in a section on limitations that name
     only the subject.
     """
-    found: list[tuple[int, int, Passage]] = []
+    found: list[tuple[int, int, SectionPassage]] = []
     for place in places(readable(record), "limitations"):
         own = bool(says("limit", place.title))
         for sentence in sentences(place.text):
             named, about = bool(says("limit", sentence)), bool(says("about", sentence))
             fits = MIN_LIMIT_CHARACTERS <= len(sentence) <= MAX_LIMIT_CHARACTERS
             if fits and about and (named or own) and section_of(record, sentence) == place.title:
-                found.append((not named, len(found), Passage(place.title, sentence)))
+                found.append((not named, len(found), SectionPassage(place.title, sentence)))
     return [passage for *_, passage in sorted(found)[:MAX_LIMITS]]
 
 
@@ -117,12 +117,12 @@ def excerpted(record: Evidence, rows: int = ROWS_SHOWN) -> Evidence:
     if not read:
         return record
     room = {"results": RESULTS_SHOWN, "limitations": LIMITS_SHOWN, "table": rows}
-    kept = list[Section]()
+    kept = list[ArticleSection]()
     for place in places(record):
         text = _select_sentences(place.text, room.get(place.kind, 0))
         room[place.kind] = room.get(place.kind, 0) - len(text)
         if text:
-            kept.append(Section(kind=place.kind, title=place.title, text=text))
+            kept.append(ArticleSection(kind=place.kind, title=place.title, text=text))
     return record.noting(full_text={**read, "sections": kept})
 
 

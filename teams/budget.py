@@ -14,7 +14,7 @@ from willowbark.agents.autogen import RequestUsage
 from willowbark.agents.report.content import BATCHED, OTHER_CALLS, READING, ModelCalls, TurnUsage
 from willowbark.tools.errors import WillowbarkError
 
-from ..config import LLMSettings, Price, RoleSettings
+from .config import LLMSettings, Price, RoleSettings
 
 WARN_SHARE = 0.8
 BATCH_SHARE = 0.5  # of the list price, for tokens in a batch: both providers charge half

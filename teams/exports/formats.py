@@ -1,0 +1,137 @@
+"""Export a report: `render(report, "html")` returns one format, `write(report, folder, names)` writes several.
+
+An export is a function from a report to bytes, and one line in `FORMATS`; the same report gives the same bytes.
+Libraries that a format needs come with the extra `report` and are imported on first use.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from importlib import import_module, resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from willowbark.tools.errors import MissingExtra, UsageError
+from willowbark.tools.whole_file import write_file
+
+if TYPE_CHECKING:
+    from willowbark.agents.report.model import ResearchReport
+
+_EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_LONGEST_S = 120.0  # for printing
+_FLAGS = (
+    "--headless --disable-gpu --no-first-run --disable-background-networking --disable-component-update "
+    "--no-pdf-header-footer"
+).split()
+
+
+class Format(NamedTuple):
+    """One export format."""
+
+    name: str
+    """Name for `--to`."""
+    file_name: str
+    made_by: "str | Callable[[ResearchReport], bytes]"
+    """Module of this package that defines `as_NAME`, from report to bytes; or that function."""
+
+
+def as_schema(report: "ResearchReport") -> bytes:
+    """Export the JSON schema of that."""
+    schema = type(report).model_json_schema(mode="serialization")
+    return f"{json.dumps({'$schema': 'https://json-schema.org/draft/2020-12/schema', **schema}, indent=2)}\n".encode()
+
+
+def as_html(report: "ResearchReport") -> bytes:
+    """Export as one self-contained page that loads nothing and runs nothing from a record's text."""
+    from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
+
+    style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+    return page_html(report.to_tree(), style=style).encode(errors="replace")
+
+
+def as_pdf(report: "ResearchReport") -> bytes:
+    """Export as PDF: the page, printed by an installed Chromium, since no library lays it out as well.
+
+    Raises:
+        UsageError: no Chromium was found, or it failed.
+    """
+    browser = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if browser is None:
+        raise UsageError("pdf needs Chromium or Chrome: install one, or name it with the variable CHROMIUM")
+    with TemporaryDirectory() as folder:
+        page, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
+        page.write_bytes(as_html(report))
+        unboxed = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()  # required for root
+        command = [browser, *_FLAGS, *unboxed, f"--user-data-dir={folder}/profile", f"--print-to-pdf={printed}"]
+        try:
+            subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=_LONGEST_S)  # noqa: S603
+            content = printed.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"pdf: {browser} did not print the report ({type(error).__name__})") from None
+    when = f"D:{report.generated_at:%Y%m%d%H%M%S}".encode()
+    return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
+
+
+_APPENDIX_FILE = "report-appendix.md"
+FORMATS = (
+    Format("html", "report.html", as_html),
+    Format("bib", "references.bib", "citations"),
+    Format("ris", "references.ris", "citations"),
+    Format("csl", "references.csl.json", "citations"),
+    Format("pdf", "report.pdf", as_pdf),
+    Format("docx", "report.docx", "docx"),
+    Format("csv", "evidence.csv", "evidence"),
+    Format("xlsx", "evidence.xlsx", "evidence"),
+    Format("md", "report.md", lambda report: report.to_markdown(_APPENDIX_FILE).encode()),
+    Format("appendix", _APPENDIX_FILE, lambda report: report.to_appendix().encode()),
+    Format("json", "report.json", lambda report: f"{report.to_json()}\n".encode()),
+    Format("schema", "report.schema.json", as_schema),
+)
+"""All formats, in display order."""
+
+
+def format_of(name: str) -> Format:
+    """Look up a format by name.
+
+    Raises:
+        UsageError: no such format; lists those that exist.
+    """
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise UsageError(f"there is no format {name!r}; choose from {', '.join(f.name for f in FORMATS)}")
+
+
+def render(report: "ResearchReport", name: str) -> bytes:
+    """Render a report in one format.
+
+    Raises:
+        UsageError: no such format, or its extra is not installed; says what to do.
+    """
+    made_by = format_of(name).made_by
+    try:
+        make = getattr(import_module(f".{made_by}", __package__), f"as_{name}") if isinstance(made_by, str) else made_by
+        content: bytes = make(report)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
+            raise
+        raise MissingExtra(name, "report") from None
+    return content
+
+
+def write(report: "ResearchReport", folder: Path, names: Sequence[str]) -> list[Path]:
+    """Write a report in several formats, each file atomically; a missing folder is created.
+
+    All are rendered before the first is written, so a failure to render leaves nothing behind.
+
+    Raises:
+        UsageError: no such format, an extra is missing, or the folder cannot be written to.
+    """
+    formats = [format_of(name) for name in dict.fromkeys(names)]
+    contents = {folder / known.file_name: render(report, known.name) for known in formats}
+    return [write_file(path, content, "; name another folder with --out") for path, content in contents.items()]

@@ -1,0 +1,613 @@
+"""Mechanistic chains from drug to target to process to disease, with the evidence for each step.
+
+Nodes and steps come from the collected records: drug targets from ChEMBL and Open Targets, processes of targets from
+Open Targets, UniProt and Reactome, proteins involved in the condition from Open Targets and UniProt, and any of these
+from sentences in publications. Proteins are human unless a database says otherwise.
+
+The weight of a step follows from its evidence by these figures, which are conventions, not measurements.
+
+| evidence | weight |
+|---|---|
+| a database of mechanisms, with the kind of action | 0.9; 0.6 without it |
+| a database that lists a protein among those of a pathway or process | 0.8 |
+| a curated entry that a protein is involved in the disease | 0.8 |
+| an association score of Open Targets | the score, 0.8 at most |
+| sentences of n records that name both ends | 1 - 0.6^n, 0.7 at most; a hedged one counts half |
+| proteins of the disease in the same process | 1 - Π(1 - w/2), w the weights of their steps; 0.7 at most |
+
+Of several kinds the highest weight counts, since databases copy each other; each record that denies the step halves it.
+
+A sentence counts only if it names both ends itself. One that mentions a treatment (a drug, an inhibitor, a blocker, an
+antagonist) shows that acting on the target was tried, not that the target is involved in the condition, and does not
+count for that. A few cue words decide whether a sentence denies a relation or only supposes it; all others count as
+assertions.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field
+
+from ..appraisal.appraised import condition_names
+from ..appraisal.candidates import APPROVED_PHASE, Candidate, is_condition, list_developed
+from ..lexicon import canonical_drug, drug_synonyms
+from ..lexicon.matching import content_words, stem, stems, stems_among
+from ..questions import Question
+from ..questions.query import bare_name
+from ..reading.document import Document, Sentence
+from ..reading.screening import readable
+from ..reading.text import says, sentence_spans
+from ..records import Disease, Drug, Process, Protein
+from ..records.evidence import Evidence
+from ..records.registry import kind_of
+from ..sources.publications import is_code
+
+GAP = 0.1  # weight of a step without evidence
+MOST_UNDIRECTED = 0.5  # maximum if no approved drug shows whether more or less of the target helps
+MAX_SHOWN_GENES = 3
+NOT_REPORTED = "not reported"
+RECOMMENDED = 3  # hypotheses whose searches are recommended
+MAX_EFFECT = 3  # mechanisms of action in a hypothesis
+_TAKES_PART, _HAS_A_PART = "takes part in", "has a part in"
+
+NodeKind = Literal["drug", "target", "process", "disease"]
+Basis = Literal["action", "action not named", "membership", "involvement", "association", "sentence", "shared protein"]
+WEIGHTS: dict[Basis, float] = {"action": 0.9, "action not named": 0.6, "membership": 0.8, "involvement": 0.8}
+MOST_BY_SCORE = 0.8
+MOST_BY_SENTENCES = 0.7
+_MISSED_BY_ONE = 0.6  # probability that a step named by one sentence is wrong
+_SHARED = 0.5
+_DENIED = 0.5
+
+
+ActionDirection = Literal["same", "opposite", "unknown"]
+"""Direction of a drug's action on its target compared with drugs approved for the condition."""
+_MORE = (
+    "ACTIVATOR|AGONIST|OPENER|PARTIAL AGONIST|POSITIVE ALLOSTERIC MODULATOR|POSITIVE MODULATOR|RELEASING AGENT"
+).split("|")
+_LESS = (
+    "ALLOSTERIC ANTAGONIST|ANTAGONIST|ANTISENSE INHIBITOR|BLOCKER|DEGRADER|INHIBITOR|INVERSE AGONIST|"
+    "NEGATIVE ALLOSTERIC MODULATOR|NEGATIVE MODULATOR|RNAI INHIBITOR|SEQUESTERING AGENT"
+).split("|")
+"""ChEMBL action types that increase or decrease a target's activity; the others have no sign."""
+
+
+def sign_of(action_type: str | None) -> int:
+    """Return 1 if an action increases a target's activity, -1 if it decreases it, 0 if unknown."""
+    kind = (action_type or "").upper()
+    return (kind in _MORE) - (kind in _LESS)
+
+
+class Node(NamedTuple):
+    kind: NodeKind
+    name: str
+    number: str = ""
+    """Its identifier: CHEMBL27, P08588, R-HSA-390696, GO:0042310; empty if unknown."""
+
+
+class Backing(BaseModel, frozen=True, extra="forbid"):
+    key: str
+    source: str
+    basis: Basis
+    number: str = ""
+    """Identifier in the source; empty for sentences."""
+    quote: str = ""
+    """Whole sentence of the record; empty if the source is a table."""
+    denies: bool = False
+    hedged: bool = False
+    score: float | None = Field(default=None, ge=0, le=1)
+    """Score of an association or shared protein; None for others."""
+
+
+class Step(BaseModel, frozen=True, extra="forbid"):
+    """A step from one node to the next."""
+
+    start: Node
+    end: Node
+    relation: str
+    backings: list[Backing] = []
+    """Empty if there is no evidence: the step is missing."""
+
+    @property
+    def is_missing(self) -> bool:
+        return not any(not each.denies for each in self.backings)
+
+    @property
+    def weight(self) -> float:
+        return weight_of(self.backings)
+
+    @property
+    def quoted(self) -> Backing | None:
+        """The evidence to quote, from databases before publications; None without a quote."""
+        told = [each for each in self.backings if each.quote and not each.denies]
+        return min(told, key=lambda each: (each.basis == "sentence", each.hedged), default=None)
+
+
+def weight_of(backings: Iterable[Backing]) -> float:
+    given = list(backings)
+    sentences = {
+        each.key: 0.5 if each.hedged else 1.0 for each in given if each.basis == "sentence" and not each.denies
+    }
+    found = [WEIGHTS[each.basis] for each in given if each.basis in WEIGHTS and not each.denies]
+    found += [min(MOST_BY_SCORE, each.score or 0.0) for each in given if each.basis == "association"]
+    shared = {each.number: 1 - _SHARED * (each.score or 0.0) for each in given if each.basis == "shared protein"}
+    found.append(min(MOST_BY_SENTENCES, 1 - math.prod(shared.values())))
+    found.append(min(MOST_BY_SENTENCES, 1 - _MISSED_BY_ONE ** sum(sentences.values())))
+    denying = len({each.key for each in given if each.denies})
+    return round(max(found) * _DENIED**denying, 4)
+
+
+class Chain(BaseModel, frozen=True, extra="forbid"):
+    """The best path from a drug to the condition, with evidence and missing steps."""
+
+    drug: str
+    steps: list[Step]
+    confidence: float = Field(ge=0, le=1)
+    """Confidence that the drug acts on the condition by this or another known path, by `arithmetic`."""
+    arithmetic: str
+    direction: ActionDirection = "unknown"
+    compared: list[str] = []
+    """Approved drugs acting on the same target, used to find the direction."""
+    opposing: list[str] = []
+    """Keys of the records on these if they act in the opposite direction."""
+    others: int = 0
+    """Number of other complete paths."""
+    missing: list[str] = []
+    unlinked: Step | None = None
+    """The process in which its target takes part, if no path leads to the condition; None if no database gives one."""
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [self.steps[0].start, *(step.end for step in self.steps)] if self.steps else []
+
+    def node(self, kind: NodeKind) -> Node | None:
+        """Return the node of a kind; None if the chain has none."""
+        return next((each for each in self.nodes if each.kind == kind), None)
+
+    @property
+    def process(self) -> Node | None:
+        """The process on its path, else the one in which its target takes part without a link to the condition."""
+        on_path = self.node("process")
+        if on_path is not None or self.unlinked is None:
+            return on_path
+        return self.unlinked.end
+
+    def keys(self, *, denying: bool = False) -> list[str]:
+        """List the keys of the records that support its steps, or deny them."""
+        told = (each.key for step in self.steps for each in step.backings if each.denies is denying)
+        return list(dict.fromkeys(told))
+
+
+_SYMBOL = re.compile(r"[A-Z][A-Z0-9]{2,9}")
+_ENGLISH = frozenset("ACE AIDS CAT IMPACT MAX MET REST SET TANK".split())
+"""Gene symbols with other meanings in texts; ACE, for one, is found by the enzyme's name."""
+_SHORTEST = 5  # letters of a stem that identifies a one-word name
+
+
+class Names:
+    """The gene symbols and names in words of one node, for finding it in sentences."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.symbols, self.words = set[str](), set[frozenset[str]]()
+        for name in filter(None, names):
+            if _SYMBOL.fullmatch(name):
+                self.symbols |= {name} - _ENGLISH
+                continue
+            words = frozenset(stems(name))  # a phrase, in any order: "insulin release", "release of insulin"
+            long = [word for word in words if len(word) >= _SHORTEST and not word.isdigit()]
+            if long and (len(words) > 1 or len(words) == len(long)):  # else too unspecific
+                self.words.add(words)
+
+
+class SentenceIndex:
+    """Index of the sentences of non-retracted publications, screened by `readable`, by the names in them."""
+
+    def __init__(self, pool: Iterable[Evidence], asked: Question, named: Iterable[Names]) -> None:
+        condition = [frozenset(stems(name)) for name in condition_names(asked)]
+        wanted = frozenset[str]().union(*condition, *(words for names in named for words in names.words))
+        self._sentences: list[tuple[Evidence, Sentence]] = [
+            (record, sentence)
+            for record in pool
+            if kind_of(record) == "publication" and not (record.paper and record.paper.retracted)
+            for sentence in Document.of(record).sentences
+        ]
+        self._holding = defaultdict[str, set[int]](set)
+        for at, (_, said) in enumerate(self._sentences):
+            for word in (*_SYMBOL.findall(said.quote), *stems_among(content_words(said.quote), wanted)):
+                self._holding[word].add(at)
+        self._on_condition = self._places_of(condition)
+
+    def backings(self, *names: Names, on_condition: bool = False) -> list[Backing]:
+        """Find sentences with all of the names, one per record, as evidence for a step.
+
+        With `on_condition` a sentence must also name the condition, and mention no treatment.
+        """
+        places = [self._places_of(each.words, each.symbols) for each in names]
+        places += [self._on_condition] if on_condition else []
+        found: dict[str, Backing] = {}
+        for at in sorted(set.intersection(*places)):
+            record, said = self._sentences[at]
+            if record.key in found or (on_condition and (says("treats", said.text) or said.drugs)):
+                continue
+            told: dict[str, Any] = {
+                "denies": bool(says("denies", said.text)),
+                "hedged": bool(says("supposes", said.text)),
+            }
+            found[record.key] = _backing(record, "sentence", quote=" ".join(said.quote.split()), **told)
+        return list(found.values())
+
+    def _places_of(self, names: Iterable[frozenset[str]], symbols: Iterable[str] = ()) -> set[int]:
+        """Find sentences with any of the names as a phrase, or any of the symbols."""
+        found = set[int]().union(*(self._holding.get(symbol, set()) for symbol in symbols))
+        for words in filter(None, names):
+            together = set.intersection(*(self._holding.get(word, set()) for word in words))
+            found |= {at for at in together - found if len(words) == 1 or self._is_phrase(words, at)}
+        return found
+
+    def _is_phrase(self, words: frozenset[str], at: int) -> bool:
+        """Whether words are together in a sentence, in any order, with at most one other word between."""
+        said = [stem(word) for word in content_words(self._sentences[at][1].quote)]
+        size = len(words) + 1
+        return any(words <= set(said[place : place + size]) for place in range(max(1, len(said) - size + 1)))
+
+
+class MechanismGraph:
+    """How drugs might act on the condition asked about, by all records found."""
+
+    def __init__(self, pool: Sequence[Evidence], asked: Question, drugs: Iterable[str]) -> None:
+        self._asked, self._pool = asked, [readable(record) for record in pool]
+        self.disease = Node("disease", " and ".join(asked.conditions) or " ".join(asked.terms) or asked.text)
+        self._after: dict[Node, dict[Node, Step]] = {self.disease: {}}
+        self._drugs = {drug: Node("drug", drug) for drug in dict.fromkeys(drugs)}
+        self._names: dict[Node, list[str]] = {}
+        self._genes: dict[Node, frozenset[str]] = {}
+        self._unplaced: dict[str, dict[str, None]] = {}
+        self._causal: dict[str, float] = {}
+        entries = [(record, record.record) for record in self._pool]
+        self._entries = [
+            (record, said)
+            for record, said in entries
+            if isinstance(said, Disease) and is_condition(said.disease or "", asked)
+        ]
+        self._proteins = {
+            said.gene_symbol: (record, said)
+            for record, said in entries
+            if isinstance(said, Protein) and said.gene_symbol and not said.organism
+        }
+        approved = {drug for drug, phase in list_developed(asked, self._pool).items() if phase >= APPROVED_PHASE}
+        self._signed = list[tuple[str, str, bool, frozenset[str], int]]()
+        for record, said in entries:
+            if isinstance(said, Drug) and said.drug:
+                self._add_actions(record, said, canonical_drug(said.drug) or said.drug, approved)
+        self._add_involved()
+        for target, genes in self._genes.items():
+            for record, protein in (self._proteins[gene] for gene in sorted(genes) if gene in self._proteins):
+                self._names[target] += [protein.protein_name or "", *protein.other_names]
+                self._add_processes(target, record, (*protein.pathways, *protein.processes))
+        self._add_sentences()
+        self._add_shared()
+
+    @property
+    def involved(self) -> list[Step]:
+        """Steps of what is involved in the condition, surest first, without processes that only share a protein."""
+        steps = [ends[self.disease] for ends in self._after.values() if self.disease in ends]
+        own = [step for step in steps if any(each.basis != "shared protein" for each in step.backings)]
+        return sorted(own, key=lambda step: (-step.weight, step.start.name))
+
+    def about(self, process: Node) -> tuple[str, str] | None:
+        """Return the key of a process's Reactome record and its summary's first sentence; None if there is none."""
+        for record in self._pool:
+            entry = record.record
+            if isinstance(entry, Process) and entry.process_id == process.number and entry.summary:
+                start, end = (sentence_spans(entry.summary) or [(0, len(entry.summary))])[0]
+                first = entry.summary[start:end]
+                return (record.key, first) if first in record.content else None
+        return None
+
+    def genetic_support(self, target: Node) -> tuple[str, float] | None:
+        """Return the key of the condition's Open Targets entry and a target's genetic score; None if there is none."""
+        for record, entry in self._entries:
+            for each in entry.targets:
+                if each.get("symbol") in self._genes.get(target, ()) and "genetic" in each:
+                    return record.key, float(each["genetic"])
+        return None
+
+    def function_of(self, target: Node) -> tuple[str, str] | None:
+        """Return the key of a target's UniProt record and its function; None if not given."""
+        for gene in sorted(self._genes.get(target, ())):
+            record, protein = self._proteins.get(gene, (None, None))
+            if record and protein and protein.function and protein.function in record.content:
+                return record.key, protein.function
+        return None
+
+    def acting_on(self, node: Node) -> list[str]:
+        """List the graph's drugs that act on a target, or on any target in a process, by name."""
+        before = self._before(node)
+        if node.kind == "process":
+            before += [drug for target in before for drug in self._before(target)]
+        return sorted({each.name for each in before if each.kind == "drug"})
+
+    def chain(self, drug: str) -> Chain:
+        """Find the best path from a drug to the condition; steps without evidence are marked as missing.
+
+        Confidence is the product of the steps' weights. It is 0 if the drug acts on its target in the opposite
+        direction to all approved drugs, and at most `MOST_UNDIRECTED` if no approved drug shows the direction.
+        """
+        start = self._drugs.get(drug, Node("drug", drug))
+        if not (targets := self._after.get(start)):
+            acts = "; ".join(self._unplaced.get(drug, ()))
+            unknown = f"no record names a target of {drug}{f', only what it does: {acts}' if acts else ''}"
+            open_end = [self._step(start, self.disease)]
+            return Chain(drug=drug, steps=open_end, confidence=0.0, arithmetic="0", missing=[unknown])
+        whole = [way for way in self._ways(start) if all(step.weight for step in way)]
+        missing = list[str]()
+        unlinked: Step | None = None
+        if whole:
+            steps = min(whole, key=lambda way: (-_product(way), len(way), *(step.end.name for step in way)))
+        else:
+            first = max(targets.values(), key=lambda step: step.weight)
+            target, steps = first.end, [first, self._step(first.end, self.disease)]
+            missing = [
+                f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing
+            ]
+            unlinked = self._best_known_process(target)
+            if unlinked is None:
+                missing.append(f"no record names a process of {target.name}")
+        factors = [f"{step.weight:.2f}" if step.weight else f"{GAP:g} for the missing step" for step in steps]
+        confidence = round(_product(steps), 2)
+        arithmetic = f"{' × '.join(factors)} = {confidence:.2f}"
+
+        genes = self._genes.get(steps[0].end, frozenset())
+        own = {sign for _, name, _, held, sign in self._signed if name == drug and held & genes}
+        others = [each for each in self._signed if each[2] and each[3] & genes]
+        helping = {sign for *_, sign in others}
+        is_known = len(own) == len(helping) == 1
+        is_opposite = is_known and own != helping
+        if is_opposite:
+            confidence, arithmetic = 0.0, f"{arithmetic} × 0, since approved drugs act the other way"
+        elif not is_known and confidence > MOST_UNDIRECTED:
+            confidence = MOST_UNDIRECTED
+            arithmetic = f"{arithmetic}, {MOST_UNDIRECTED:g} at most since the direction is unknown"
+        return Chain(
+            drug=drug,
+            steps=steps,
+            confidence=confidence,
+            arithmetic=arithmetic,
+            direction="opposite" if is_opposite else "same" if is_known else "unknown",
+            compared=list(dict.fromkeys(name for _, name, *_ in others)) if is_known else [],
+            opposing=list(dict.fromkeys(key for key, *_ in others)) if is_opposite else [],
+            others=max(0, len(whole) - 1),
+            missing=missing,
+            unlinked=unlinked,
+        )
+
+    def _best_known_process(self, target: Node) -> Step | None:
+        """Return the step to the process of a target that most records give; None if none gives any.
+
+        Of several, Reactome's pathways come before the Gene Ontology's processes, since both Open Targets and UniProt
+        list them; then the order of the records counts.
+        """
+        steps = [step for end, step in self._after[target].items() if end.kind == "process"]
+        if not steps:
+            return None
+
+        def rank(step: Step) -> tuple[int, bool]:
+            records = {backing.key for backing in step.backings}
+            return -len(records), step.end.number.startswith("GO:")
+
+        return min(steps, key=rank)
+
+    def _ways(self, start: Node) -> Iterator[list[Step]]:
+        """Yield the paths from a node to the condition; a target or a process leads to no earlier kind of node."""
+        for end, step in self._after[start].items():
+            if end == self.disease:
+                yield [step]
+            else:
+                yield from ([step, *further] for further in self._ways(end))
+
+    def _before(self, node: Node) -> list[Node]:
+        return [start for start, ends in self._after.items() if node in ends]
+
+    def _step(self, start: Node, end: Node) -> Step:
+        missing = Step(start=start, end=end, relation="is not known to bear on")
+        return self._after.get(start, {}).get(end, missing)
+
+    def _back(self, start: Node, end: Node, relation: str, *given: Backing) -> None:
+        """Add evidence for a step; the first one added names the relation."""
+        if given:
+            step = self._after.setdefault(start, {}).get(end) or Step(start=start, end=end, relation=relation)
+            told = [*step.backings, *(each for each in given if each not in step.backings)]
+            self._after[start][end] = step.model_copy(update={"backings": told})
+            self._after.setdefault(end, {})
+
+    def _target(self, genes: Sequence[str], name: str, number: str, organism: str = "") -> Node:
+        wanted = frozenset(genes)
+        if wanted and (known := next((node for node, held in self._genes.items() if held == wanted), None)):
+            self._names[known] += [name]
+            return known
+        shown = ", ".join(genes) if 0 < len(genes) <= MAX_SHOWN_GENES else name or ", ".join(genes[:MAX_SHOWN_GENES])
+        node = Node("target", f"{shown} of {organism}" if organism else shown, number)
+        self._genes[node] = wanted
+        self._names.setdefault(node, []).extend([*genes, name])
+        return node
+
+    def _add_actions(self, record: Evidence, entry: Drug, name: str, approved: set[str]) -> None:
+        """Add the targets that a drug database gives, and in which direction the drug acts on them."""
+        for mechanism in entry.mechanisms:
+            genes, target_name = mechanism.get("gene_symbols") or [], mechanism.get("target_name") or ""
+            action, kind = mechanism.get("mechanism_of_action") or "", mechanism.get("action_type") or ""
+            if sign := sign_of(kind):
+                self._signed.append((record.key, name, name in approved, frozenset(genes), sign))
+            if (drug := self._drugs.get(name)) is None:
+                continue
+            if not (genes or target_name):
+                self._unplaced.setdefault(name, {}).update({action: None} if action else {})
+                continue
+            accessions = mechanism.get("uniprot_ids") or []
+            number = accessions[0] if len(accessions) == 1 else mechanism.get("target_id") or ""
+            target = self._target(genes, target_name, number, mechanism.get("organism") or "")
+            basis: Basis = "action" if kind or action else "action not named"
+            quote = next((line for line in record.content.splitlines() if action and action in line), "")
+            relation = action or (kind or "acts on").lower()
+            self._back(drug, target, relation, _backing(record, basis, entry.chembl_id or "", quote))
+            self._add_processes(target, record, mechanism.get("pathways") or ())
+
+    def _add_processes(self, target: Node, record: Evidence, paths: Iterable[Any]) -> None:
+        for path in paths:
+            process = Node("process", path["name"], path["id"])
+            self._back(target, process, _TAKES_PART, _backing(record, "membership", path["id"]))
+
+    def _add_involved(self) -> None:
+        """Add the proteins that databases link to the condition."""
+        for record, entry in self._entries:
+            has_kinds = any("genetic" in each or "pathway" in each for each in entry.targets)
+            for each in entry.targets:
+                if isinstance(score := each.get("score"), int | float) and (symbol := each.get("symbol")):
+                    number = entry.disease_id or ""
+                    self._involve(symbol, _backing(record, "association", number, score=min(1.0, score)))
+                    if has_kinds:  # drugs and papers on a protein do not link its processes to the condition
+                        before = self._causal.get(symbol, 0.0)  # of another entry on the condition
+                        self._causal[symbol] = max(before, each.get("genetic", 0.0), each.get("pathway", 0.0))
+        for gene, (record, protein) in self._proteins.items():
+            for part in protein.diseases:
+                sentence = f"{part['name']}: {part['note']}" if part.get("note") else part["name"]
+                if is_condition(part["name"], self._asked):
+                    quote = sentence if sentence in record.content else ""  # text addressed to machines was removed
+                    self._involve(gene, _backing(record, "involvement", part.get("id", ""), quote))
+
+    def _involve(self, symbol: str, backing: Backing) -> None:
+        targets = [node for node, genes in self._genes.items() if symbol in genes]
+        if not targets:
+            _, protein = self._proteins.get(symbol, (None, Protein()))
+            targets = [self._target([symbol], protein.protein_name or "", protein.uniprot_id or "")]
+        for node in targets:
+            self._back(node, self.disease, _HAS_A_PART, backing)
+
+    def _add_sentences(self) -> None:
+        """Add steps found in sentences of publications."""
+        targets = {target: Names(self._names[target]) for target in self._genes}
+        processes = {process: Names([process.name]) for process in self._processes()}
+        drugs = {drug: Names([drug.name, *drug_synonyms(drug.name)]) for drug in self._drugs.values()}
+        found = SentenceIndex(self._pool, self._asked, [*targets.values(), *processes.values(), *drugs.values()])
+        for node, names in {**targets, **processes}.items():
+            self._back(node, self.disease, _HAS_A_PART, *found.backings(names, on_condition=True))
+        for target, names in targets.items():
+            for drug in [node for node in self._before(target) if node in drugs]:
+                self._back(drug, target, "acts on", *found.backings(names, drugs[drug]))
+
+    def _add_shared(self) -> None:
+        """Link processes to the condition through proteins involved in both.
+
+        If Open Targets gives its evidence by kind, only genetic and pathway evidence counts for a protein.
+        """
+        for process in self._processes():
+            for target in self._before(process):
+                step = self._step(target, self.disease)
+                causal = [self._causal[gene] for gene in self._genes[target] if gene in self._causal]
+                alone = {"score": max(causal)} if causal else {}
+                told = [b.model_copy(update=alone) if b.basis == "association" else b for b in step.backings]
+                if weight := weight_of(told) if told else 0.0:
+                    first = step.quoted or step.backings[0]
+                    shared = {"basis": "shared protein", "number": target.name, "score": weight}
+                    backing = first.model_copy(update={**shared, "denies": False, "hedged": False})
+                    self._back(process, self.disease, f"holds {target.name}, which {_HAS_A_PART}", backing)
+
+    def _processes(self) -> list[Node]:
+        """List pathways and processes by name."""
+        found = (node for node in self._after if node.kind == "process")
+        return sorted(found, key=lambda node: (node.name, node.number))
+
+
+def _product(way: Iterable[Step]) -> float:
+    return math.prod(step.weight or GAP for step in way)
+
+
+def _backing(record: Evidence, basis: Basis, number: str = "", quote: str = "", **told: Any) -> Backing:
+    return Backing(key=record.key, source=record.citation.source, basis=basis, number=number, quote=quote, **told)
+
+
+class MechanismHypothesis(BaseModel, extra="forbid"):
+    """How a drug might act on the condition."""
+
+    drug: str
+    target: str
+    """`not reported` if no record names one."""
+    pathway: str
+    """Pathway or process of the best chain, else one in which its target takes part; `not reported` without any."""
+    effect: str
+    confidence: float = Field(ge=0.0, le=1.0)
+    """Confidence in the chain from drug to condition, as computed in `steps` and `graph`; whether patients benefit is
+    rated by the drug's certainty instead."""
+    supporting_evidence: list[str] = []
+    """Keys of records: for the chain's steps, then studies that support the drug."""
+    contradicting_evidence: list[str] = []
+    """Keys of records: on approved drugs that act in the opposite direction, then denying a step, then studies that
+    contradict the drug."""
+    search_suggestions: list[str] = []
+
+    def to_search_queries(self) -> list[str]:
+        """List queries that could test the hypothesis, without duplicates."""
+        ends = [end for end in (self.target, self.pathway) if end and end != NOT_REPORTED]
+        return list(dict.fromkeys([*(f"{self.drug} AND {_quote_name(end)}" for end in ends), *self.search_suggestions]))
+
+
+class HypothesisAssessment(BaseModel, extra="forbid"):
+    hypotheses: list[MechanismHypothesis] = []
+    primary_hypothesis: MechanismHypothesis | None = None
+    """The most confident one; None if there is no hypothesis."""
+    knowledge_gaps: list[str] = []
+    recommended_searches: list[str] = []
+
+
+def _quote_name(name: str) -> str:
+    """Write a name for a query; gene symbols of one target become alternatives."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(part[:1].isupper() and is_code(part, 2, 12, "-") for part in parts):
+        return f"({' OR '.join(parts)})"
+    plain = bare_name(name, "'-")
+    return f'"{plain}"' if " " in plain else plain
+
+
+class MechanismFindings(NamedTuple):
+    hypotheses: HypothesisAssessment
+    chains: Mapping[str, Chain]
+    """Chain from each drug to the condition."""
+    graph: MechanismGraph
+
+
+def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Question) -> MechanismFindings:
+    graph = MechanismGraph(pool, asked, [candidate.drug for candidate in candidates])
+    chains = {candidate.drug: graph.chain(candidate.drug) for candidate in candidates}
+    found = list[MechanismHypothesis]()
+    for candidate in candidates:
+        chain, appraisal = chains[candidate.drug], candidate.appraisal
+        target, process = chain.node("target"), chain.process
+        if target is None:
+            continue
+        tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]
+        found.append(
+            MechanismHypothesis(
+                drug=candidate.drug,
+                target=target.name,
+                pathway=process.name if process else NOT_REPORTED,
+                effect="; ".join(candidate.mechanisms[:MAX_EFFECT]) or chain.steps[0].relation,
+                confidence=chain.confidence,
+                supporting_evidence=list(dict.fromkeys([*chain.keys(), *appraisal.supporting])),
+                contradicting_evidence=list(
+                    dict.fromkeys([*chain.opposing, *chain.keys(denying=True), *appraisal.contradicting])
+                ),
+                search_suggestions=[f"{each} AND {_quote_name(graph.disease.name)}" for each in tested],
+            )
+        )
+    ranked = sorted(found, key=lambda each: -each.confidence)
+    queries = [query for each in ranked[:RECOMMENDED] for query in each.to_search_queries()]
+    assessment = HypothesisAssessment(
+        hypotheses=ranked,
+        primary_hypothesis=ranked[0] if ranked else None,
+        knowledge_gaps=list(dict.fromkeys(gap for chain in chains.values() for gap in chain.missing)),
+        recommended_searches=list(dict.fromkeys(queries)),
+    )
+    return MechanismFindings(assessment, chains, graph)
