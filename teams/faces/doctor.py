@@ -49,7 +49,9 @@ def examine(config: Path | None) -> str | None:
         ]
     )
     if settings.library.path is not None:
-        write_lines([f"Library     {open_library(settings.library.path).summary}; no source is asked"])
+        library = open_library(settings.library.path)
+        write_lines([f"Library     {library.summary}; no source is asked"])
+        write_lines([f"            {line}" for line in library.contents.unread])
         return None
     endpoints = Endpoints.public()
     addresses = addresses_of(endpoints, settings)
