@@ -52,7 +52,7 @@ def read_items(
             what was taken by then is not to be used.
     """
     flattening = _Flattening(texts)
-    selection = _Selection(items, dropped, flattening)
+    selection = _ItemSelection(items, dropped, flattening)
     flattening.read = lambda whole: _run_expat(whole, selection)
 
     def take_item(_: object, item: Any) -> bool:
@@ -70,7 +70,7 @@ def read_items(
 def read_trees(source: str, xml: bytes, wanted: Collection[str]) -> tuple[str, list[Element]]:
     """Return the root's name, and the elements named in `wanted` as trees; raises as `read_items`."""
     trees = _Trees()
-    selection = _Selection(wanted, (), trees)
+    selection = _ItemSelection(wanted, (), trees)
     try:
         _run_expat(xml, selection)
     except (ExpatError, ValueError, LookupError) as error:
@@ -194,7 +194,7 @@ class _XmlBuilder(Protocol):
     def close(self) -> None: ...
 
 
-class _Selection:
+class _ItemSelection:
     """Passes on the wanted elements of a document, within bounds of depth and number."""
 
     def __init__(self, wanted: Collection[str], dropped: Collection[str], builder: _XmlBuilder) -> None:
@@ -240,7 +240,7 @@ class _Selection:
         self._depth -= 1
 
 
-def _run_expat(xml: bytes, selection: _Selection) -> None:
+def _run_expat(xml: bytes, selection: _ItemSelection) -> None:
     parser = ParserCreate()  # which loads nothing and knows no namespaces
     parser.buffer_text = True
     parser.StartElementHandler = selection.start
