@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+import socket
+import struct
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -230,6 +232,32 @@ async def test_a_key_in_an_address_stands_in_no_error_and_no_log(
     error = caught.value
     assert "canary" not in repr(error) + repr(error.__cause__)
     assert "canary" not in caplog.text
+
+
+async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    bare = writer.get_extra_info("socket")
+    bare.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # nothing lingers: RST, no FIN
+    writer.transport.abort()
+
+
+async def end_early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("talk", "reason"), [(reset, "the connection broke"), (end_early, "the answer was cut or malformed")]
+)
+@pytest.mark.parametrize("name", WIRES)
+async def test_a_user_reads_the_same_reason_whichever_wire_met_it(name: WireName, talk: Talk, reason: str) -> None:
+    wire = open_wire(name)
+    async with Loopback(talk) as server:
+        with pytest.raises(SourceUnavailable) as caught:
+            await wire.send(asks(server.port), PATIENCE_S)
+    await wire.close()
+
+    assert caught.value.reason == reason
 
 
 # --- the ladder ---

@@ -20,9 +20,9 @@ _MALFORMED = "the answer was cut or malformed"
 _REASONS = (
     (("ConnectError", "NewConnectionError", "gaierror", "ConnectionRefusedError"), "no connection"),
     (("TimeoutException", "TimeoutError", "Timeout", "ReadTimeoutError", "ConnectTimeoutError"), "no answer in time"),
-    (("RemoteProtocolError", "ProtocolError", "IncompleteRead", "BadStatusLine"), _MALFORMED),
+    (("RemoteDisconnected",), _MALFORMED),  # a reset too by its class; it ended before any answer
     (("ReadError", "ConnectionResetError", "BrokenPipeError", "ConnectionAbortedError"), "the connection broke"),
-    (("HTTPException",), _MALFORMED),
+    (("RemoteProtocolError", "ProtocolError", "HTTPException"), _MALFORMED),
 )
 """Short messages for the libraries' errors, whose own contain addresses and possibly keys; the first counts."""
 _DEEPEST = 8  # errors within an error; more may go in circles
