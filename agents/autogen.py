@@ -222,6 +222,22 @@ def speaking_through(agent: AssistantAgent, client: ChatCompletionClient, tool_r
         agent._model_client, agent._max_tool_iterations = own
 
 
+@contextmanager
+def offering(agent: AssistantAgent, is_offered: Callable[[str], bool]) -> Iterator[None]:
+    """Offer a model only some of an assistant's own tools while this context is open; those of servers stay."""
+    own = agent._workbench
+    agent._workbench = [
+        StaticWorkbench([tool for tool in bench._tools if is_offered(tool.name)])
+        if isinstance(bench, StaticWorkbench)
+        else bench
+        for bench in own
+    ]
+    try:
+        yield
+    finally:
+        agent._workbench = own
+
+
 async def typed_by(person: UserProxyAgent, prompt: str, token: CancellationToken) -> str:
     """Return a person's answer to a prompt; raises whatever the input function raised, which AutoGen wraps."""
     try:

@@ -40,19 +40,22 @@ from willowbark.agents.autogen import (
     ToolSchema,
     UserMessage,
     WithoutSettings,
+    offering,
     speaking_through,
     tools_of,
 )
 from willowbark.tools.questions import Question, follow_up, parse_question
 from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
 from willowbark.tools.records.evidence import merge
-from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
+from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by, replies_in
+from willowbark.tools.wording import counted
 
 from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
+from .routing import is_first, route_of
 
 MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
@@ -159,12 +162,13 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
+        run.tools.update(tool.name for tool in tools_of(self))
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields events, then text for people, then the findings."""
-        run, transport = self._run, self._run.transport
+        run = self._run
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
         turn = _SearchTurn(found)
@@ -172,23 +176,25 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
         run.asked = question = parse_question(follow_up(asked))
-        for tool in tools_of(self):
-            if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, run.read_ahead)
+        self._bind_tools(found.iteration)
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
-            async for event in self._attempts([_narrow(m, self.name) for m in messages], cancellation_token, turn):
+            found.later = self._choose_later(question, found.iteration)
+            async for event in self._search(messages, cancellation_token, turn):
                 turn.note(event)
                 if isinstance(event, ToolCallExecutionEvent):
                     yield ShortResults(**dict(event))
                 elif not isinstance(event, Response):
                     yield event
             found.declared = await self._declare()
-            found.summary = turn.said or "Nothing searched: " + ("; ".join(found.notes) or "the model said nothing")
+            why = "; ".join(found.notes) or ("left for later rounds" if found.later else "the model said nothing")
+            found.summary = turn.said or f"Nothing searched: {why}"
             if found.replies and not turn.said.startswith(REFUSED):
                 found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
             run.in_hand[self.name] = found
+            if found.replies:
+                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
@@ -197,6 +203,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             if found.replies:
                 found.digest = await run.digest(question, found.replies, found.readings)
                 found.summary = found.digest.summary
+                yield self._tell("analysis_complete", f"{self.name}, round {found.iteration}: {found.summary}")
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
@@ -209,6 +216,43 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         del run.in_hand[self.name]
         message = FindingsMessage(content=found, source=self.name, models_usage=turn.used)
         yield Response(chat_message=message, inner_messages=turn.events)
+
+    def _bind_tools(self, iteration: int) -> None:
+        """Connect the tools to the run, with what stands before their calls in this round."""
+        run = self._run
+        tools = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        gate = run.gate(self.name, iteration, [tool.name for tool in tools]) if run.gate else None
+        if run.transport is not None:
+            for tool in tools:
+                tool.bind(run.transport, run.marker, run.read_ahead, gate)
+
+    def _choose_later(self, question: Question, iteration: int) -> dict[str, InputKind]:
+        """Return the tools that the question's kind leaves for later; none if that would leave the team without any."""
+        route = route_of(question)
+        if iteration > 1 or not self._run.tools.intersection(route.tools or ()):
+            return {}
+        later = [tool for tool in tools_of(self) if not is_first(route, tool.name)]
+        takes = {tool.name: asked_by(tool.schema) for tool in later}
+        return {name: kind for name, kind in takes.items() if kind is not None}
+
+    async def _search(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
+    ) -> AsyncGenerator[Streamed, None]:
+        """Search with the tools that come first; without any, only listen."""
+        later = turn.found.later
+        narrowed = [_narrow(message, self.name) for message in messages]
+        by_number = {tool.name for tool in tools_of(self) if asked_by(tool.schema) in ("numbers", "citations")}
+        if later and all(tool.name in {*later, *by_number} for tool in tools_of(self)):
+            for message in narrowed:
+                await self._model_context.add_message(message.to_model_message())
+            return
+        with offering(self, lambda name: name not in later):
+            async for event in self._attempts(narrowed, cancellation_token, turn):
+                yield event
+
+    def _tell(self, role: str, text: str) -> TextMessage:
+        """Say what begins or has ended, to people alone: the message does not enter the thread."""
+        return TextMessage(content=text, source=self.name, metadata={"role": role})
 
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .config import Settings
-    from .events import AgentEvent
+    from .events import AgentEvent, Veto
     from .ledger import Ledger
     from .research_team import ResearchTeam
     from .run.options import RunOptions
@@ -25,6 +25,7 @@ _HOMES = {
     "RunOptions": "run.options",
     "Settings": "config",
     "SourcesUnreachable": "run.research",
+    "Veto": "events",
     "ask": "run.research",
     "ask_within": "run.within",
     "replay": "run.research",
@@ -41,6 +42,7 @@ __all__ = [
     "RunOptions",
     "Settings",
     "SourcesUnreachable",
+    "Veto",
     "ask",
     "ask_within",
     "replay",

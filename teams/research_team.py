@@ -145,6 +145,7 @@ def default_participants(
             roles.get("specialist", model_client),
             reader=roles.get("reader", model_client if "specialist" in roles else None),
             max_results=asked.page_size,
+            page_sizes=settings.tools.page_sizes,
             sources=own,
             fallback=fallback,
             turn_timeout_s=settings.llm.turn_timeout_s,
@@ -155,7 +156,7 @@ def default_participants(
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,
         judge_threshold=asked.judge_threshold,
-        max_tokens=asked.limits.max_tokens,
+        max_tokens=asked.token_limit(is_baseline=is_baseline),
         max_records=DEPTHS[asked.depth],
     )
     judge, reporter = (roles.get(role, model_client) for role in ("judge", "report"))

@@ -23,9 +23,9 @@ from willowbark.teams import exports, guard
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
 from willowbark.teams.page import live_runs
-from willowbark.teams.run import course
+from willowbark.teams.run import hooks
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.reply import MAX_BODY_BYTES
-from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.library import collected
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
@@ -157,7 +157,7 @@ FIGURES = [
     ("docs/how-to/set-the-judge.md", f"| `max_seconds` | {ResearchSettings().limits.max_seconds:.0f} |"),
     ("docs/how-to/set-the-judge.md", f"| `quick` | about 60 | {ResearchSettings(depth='quick').page_size} |"),
     ("docs/how-to/ask-a-person.md", f"{ResearchSettings().approval_timeout_s:.0f} by default"),
-    ("docs/how-to/use-hooks.md", f"more than {course.HOOK_TIMEOUT_S:.0f} seconds"),
+    ("docs/how-to/use-hooks.md", f"more than {hooks.HOOK_TIMEOUT_S:.0f} seconds"),
     ("docs/how-to/use-over-mcp.md", f"| {mcp.RESEARCH_BYTES // 1000} kB, text and data together |"),
     (
         "docs/how-to/use-over-mcp.md",

@@ -20,6 +20,7 @@ from willowbark.tools.records.evidence import (
     merge,
     surname,
 )
+from willowbark.tools.search import source_name_of
 from willowbark.tools.works.trust import flags_of
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
@@ -262,6 +263,15 @@ def test_relevance_is_a_share_and_hits_are_no_fewer_than_none(relevance: float) 
     assert SearchResult(query="migraine").total_found == 0
     with pytest.raises(ValidationError):
         SearchResult(query="migraine", total_found=-1)
+
+
+def test_a_misspelt_source_is_refused_with_the_right_name_and_a_users_own_is_not() -> None:
+    with pytest.raises(ValidationError, match="there is no source 'pubmd'; did you mean 'pubmed'"):
+        Citation(source="pubmd", title="A trial", url="")
+
+    names = ["pubmed2", "my-pubmed", "medline", "notes"]
+    assert [Citation(source=name, title="A trial", url="").source for name in names] == names
+    assert [source_name_of(name) for name in ("medline", "pubmd", "My Tool")] == ["medline", "web", "web"]
 
 
 def test_a_record_says_what_it_is_evidence_on_by_its_kind() -> None:

@@ -11,7 +11,14 @@ from autogen_core import CancellationToken
 from faults.replies import Reply
 from recorded import Answer, recorded, reply_to
 
-from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.errors import (
+    AccessRefused,
+    RateLimitError,
+    SearchError,
+    SourceRefused,
+    SourceUnavailable,
+    UnreadableReply,
+)
 from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.records.registry import searchable
@@ -70,7 +77,7 @@ BROKEN: dict[str, Breaking] = {
     "500": answering(500, b""),
 }
 STATUS = {
-    "403": Status.BAD_QUERY,
+    "403": Status.UNAVAILABLE,
     "500": Status.UNAVAILABLE,
     "a web page": Status.UNAVAILABLE,
     "an empty body": Status.UNAVAILABLE,
@@ -149,13 +156,13 @@ FAULTS: list[tuple[str, int, object, type[SearchError]]] = [
     ("clinicaltrials/studies", 200, {"studies": {}}, UnreadableReply),
     ("brave/*", 200, {"web": {"results": []}}, UnreadableReply),
     ("brave/*", 200, {"type": "search", "web": {"results": "none"}}, UnreadableReply),
-    ("brave/*", 422, OF_KEY, SourceRefused),
+    ("brave/*", 422, OF_KEY, AccessRefused),
     ("brave/*", 200, {"error": {"code": f"no {KEY}", "detail": KEY}}, SourceRefused),
-    ("brave/*", 403, {"message": KEY}, SourceRefused),
+    ("brave/*", 403, {"message": KEY}, AccessRefused),
     ("serpapi/*", 200, {"organic_results": []}, UnreadableReply),
     ("serpapi/*", 200, {"search_metadata": {"status": "Success"}, "organic_results": "none"}, UnreadableReply),
     ("serpapi/*", 200, {"search_metadata": {"status": "Error"}, "error": f"no {KEY}"}, SourceUnavailable),
-    ("serpapi/*", 401, {"error": f"Invalid API key {KEY}, see {ADDRESS}"}, SourceRefused),
+    ("serpapi/*", 401, {"error": f"Invalid API key {KEY}, see {ADDRESS}"}, AccessRefused),
     ("serpapi/*", 429, {"error": "Your account has run out of searches."}, SourceRefused),
     ("serpapi/*", 429, {"error": "Too many"}, RateLimitError),
     ("duckduckgo/*", 200, MOVED, UnreadableReply),

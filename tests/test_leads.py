@@ -24,7 +24,7 @@ from willowbark.teams.faces.doctor import addresses_of, describe_unused
 from willowbark.teams.ledger import Ledger
 from willowbark.teams.model_clients import model_of
 from willowbark.teams.research_team import default_participants
-from willowbark.tools.errors import SourceRefused, SourceUnavailable, UsageError
+from willowbark.tools.errors import SearchError, SourceRefused, SourceUnavailable, UsageError
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.http.reply import Reply
 from willowbark.tools.http.transport import ExchangeLog, Recorder, RetryPolicy, Transport
@@ -117,6 +117,19 @@ def test_addresses_are_read_as_they_stand_and_behind_the_forwarder_but_those_of_
         Lead("https://pubmed.ncbi.nlm.nih.gov/1/", "A PMID: 7"),
         Lead("https://doi.org/10.1000/a", "B C"),
     ]
+
+
+@pytest.mark.parametrize(("variable", "name"), [("SERPAPI_API_KEY", "serpapi"), ("OPENALEX_API_KEY", "openalex")])
+async def test_a_key_that_goes_as_a_parameter_is_shown_nowhere(variable: str, name: str) -> None:
+    log, seen = ExchangeLog(), list[httpx.Request]()
+    public = Endpoints.public({variable: KEY})
+    answer = httpx.Response(200, json={"error": KEY})
+    async with recorded({"*": answer}, seen, endpoints=public, recorder=log) as way:
+        with pytest.raises(SearchError) as raised:
+            await source_class(name)(way).find("migraine")
+
+    assert seen[0].url.params["api_key"] == KEY
+    assert KEY not in f"{log.exchanges} {raised.value}"
 
 
 async def test_a_record_says_that_the_web_led_to_it_and_the_report_shows_it() -> None:

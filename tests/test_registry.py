@@ -134,7 +134,7 @@ def table_of_sources() -> str:
     for card in cards().values():
         asked = {"searched": "for every question", "on_demand": f"by `{card.tool}`", "named": "where settings name it"}
         asked["web"] = f"for every question, with {f'`{card.key}`' if card.key else 'the extra `web`'}"
-        limit = f"{card.per_second:g} a second"
+        limit = f"{card.per_second:g} a second" if card.per_second >= 1 else f"{card.per_second * 60:g} a minute"
         limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
         limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()

@@ -146,3 +146,27 @@ def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimate
     assert 900 < len(told) <= 1000
     assert failed.line in told
     assert [each.line in told for each in estimates] == [True, True, False, False, False]
+
+
+REFUSED = SourceReply(source="clinicaltrials", query="migraine", status=Status.UNAVAILABLE, warnings=["refused (403)"])
+NONE = SourceReply(source="clinicaltrials", query="migraine", status=Status.EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [
+        (
+            [TRIAL, REFUSED],
+            "1 publication from public sources; registered trials were not read, as ClinicalTrials.gov did not answer;",
+        ),
+        ([TRIAL, NONE], "1 publication and 0 registered trials from public sources;"),
+        (
+            [REFUSED],
+            "no publication was found in public sources; registered trials were not read, as ClinicalTrials.gov did",
+        ),
+        ([NONE], "no publication or trial was found in public sources;"),
+    ],
+    ids=["refused", "none found", "refused and nothing else", "nothing"],
+)
+def test_trials_that_were_not_read_are_not_told_as_none_found(replies: list[SourceReply], words: str) -> None:
+    assert words in summary(of=asked_of(QUESTION, *replies))

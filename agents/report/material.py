@@ -11,7 +11,7 @@ from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
 from willowbark.tools.records.evidence import Evidence
-from willowbark.tools.records.registry import gives
+from willowbark.tools.records.registry import gives, title_of
 from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
@@ -76,6 +76,11 @@ class Material:
     def silent_sources(self) -> list[str]:
         """Names of sources that never answered, in alphabetical order."""
         return sorted({reply.source for reply in self.dossier.replies} - set(self.dossier.answered))
+
+    @property
+    def silent_registries(self) -> str:
+        """Titles of the registries of trials that never answered, for a sentence; empty if none."""
+        return listed([title_of(name) for name in self.silent_sources if gives(name) == "trial"])
 
     @cached_property
     def counts(self) -> Mapping[str, int]:

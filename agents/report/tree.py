@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.enclosure import one_line
 from willowbark.tools.records.evidence import date_parts, surname
 from willowbark.tools.records.registry import gives, title_of
-from willowbark.tools.wording import counted, short
+from willowbark.tools.wording import counted, listed, short
 
 from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
@@ -337,7 +338,10 @@ def trials(report: ReportContent) -> Section:
     for trial in report.trials:
         posted = Details("Posted results and serious adverse events", tuple(posted_results(trial.posted)))
         rows.append((trial, flow(posted) if trial.posted else ()))
-    blocks = write_blocks("candidates", "trials", rows=rows)
+    asked = {entry.source for entry in report.search_log}
+    silent = sorted(asked.difference(report.sources_searched))
+    registries = [title_of(name) for name in silent if gives(name) == "trial"]
+    blocks = write_blocks("candidates", "trials", rows=rows, silent=listed(registries))
     each = Section("Each trial", "trials-each", blocks, str(len(rows)), "folded")
     return Section(title, "trials", (each,) if rows else blocks)
 
@@ -470,12 +474,18 @@ def document(report: ReportContent) -> ReportTree:
         appended.append(replace(references(report, cited, None), title="Further references", id="more-references"))
     return ReportTree(
         report.title,
-        report.research_question,
+        _shown_question(report.research_question),
         (paragraph(f"{when} · {report.disclaimer}", look="small"),),
         (*main, references(report, 0, cited)),
         (paragraph(generated, look="small"),),
         Section("Appendix", "appendix", tuple(replace(each, look="folded") for each in appended)),
     )
+
+
+def _shown_question(question: str) -> str:
+    """Return a question with what was understood, if it was asked in bare words."""
+    understood = parse_question(question).understood
+    return f"{question} (understood as “{understood}”)" if understood else question
 
 
 def brief(report: ReportContent) -> ReportTree:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.ladder import WireMemory, default_path
 from willowbark.tools.records.registry import cards, has_package
 
 from ..config import FILE_NAME, Settings
@@ -22,7 +23,7 @@ from ..model_clients import PROVIDERS
 from .terminal import write_lines
 
 REACH_TIMEOUT_S = 3.0
-_PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx starlette uvicorn".split()
+_PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx requests starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 """A requirement of an extra: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
@@ -55,7 +56,7 @@ def examine(config: Path | None) -> str | None:
     reached = reachable(addresses)
     states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
     lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
-    write_lines([*lines, *describe_unused(addresses, endpoints)])
+    write_lines([*lines, *describe_unused(addresses, endpoints), *describe_wires()])
     return None if reached else unreachable_advice(addresses)
 
 
@@ -83,6 +84,16 @@ def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Itera
             steps += [] if has_package(card) else ["pip install '.[web]'"]
             steps += ["name it under tools.sources"] if card.use == "named" or not steps else []
             yield f"Source      {card.name}: off ({card.off or card.without_key}; {' and '.join(steps)})"
+
+
+def describe_wires() -> Iterator[str]:
+    """Say over which library a source is asked that refused the usual one, one per line."""
+    memory = WireMemory(default_path())
+    if memory.problem:
+        yield f"Wire        {memory.problem}"
+    for source, passing in memory.passing.items():
+        refused = cards()[source].wires[0] if source in cards() else "another"
+        yield f"Wire        {source}: asked over {passing.wire} since {passing.since}, as it refused {refused}"
 
 
 def extras() -> dict[str, bool]:

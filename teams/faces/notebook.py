@@ -133,7 +133,8 @@ class LiveView:
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
         if (event := self._latest) is None:
             return "starting …"
-        said = DOING[event.type] if event.type in ("thinking", "judging") else one_line(event.message)  # no Markdown
+        is_markdown = event.type in ("thinking", "analysis_complete")
+        said = DOING[event.type] if is_markdown else one_line(event.message)
         return f"Round {event.iteration or 1} {event.icon} {said}"
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 
+from ..config import OutputSettings
 from ..events import AgentEvent
 from .board import format_event
 from .logs import log_event
@@ -138,8 +139,8 @@ async def follow(
     return outcome
 
 
-def keep(outcome: RunOutcome, folder: RunFolder) -> None:
-    """Write a run's report and its log into its folder; UsageError if it cannot be written to."""
+def keep(outcome: RunOutcome, folder: RunFolder, output: OutputSettings | None = None) -> None:
+    """Write a run's report, as the settings say, and its log into its folder; UsageError if that cannot be done."""
     if outcome.report is not None:
-        folder.write_report(outcome.report)
+        folder.write_report(outcome.report, output)
     folder.write("log.txt", "\n".join(outcome.log))

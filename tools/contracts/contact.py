@@ -166,6 +166,8 @@ def _advise_refused(name: str, exchanges: Iterable[Exchange]) -> str:
     card = cards().get(name)
     key = card.key if card is not None else None
     statuses = {each.status or 0 for each in exchanges}
+    if statuses & _NO_ACCESS and card is not None and card.way_out:
+        return f"Ask from another network, or {card.way_out}"
     if statuses & _NO_ACCESS:
         return f"Check {key}, or ask from another network" if key else "Ask from another network"
     if _TOO_MANY in statuses:

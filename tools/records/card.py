@@ -35,6 +35,10 @@ the first whose key or package is there is searched for every question; `named`,
 settings; `looked_up`, queried only about records already found."""
 
 
+WireName = Literal["requests", "httpx", "the standard library"]
+"""An HTTP library that carries requests."""
+
+
 class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Name, address, limits and query form of a source."""
 
@@ -51,6 +55,14 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Requests per second: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
+    wires: tuple[WireName, ...] = ("httpx",)
+    """Libraries that carry its requests: the first, and after a 403 each of the others in turn."""
+    way_out: str | None = None
+    """What a user can do where it refuses every request."""
+    passing_statuses: tuple[int, ...] = ()
+    """Statuses of refusals that it is known to send in passing; each is worth one more attempt."""
+    has_daily_budget: bool = False
+    """Whether it counts a day's requests; a run's first goes alone then, as the budget may be used up."""
     per_second_with_key: float | None = Field(default=None, gt=0)
     per_second_with_email: float | None = Field(default=None, gt=0)
     """With a contact address (`NCBI_EMAIL`)."""

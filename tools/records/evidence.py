@@ -7,11 +7,12 @@ through a third record.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from .card import authority, given_kind
 from .kinds import (
@@ -27,8 +28,20 @@ from .kinds import (
     unite,
 )
 
-SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-"""Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source."""
+_MISSPELT = 0.85  # difflib ratio of letters alone: "pubmd" and "pubmed" have 0.91, "medline" and "pubmed" 0.31
+
+
+def _check_spelling(name: str) -> str:
+    if name in authority() or not name.isalpha():
+        return name
+    if close := get_close_matches(name, authority(), 1, _MISSPELT):
+        raise ValueError(f"there is no source {name!r}; did you mean {close[0]!r}? Rename a source of your own")
+    return name
+
+
+SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$"), AfterValidator(_check_spelling)]
+"""Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source, whose name may not look like
+one of those misspelt; `my-pubmed` and `pubmed2` do not."""
 
 __all__ = ["Citation", "Evidence", "SearchResult", "checked_identifier", "date_parts", "merge", "surname"]
 UNKNOWN_DATE = "Unknown"

@@ -45,7 +45,7 @@ class DuckDuckGo(WebSearch):
 
     async def leads(self, words: str) -> Sequence[Lead]:
         """Return the top pages; raises `SourceRefused` where there are none, since a refusal looks the same."""
-        return await self.transport.get(self.name, "html/", params={"q": words}, read=parse, wire=search_by_ddgs)
+        return await self.transport.get(self.name, "html/", params={"q": words}, read=parse, carrier=search_by_ddgs)
 
 
 def parse(reply: Reply) -> Sequence[Lead]:

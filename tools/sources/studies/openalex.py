@@ -1,17 +1,19 @@
 """OpenAlex: a search of works where settings name it, and retraction flag and citation count of a work by its DOI.
 
-Single look-ups are free, without a key. Searches cost a tenth of a cent each: a free key gives a thousand a day, and
-without one a day's budget is some ten to a hundred. https://developers.openalex.org/guides/authentication
+Its terms ask for a key, which is free, since February 2026. Single look-ups are free; searches cost a tenth of a cent
+each: a key gives a thousand a day. Without one a small daily allowance is shared by all who use the same address, and
+once it is used up every request is refused until midnight UTC: https://developers.openalex.org/guides/authentication.
 Abstracts come as an index of words by place, since their text may not be handed on.
 """
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ...errors import RateLimitError, SourceRefused, UnreadableReply
+from ...errors import AccessRefused, RateLimitError, SearchError, SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, entries, read_each, text
 from ...http.transport import Transport
 from ...questions.query import without_tags
@@ -38,9 +40,10 @@ CARD = SourceCard(
     address="https://api.openalex.org",
     documentation="https://developers.openalex.org/guides/authentication",
     per_second=8,
+    has_daily_budget=True,
     key="OPENALEX_API_KEY",
     key_in="parameter",
-    without_key="it is not searched; retractions and citation counts are looked up",
+    without_key="it is not searched; retractions and citation counts are looked up within a small daily allowance",
     hosts=("openalex.org",),
     gives="publication",
     dialect="boolean",
@@ -53,7 +56,6 @@ _FIELDS = (
     "cited_by_count,is_retracted,concepts,mesh,abstract_inverted_index"
 )
 _LONGEST_QUERY = 3000  # characters once encoded: the whole URL may have 4,094 bytes
-_LONG_PAUSE_S = 600.0  # a longer Retry-After means that the day's budget is spent
 _MOST_WORDS = 5000  # of an abstract
 _MOST_CONCEPTS = 10
 _ID = re.compile(r"https://openalex\.org/W[0-9]{1,15}")
@@ -97,17 +99,17 @@ def parse_page(reply: Reply, *, first: bool = False) -> Page:
     """Parse a page of works, the first or another; `parse_record` reads its hits.
 
     Raises:
-        RateLimitError: too many requests a second.
-        SourceRefused: OpenAlex refuses key or query, or the day's budget is spent.
+        RateLimitError: too many requests a second, or the day's allowance is used up.
+        AccessRefused: OpenAlex refuses the key.
+        SourceRefused: OpenAlex refuses the query.
         UnreadableReply: no list of works with its count.
     """
-    if reply.status == 429:
-        if _pause_s(reply) > _LONG_PAUSE_S:
-            raise SourceRefused(reply.source, f"has spent today's budget of searches; its key is {CARD.key}")
-        raise RateLimitError(reply.source, "asks for fewer requests (429)", reply.retry_after_s)
+    if reply.status in (403, 429):
+        raise read_refusal(reply, has_key=True)
+    if reply.status == 401:
+        raise AccessRefused(reply.source, "refused the key (401)", reply.status)
     if reply.status != 200:
-        at_fault = "query" if reply.status == 400 else "key"
-        raise SourceRefused(reply.source, f"refused the {at_fault} ({reply.status})")
+        raise SourceRefused(reply.source, f"refused the query ({reply.status})")
     data = reply.json()
     total = count(at(data, "meta", "count"))
     if total is None:
@@ -116,12 +118,6 @@ def parse_page(reply: Reply, *, first: bool = False) -> Page:
     if first and total and not hits:
         raise UnreadableReply(reply.source, f"counts {total} works and lists none")
     return Page(hits, total, text(at(data, "meta", "next_cursor")), reply.url)
-
-
-def _pause_s(reply: Reply) -> float:
-    """Return the seconds that a refusal asks for, however many; 0 for none."""
-    asked = reply.headers.get("retry-after", "").strip()
-    return float(asked) if asked.isdecimal() else 0.0
 
 
 def parse_record(hit: Mapping[str, Any]) -> Evidence:
@@ -217,6 +213,10 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+_SPENT = ("budget", "daily limit", "credits")
+"""Words of its refusals once the day's allowance is used up."""
+
+
 class Work(NamedTuple):
     is_retracted: bool | None
     """None if not stated."""
@@ -238,10 +238,37 @@ async def work(doi: str, transport: Transport) -> Work | None:
     params = {"select": "id,doi,is_retracted,cited_by_count"}
     path = f"works/doi:{quote(checked, safe='/')}"
 
+    has_key = transport.endpoints["openalex"].key is not None
+
     def read(reply: Reply) -> Work | None:
+        if reply.status in (403, 429):
+            raise read_refusal(reply, has_key)
         return None if reply.status == 404 else parse_work(reply.json())
 
-    return await transport.get("openalex", path, params=params, read=read, also=(404,))
+    return await transport.get("openalex", path, params=params, read=read, also=(403, 404, 429))
+
+
+def read_refusal(reply: Reply, has_key: bool) -> SearchError:
+    """Return the error that a 403 or 429 means: a day's allowance used up, too many requests at a time, or no access.
+
+    OpenAlex sends 403 for too many requests as well: https://developers.openalex.org/api-reference/errors.
+    """
+    words = reply.body[:2000].decode("utf-8", "replace").lower()
+    is_spent = reply.headers.get("x-ratelimit-remaining", "").strip() == "0" or any(word in words for word in _SPENT)
+    if is_spent:
+        way_out = "" if has_key else "; a free key raises it (set OPENALEX_API_KEY)"
+        reason = f"its allowance for today is used up ({reply.status}){way_out}"
+        return RateLimitError("openalex", reason, reply.retry_after_s or _count_seconds_to_midnight())
+    if reply.status == 429 or "rate limit" in words:
+        return RateLimitError("openalex", f"asks for fewer requests ({reply.status})", reply.retry_after_s)
+    return AccessRefused("openalex", f"refused the request ({reply.status})", reply.status)
+
+
+def _count_seconds_to_midnight() -> float:
+    """Count the seconds to midnight UTC, when allowances are renewed."""
+    now = datetime.now(UTC)
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return (midnight - now).total_seconds()
 
 
 def parse_work(data: Any) -> Work:

@@ -51,6 +51,7 @@ CARD = SourceCard(
     documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
     per_second=3,
     per_second_with_key=10,
+    passing_statuses=(400,),  # its servers answer so now and then, and give the same request its records afterwards
     key="NCBI_API_KEY",
     without_key="PubMed is asked 3 times a second, not 10",
     hosts=("pubmed.ncbi.nlm.nih.gov",),

@@ -6,7 +6,7 @@ which (https://serpapi.com/api-status-and-error-codes). A search without results
 
 from collections.abc import Sequence
 
-from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...errors import AccessRefused, RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, entries, text
 from ...records.card import SourceCard
 from .leads import Lead, WebSearch
@@ -49,6 +49,7 @@ def parse(reply: Reply) -> Sequence[Lead]:
 
     Raises:
         RateLimitError: too many requests an hour.
+        AccessRefused: the key is refused.
         SourceRefused: the reply reports another error.
         SourceUnavailable: SerpApi got no results from Google this time.
         UnreadableReply: neither a search nor an error.
@@ -60,8 +61,9 @@ def parse(reply: Reply) -> Sequence[Lead]:
     if reply.status == 429:
         raise RateLimitError(reply.source, "asks for fewer requests (429)")
     if reply.status != 200:
-        at_fault = "key" if reply.status in (401, 403) else "request"
-        raise SourceRefused(reply.source, f"refused the {at_fault} ({reply.status}); its key is {CARD.key}")
+        if reply.status in (401, 403):
+            raise AccessRefused(reply.source, f"refused the key ({reply.status}); its key is {CARD.key}", reply.status)
+        raise SourceRefused(reply.source, f"refused the request ({reply.status}); its key is {CARD.key}")
     state = at(data, "search_metadata", "status")
     if state == "Error":
         raise SourceUnavailable(reply.source, "got no results from Google this time")
