@@ -9,9 +9,10 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from ..errors import SearchError, SourceRefused, UnreadableReply
+from ..http.attempts import RetryPolicy
 from ..http.endpoints import Endpoints
 from ..http.reply import Reply
-from ..http.transport import Exchange, RetryPolicy, Transport
+from ..http.transport import Exchange, Transport
 from ..records.registry import cards
 from ..sources.publications import redacted
 from .documents import read_document
@@ -112,7 +113,7 @@ async def _contact(name: str, transport: Transport, book: _ExchangeBook, within_
         details = refusals or [failure.reason if failure else ""]
         return Contact(name, "refused", seconds, (*moves, *details), _advise_refused(name, exchanges))
     breaches = _find_breaches(name, exchanges, is_public=transport.endpoints.is_public)
-    if not breaches and failure is None and not has_item:
+    if item.title and not breaches and failure is None and not has_item:
         breaches = [f"{item.title}, which it holds, did not come"]
     if isinstance(failure, UnreadableReply) and not any(line.endswith(failure.reason) for line in breaches):
         breaches.append(failure.reason)

@@ -36,6 +36,7 @@ class KnownItem(NamedTuple):
     """What a source is asked for that it holds."""
 
     title: str
+    """Empty if it is not known to hold what it is asked for."""
     ask: Callable[[Transport], Awaitable[object]]
     """Asks as runs do; returns what came, empty or None if the item did not. Raises `SearchError` as runs meet it."""
 
@@ -45,7 +46,7 @@ async def _search(kind: type[Source], query: str, transport: Transport) -> objec
     return reply.records
 
 
-async def _search_web(name: str, transport: Transport) -> object:
+async def _search_by_name(name: str, transport: Transport) -> object:
     return await _search(source_class(name), f"{_DRUG} {_CONDITION}", transport)
 
 
@@ -91,7 +92,7 @@ _ITEMS: Mapping[str, KnownItem] = {
 
 def known_item(source: str) -> KnownItem:
     """Return what a source is asked for; one without an item of its own is searched for a drug and a condition."""
-    return _ITEMS.get(source) or KnownItem(f"{_DRUG} {_CONDITION}", partial(_search_web, source))
+    return _ITEMS.get(source) or KnownItem("", partial(_search_by_name, source))
 
 
 def asked_sources() -> tuple[str, ...]:
