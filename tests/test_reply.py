@@ -99,7 +99,8 @@ async def serving(answer: Answer) -> AsyncIterator[tuple[str, list[bytes]]]:
     for task, writer in connections.items():
         assert task is not None
         task.cancel()
-        writer.transport.abort()
+        with contextlib.suppress(AttributeError):  # a transport that sent its last bytes has forgotten its loop
+            writer.transport.abort()
     await asyncio.sleep(0.01)
 
 
