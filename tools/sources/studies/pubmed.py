@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from ...arguments import list_entries
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, read_each
 from ...lexicon import find_conditions
@@ -86,7 +87,7 @@ class PubMedFilters(DatedFilters, frozen=True):
 
     publication_types: Annotated[
         list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
-        BeforeValidator(lambda said: [said] if isinstance(said, str) else said),
+        BeforeValidator(list_entries),
     ] = Field(default=[], description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
 
 
