@@ -92,7 +92,11 @@ def strict_schema(schema: ToolSchema) -> ToolSchema:
     parameters: dict[str, Any] = dict(schema["parameters"])
     required = set(parameters.get("required", ()))
     properties = {
-        name: _as_strict(field if name in required else _or_null(field))
+        name: _as_strict(
+            _tell_bounds(field, is_optional=False)
+            if name in required
+            else _or_null(_tell_bounds(field, is_optional=True))
+        )
         for name, field in parameters["properties"].items()
     }
     strict: dict[str, Any] = {
@@ -102,6 +106,21 @@ def strict_schema(schema: ToolSchema) -> ToolSchema:
         "additionalProperties": False,
     }
     return {**schema, "parameters": cast(ParametersSchema, strict), "strict": True}
+
+
+def _tell_bounds(field: Mapping[str, Any], *, is_optional: bool) -> dict[str, Any]:
+    """Say in words what strict schemas cannot hold: how much an argument may be, and what null stands for."""
+    sentences = [field["description"]] if "description" in field else []
+    if "maxLength" in field:
+        sentences.append(f"{field['minLength']} to {field['maxLength']} characters")
+    if "maxItems" in field:
+        sentences.append(f"{field['minItems']} to {field['maxItems']} of them")
+    if "maximum" in field:
+        sentences.append(f"{field['minimum']} to {field['maximum']}")
+    if is_optional:
+        default = field.get("default")
+        sentences.append(f"null for {'any' if default in (None, []) else default}")
+    return {**field, "description": "; ".join(sentences)} if sentences else dict(field)
 
 
 def _or_null(field: Mapping[str, Any]) -> dict[str, Any]:
