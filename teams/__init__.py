@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from .config import Settings
     from .events import AgentEvent, Veto
     from .ledger import Ledger
-    from .research_team import ResearchTeam
+    from .research_team import MESSAGE_TYPES, ResearchTeam
     from .run.options import RunOptions
     from .run.research import RunFailed, SourcesUnreachable, ask, replay, research, research_stream, resume
     from .run.within import ask_within
 
 _HOMES = {
+    "MESSAGE_TYPES": "research_team",
     "AgentEvent": "events",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
@@ -35,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "MESSAGE_TYPES",
     "AgentEvent",
     "Ledger",
     "ResearchTeam",

@@ -96,7 +96,7 @@ rate_limit = 3
 [tools.trials]
 max_results = 30
 [tools.web]
-engine = "brave"
+engine = "serpapi"
 max_results = 10
 [llm]
 provider = "anthropic"
@@ -118,8 +118,8 @@ def test_the_other_names_of_settings_mean_the_same() -> None:
 
     assert (settings.research.max_iterations, settings.research.judge_threshold) == (5, 0.85)
     assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (50_000, 120)
-    assert settings.tools.sources == ("pubmed", "brave", "clinicaltrials")
-    assert settings.tools.page_sizes == {"pubmed": 20, "clinicaltrials": 30, "brave": 10}
+    assert settings.tools.sources == ("pubmed", "serpapi", "clinicaltrials")
+    assert settings.tools.page_sizes == {"pubmed": 20, "clinicaltrials": 30, "serpapi": 10}
     assert settings.llm.model == "anthropic/claude-3-5-sonnet-20241022"
     assert (settings.output.format, settings.output.include_citations) == ("html", False)
     assert Settings.restored(settings.to_store()) == settings

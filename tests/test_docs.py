@@ -11,9 +11,11 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any, get_args
 
 import pytest
+from builders import run_python
 from typer.main import get_command
 
 import willowbark
@@ -166,6 +168,17 @@ FIGURES = [
     ("docs/how-to/use-the-page.md", f"{NUMBERS[live_runs.MOST_AT_ONCE].capitalize()} runs can be under way at once"),
     ("docs/reference/tools.md", f"at most {NUMBERS[leads.MOST_TRIALS]} trials are fetched"),
 ]
+
+
+TEAMS = "docs/how-to/use-the-team-in-autogen.md"
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("shown", [text for page, kind, text in BLOCKS if page == ROOT / TEAMS and kind == "python"])
+def test_each_program_on_teams_runs(shown: str, tmp_path: Path) -> None:
+    program = f"import asyncio\n\nasync def main():\n{indent(shown, '    ')}\n\nasyncio.run(main())\n"
+    done = run_python("-c", program, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_how_to_and_tutorial_holds_something_that_is_run() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -49,6 +50,7 @@ from willowbark.teams.faces.mcp import (
     found_papers,
 )
 from willowbark.teams.guard import COOKIE, cookie_of
+from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
@@ -376,6 +378,54 @@ def test_a_missing_extra_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert result.exit_code == 2
     assert "pip install '.[mcp]'" in result.stderr
+
+
+def send(server: subprocess.Popen[str], **message: Any) -> None:
+    assert server.stdin is not None
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    server.stdin.flush()
+
+
+@pytest.fixture
+def at_work(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The server as a process of its own, on standard input and output, amid a run."""
+    piped: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(PROGRAM, cwd=tmp_path, text=True, **piped) as server:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        send(server, id=0, method="initialize", params=client)
+        send(server, method="notifications/initialized")
+        asking = {"name": "research", "arguments": ONE_ROUND, "_meta": {"progressToken": "run"}}
+        send(server, id=1, method="tools/call", params=asking)
+        assert server.stdout is not None
+        lines = iter(server.stdout.readline, "")
+        assert next(line for line in lines if "clinicaltrials: ok" in line)
+        yield server
+        server.kill()
+
+
+def status_of_run(folder: Path) -> str:
+    with Ledger(folder / DEFAULT_PATH) as ledger:
+        (run,) = ledger.runs()
+    return run.status
+
+
+def test_an_interrupted_server_ends_while_its_client_keeps_its_input_open(
+    at_work: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    at_work.send_signal(signal.SIGINT)
+    assert at_work.wait(timeout=20) == 130
+    assert at_work.stderr is not None
+    assert at_work.stderr.read() == "willowbark: stopped\n"
+    assert status_of_run(tmp_path) in ("cancelled", "interrupted")
+
+
+def test_a_client_that_closes_its_input_ends_the_server_and_leaves_a_run_that_can_be_resumed(
+    at_work: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    assert at_work.stdin is not None
+    at_work.stdin.close()
+    assert at_work.wait(timeout=60) == 0
+    assert status_of_run(tmp_path) == "cancelled"
 
 
 # --- AutoGen ---

@@ -43,6 +43,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
+    else:
+        complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
@@ -59,6 +61,16 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
         if folder.discard_if_empty() and is_first:
             with suppress(OSError):  # another run may have begun there
                 settings.output.directory.rmdir()
+
+
+def complain_of_library(path: str) -> None:
+    """Say on stderr what is bent in the files of a library, with file and line; UsageError if it cannot be opened."""
+    from willowbark.tools.library import BUNDLED, open_library  # noqa: PLC0415  online runs need none
+
+    if path == BUNDLED:
+        return
+    for line in open_library(path).contents.unread:
+        complain(f"library {path}: {line}")
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
@@ -168,7 +180,9 @@ def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: Output
         analyst = outcome.report.analyst
         complain(f"the model failed: the report is by {analyst} and {place}; --fallback accepts such a report")
     elif outcome.unanswered:
-        complain(f"no source answered; the report says why for each and {place}")
+        who = ", ".join(outcome.silent_sources) if outcome.report and outcome.report.sources_searched else ""
+        what = f"no answer, as {who} did not answer" if who else "no source answered"
+        complain(f"{what}; the report says why for each and {place}")
     elif not place.startswith("is in"):
         complain(f"the report {place}")
     elif not shown.quiet:

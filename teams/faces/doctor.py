@@ -104,6 +104,7 @@ def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
     library = open_library(path or BUNDLED)
     write_lines([f"Library     {library.summary}{'' if path is None else '; no source is asked'}"])
     held = library.contents
+    write_lines([f"            {line}" for line in held.unread])
     return [] if held.publications + held.trials else [f"the library {path} holds no records"]
 
 

@@ -9,16 +9,17 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any
+from typing import Any, cast
 
-from anyio import CancelScope
+from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model, model_validator
@@ -65,6 +66,7 @@ from ..research_team import default_participants
 from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
+from .standard_input import lines_of_input
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
@@ -78,6 +80,8 @@ CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (
 """Characters of each record's text and records of a reply: the first that fits."""
 PAGE_CHARACTERS = 4_500  # of a page of a record's text, of up to 3 bytes each
 _SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
+_LAST_S = 2.0  # for the same where the server itself is to end
+_CLIENT_LEFT = BrokenResourceError, ClosedResourceError
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
 _WAYS_OUT = {
@@ -228,6 +232,7 @@ class Server(FastMCP[Any]):
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        self._serving: asyncio.Task[Any] | None = None
         self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
@@ -260,6 +265,13 @@ class Server(FastMCP[Any]):
         def read_json(run_id: str) -> str:
             """A run's report as data."""
             return self._report_of(run_id).to_json()
+
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output until the input is closed or the process interrupted."""
+        self._serving = asyncio.current_task()
+        lines = cast("AsyncFile[str]", lines_of_input())  # it is only iterated over
+        async with stdio_server(lines) as (messages, answers):
+            await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
         """List all tools, with the schemas of their arguments and results."""
@@ -431,8 +443,9 @@ class Server(FastMCP[Any]):
                 digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
             finally:  # if the client gave up, the run keeps its findings and can be resumed
                 token.cancel()
+                is_last = self._serving is not None and self._serving.cancelling() > 0
                 with CancelScope(shield=True):
-                    await asyncio.wait({run}, timeout=_SETTLE_S)
+                    await asyncio.wait({run}, timeout=_LAST_S if is_last else _SETTLE_S)
         answer = ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
         whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
         return f"{answer.as_text()}\n{whole}", answer
@@ -442,8 +455,9 @@ class Server(FastMCP[Any]):
     ) -> ResearchReport:
         """Follow a run to its report, telling each event as progress while the client listens."""
         problem, step = "it ended without a report", 0
-        await context.info(f"run {run_id}")
-        await context.report_progress(step, message=f"run {run_id}")
+        with suppress(*_CLIENT_LEFT):
+            await context.info(f"run {run_id}")
+            await context.report_progress(step, message=f"run {run_id}")
         given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": token}
         with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
             if args.run_id is None:
@@ -459,7 +473,8 @@ class Server(FastMCP[Any]):
                         return event.report
                     problem, step = event.message if event.type == "error" else problem, step + 1
                     if not token.is_cancelled():
-                        await context.report_progress(step, message=one_line(event.message))
+                        with suppress(*_CLIENT_LEFT):  # the run goes on until its token is cancelled, and is saved
+                            await context.report_progress(step, message=one_line(event.message))
         raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
 

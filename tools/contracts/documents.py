@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ..http.reply import Reply
-from ..sources.publications import read_xml, running_text
+from ..http.xml import read_trees, running_text
 
 TEXT = ""
 """Key of an XML element's own text."""
@@ -19,7 +19,7 @@ def read_document(reply: Reply) -> Any:
     """Return a reply as plain data; an `UnreadableReply` says that it is neither JSON nor XML, or a web page."""
     if not reply.body.lstrip().startswith(b"<"):
         return reply.json()
-    _, elements = read_xml(reply.source, reply.xml(), _RECORDS)
+    _, elements = read_trees(reply.source, reply.xml(), _RECORDS)
     return {name: Elements(_as_data(each) for each in elements if each.tag == name) for name in _RECORDS}
 
 

@@ -244,14 +244,16 @@ def count(value: Any) -> int | None:
     return int(written) if written.isascii() and written.isdecimal() and len(written) <= 12 else None
 
 
-def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
+def read_each(found: Iterable[Any], parse: Callable[[Any], T | None], first: int = 1) -> tuple[list[T], list[str]]:
     """Read records one by one; return those that parse and a line for each that does not, so one costs no others.
+
+    `first` is the place in the reply of the first of them.
 
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])
     """
     records, unread = [], []
-    for place, each in enumerate(found, 1):
+    for place, each in enumerate(found, first):
         try:
             record, why = parse(each), "no identifier"
         except _UNFORESEEN as error:
