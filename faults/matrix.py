@@ -40,7 +40,7 @@ SIZES = {
     "F10": 100,
     "F12": 40,
     "F13": 12,
-    "F14": 21,
+    "F14": 22,
     "F15": 12,
 }
 """Runs of each row at full size; F3 counts them for each source. F11 is the soak."""

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import gzip
 import json
+import math
 import subprocess
 import sys
 import time
@@ -77,7 +78,7 @@ def _whole(said: Any, **fields: str) -> Pieces:
     return _repeat(_head(content_length=str(len(body)), **fields), body, 1)
 
 
-def _completion(content: str, tokens: int = 1) -> dict[str, Any]:
+def _completion(content: str, tokens: float = 1) -> dict[str, Any]:
     """A completion that each provider's library takes for its own."""
     usage = {"prompt_tokens": tokens, "completion_tokens": tokens, "total_tokens": 2 * tokens}
     usage |= {"input_tokens": tokens, "output_tokens": tokens}
@@ -113,6 +114,7 @@ MODES: Mapping[str, Callable[[], Pieces]] = {
     "brackets in brackets": lambda: _whole(b"[" * (7 << 20)),
     "seven megabytes of words": lambda: _whole(_completion("word " * 1_400_000)),
     "a quintillion tokens": lambda: _whole(_completion("ready", 10**18)),
+    "tokens that are no numbers": lambda: _whole(_completion("ready", math.nan)),
     "cut off": lambda: _repeat(_head(content_length="1000"), b"{", 1),
 }
 

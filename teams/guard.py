@@ -7,6 +7,7 @@ https://owasp.org/www-community/attacks/DNS_Rebinding, https://www.rfc-editor.or
 import asyncio
 import hashlib
 import json
+import re
 import secrets
 import socket
 from collections.abc import Callable, Mapping
@@ -24,6 +25,9 @@ from willowbark.tools.errors import UsageError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COOKIE = "willowbark"
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+_READING = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing: a link from another site may lead to a page."""
 _SHORTEST_TOKEN = 16  # characters
 _POLICY_VIOLATION = 1008  # https://datatracker.ietf.org/doc/html/rfc6455#section-7.4.1
 MOST_CONNECTIONS = 256  # at once; processes usually may have 1,024 files open
@@ -56,7 +60,8 @@ class Guarded:
 
         try:
             if scope["type"] != "lifespan":
-                self._check_names(headers := Headers(scope=scope))
+                headers = Headers(scope=scope)
+                self._check_names(headers, is_change=scope.get("method") not in _READING)
             if scope.get("method") == "POST":
                 receive = await _read_body(receive, is_json="json" in headers.get("content-type", ""))
         except HTTPException as refusal:
@@ -68,17 +73,22 @@ class Guarded:
         else:
             await self._inner(scope, receive, send_sealed)
 
-    def _check_names(self, headers: Headers) -> None:
+    def _check_names(self, headers: Headers, *, is_change: bool) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
         try:
-            name = urlsplit(f"//{host}").hostname
+            parts = urlsplit(f"//{host}")
+            is_plain = parts.port is None or parts.port >= 0  # raises for a port that is none
         except ValueError:  # for example an unmatched bracket
-            name = None
-        if name is None:
+            is_plain = False
+        # a name before @ or a list of names passes for the last or first of them elsewhere
+        if not is_plain or parts.hostname is None or not _HOST.fullmatch(host):
             raise HTTPException(400, "the request names no host")
+        name = parts.hostname
         if not self._any_name and name not in LOOPBACK:
             raise HTTPException(421, "this server does not go by that name")
         if origin not in (None, f"http://{host}", *([f"https://{host}"] if self._any_name else [])):
+            raise HTTPException(403, "the request comes from another site")
+        if origin is None and is_change and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HTTPException(403, "the request comes from another site")
 
 

@@ -144,6 +144,7 @@ def _cap_answers(http: Any, timeout_s: float) -> None:
             raise library.ReadTimeout(f"no answer within {timeout_s:g} s") from error
 
     http.send = send_in_time
+    http.follow_redirects = False  # another host than the configured one gets no prompt
     http.timeout = timeout_s  # between two bytes: Ollama's library would wait without end for the first
     http.event_hooks["request"].append(start)
     http.event_hooks["response"].append(cap)

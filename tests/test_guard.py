@@ -148,3 +148,32 @@ def test_a_token_that_could_be_guessed_or_sent_in_no_header_is_refused() -> None
     for token in ("short", "sixteen\tor more letters", "mehr als sechzehn Zeichen, äöü"):
         with pytest.raises(UsageError, match="A_TOKEN"):
             guard.token_from({"A_TOKEN": token}, "A_TOKEN")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.com@127.0.0.1", "127.0.0.1:8931,evil.com", "127.0.0.1:port", "127.0.0.1/x", "[::1"]
+)
+def test_a_host_that_is_no_plain_name_is_refused(host: str) -> None:
+    app = Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]))
+    for any_name in (False, True):
+        client = TestClient(Guarded(app, any_name=any_name), base_url="http://127.0.0.1")
+        assert client.get("/", headers={"Host": host}).status_code in (400, 421)
+    assert TestClient(app, base_url="http://127.0.0.1").get("/", headers={"Host": "[::1]:8000"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "site", "status"),
+    [
+        ("POST", "cross-site", 403),
+        ("POST", "same-site", 403),
+        ("POST", "same-origin", 200),
+        ("POST", "none", 200),
+        ("GET", "cross-site", 200),
+    ],
+)
+def test_a_change_that_another_site_sends_without_its_name_is_refused(method: str, site: str, status: int) -> None:
+    client = TestClient(
+        Guarded(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])])), base_url="http://127.0.0.1"
+    )
+
+    assert client.request(method, "/", headers={"Sec-Fetch-Site": site}).status_code == status

@@ -7,10 +7,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from autogen_core.models import UserMessage
 from builders import QUESTION, judge_draft
 from faults.server import SourceServer
 from openai_server import Answer, OpenAIServer, refusal, rote
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from test_drafts import by_rote
 
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.config import LLMSettings, ResearchSettings, Settings, ToolSettings
@@ -204,3 +206,37 @@ async def test_what_is_too_long_for_a_model_is_answered_by_rules_by_name(kind: s
     said = "This model's maximum context length is 8 tokens."
     report, _ = await ran(on(kind, lambda _: refusal(400, said)), sources)
     assert f"{said[:-1]}); baseline analyst" in "\n".join(report.limitations)
+
+
+async def test_counts_of_tokens_that_are_no_numbers_count_as_none_and_end_nothing() -> None:
+    def answer(body: Body) -> Said:
+        said = by_rote(body)
+        if not isinstance(said, str):
+            return said
+        usage = {"prompt_tokens": "N", "completion_tokens": "N", "total_tokens": 1}
+        whole = completion({"content": said}, usage=usage)
+        return Response(bytes(whole.body).replace(b'"N"', b"NaN"), media_type="application/json")
+
+    with OpenAIServer(answer, takes_bounds=True).running() as url:
+        llm = LLMSettings(model="openai/served", base_url=url, structured_output=True)
+        report = await research(QUESTION, settings=Settings(llm=llm), offline=True, max_iterations=1)
+
+    assert [line for line in (report.analyst or "", *report.limitations) if "ValueError" in line] == []
+    assert [turn for turn in report.usage if turn.prompt_tokens != int(turn.prompt_tokens)] == []
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "ollama"])
+async def test_a_prompt_goes_to_the_configured_host_alone(provider: str) -> None:
+    stolen = OpenAIServer(lambda _: "ready")
+    with stolen.running() as elsewhere:
+        sent = OpenAIServer(lambda _: Response(status_code=307, headers={"Location": f"{elsewhere}/chat/completions"}))
+        with sent.running() as url:
+            base = url if provider == "openai" else url.removesuffix("/v1")
+            llm = LLMSettings(model=f"{provider}/served", base_url=base, timeout_s=5)
+            client = model_client(llm.model, Settings(llm=llm), {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x"})
+            with pytest.raises(Exception, match=r"307|[Rr]edirect"):
+                await client.create([UserMessage(content="Say ready.", source="user")])
+            await close(client)
+
+    assert len(sent.bodies) >= 1
+    assert stolen.bodies == []

@@ -60,6 +60,12 @@ INPUTS: dict[str, tuple[InputFormat, str | bytes, list[InputRecord | str]]] = {
         "TY  - JOUR\nT1  - Second\nER  - \n",
         [record("7", "Topiramate in migraine", "Attacks fell."), record("2", "Second")],
     ),
+    "RIS whose records Ovid numbered": (
+        "ris",
+        "1. \nTY  - JOUR\nT1  - Timolol in migraine\nAB  - Attacks fell.\nER  - \n\n"
+        "<2>\nTY  - JOUR\nT1  - Second\nER  - \n\n",
+        [record("1", "Timolol in migraine", "Attacks fell."), record("2", "Second")],
+    ),
     "MEDLINE": (
         "nbib",
         "PMID- 9\nTI  - Topiramate in\n      migraine\nPT  - Review\nPT  - Journal Article\nAB  - Attacks fell.\n"

@@ -16,14 +16,16 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
+from .arguments import drop_absent
 from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
 from .http.endpoints import Endpoints
 from .http.recent import RecentReplies
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
 from .questions import wider_queries
+from .questions.query import with_operators
 from .records.card import SourceCard, source_modules
 from .records.evidence import Evidence, SourceName
 from .records.registry import searchable
@@ -42,15 +44,21 @@ class SearchFilters(BaseModel, frozen=True, extra="forbid"):
 
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first hits, 2 for those after them, …")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, arguments: object) -> object:
+        return drop_absent(cls.model_fields, arguments)
+
     @classmethod
     def of(cls, source: str, said: Filters | None) -> Self:
         """Parse filters; a SourceRefused names one that is unknown, or its invalid value."""
         try:
-            return cls.model_validate({name: each for name, each in (said or {}).items() if each not in (None, "")})
+            return cls.model_validate(dict(said or {}))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
         name, there_are = str(first["loc"][0])[:40], ", ".join(cls.model_fields)
-        raise SourceRefused(source, f"filter {name}: {first['msg'][:200]}; its filters are {there_are}")
+        value = "" if first["type"] == "extra_forbidden" else f" {str(first['input'])[:40]!r}"
+        raise SourceRefused(source, f"filter {name}{value}: {first['msg'][:200]}; its filters are {there_are}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +287,9 @@ class Source:
 
     async def _find_wider(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
         """Search, and search with fewer words if nothing is found."""
-        reply = await self._find(query, max_results, filters)
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
+        query = with_operators(query) if asks_in_words else query
+        reply = await self._find(query, max_results, filters)
         for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
             reply = await self._find(wider, max_results, filters)
             told = [*reply.warnings, f"nothing on the whole query; asked {wider}"]

@@ -15,8 +15,9 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, c
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
+from .arguments import strict_schema
 from .errors import SourceRefused, UnreadableReply
 from .http.transport import Transport
 from .lexicon import canonical_drug
@@ -81,7 +82,19 @@ def asked_by(schema: ToolSchema) -> InputKind | None:
     return None
 
 
-Pmid = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only")]
+def _read_pmid(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _read_nct(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+Pmid = Annotated[
+    str,
+    BeforeValidator(_read_pmid),
+    Field(pattern=r"^[1-9][0-9]{0,8}$", description="PubMed identifier, digits only"),
+]
 
 
 class PaperArgs(BaseModel, extra="forbid"):
@@ -98,7 +111,9 @@ def citations_query(pmid: str) -> str:
 
 
 class TrialArgs(BaseModel, extra="forbid"):
-    nct_id: str = Field(pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits")
+    nct_id: Annotated[str, BeforeValidator(_read_nct)] = Field(
+        pattern=r"^NCT[0-9]{8}$", description="ClinicalTrials.gov identifier, NCT and 8 digits"
+    )
 
 
 def _drug_name(name: str) -> str:
@@ -234,9 +249,9 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
 
     @property
     def schema(self) -> ToolSchema:
-        """AutoGen's schema, cached, since it is requested hundreds of times per run."""
+        """AutoGen's schema as strict providers take it, cached, since it is requested hundreds of times per run."""
         if self._schema is None:
-            self._schema = super().schema
+            self._schema = strict_schema(super().schema)
         return self._schema
 
     async def _ask(self, args: Args, transport: Transport) -> ToolReply:

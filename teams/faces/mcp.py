@@ -22,7 +22,7 @@ from mcp.server.fastmcp.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.types import ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model
+from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model, model_validator
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
@@ -33,6 +33,7 @@ from willowbark.agents.report.charts import count_studies, forest_plots_of
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
+from willowbark.tools.arguments import drop_absent
 from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
@@ -122,6 +123,11 @@ class Paged(BaseModel, extra="forbid"):
         description="Records of a page, of each source",
     )
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first records, 2 for those after them")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, arguments: object) -> object:
+        return drop_absent(cls.model_fields, arguments)
 
 
 class PagedSince(Paged):

@@ -51,6 +51,7 @@ _TOLD = (
 _TOLD_EVERY = 100  # records
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it is unreadable."""
+_NUMBER = re.compile(r"\d+\.|<\s*\d+\s*>")
 _TAG = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
 """A line of RIS (`TI  - …`) or MEDLINE (`TI  - …`, `PMID- …`)."""
 _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
@@ -198,12 +199,14 @@ def _tagged_rows(stream: BinaryIO) -> _Rows:
                 single = {name.lower(): values[0] for name, values in fields.items()}
                 yield f"line {begun}", {**single, "publication_types": fields.get("PT", []) + fields.get("M3", [])}
             fields, begun = {}, number
-        if found:
+        if found and found[1] == "ER":
+            tag = ""
+        elif found:
             tag = found[1]
             fields.setdefault(tag, []).append(found[2].strip())
         elif tag and line.strip():  # continuation of a long field
             fields[tag][-1] = f"{fields[tag][-1]} {line.strip()}"
-        elif line.strip():
+        elif line.strip() and not _NUMBER.fullmatch(line.strip()):  # Ovid numbers the records of its RIS
             raise UsageError(f"line {number} belongs to no record: RIS begins one with 'TY  - ', MEDLINE with 'PMID- '")
 
 

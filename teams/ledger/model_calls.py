@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
@@ -162,7 +163,7 @@ class RecordedResult(CreateResult):
 def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> RecordedResult:
     """Take calls of tools that a model wrote as text for calls; bound their number, and counts of tokens."""
     answer, told = RecordedResult(**dict(result)), result.usage
-    counts = (min(max(count, 0), MOST_TOKENS) for count in (told.prompt_tokens, told.completion_tokens))
+    counts = map(_bound_count, (told.prompt_tokens, told.completion_tokens))
     answer.usage = RequestUsage(*counts)
     called = answer.content
     if isinstance(called, str) and tools:
@@ -170,6 +171,13 @@ def _recorded(result: CreateResult, tools: Sequence[Tool | ToolSchema]) -> Recor
     if called and not isinstance(called, str):
         answer.content, answer.finish_reason = called[:MAX_CALLS], "function_calls"
     return answer
+
+
+def _bound_count(count: float) -> int:
+    """Return a server's count of tokens within bounds; 0 for what is no number, such as NaN."""
+    if not isinstance(count, int | float) or math.isnan(count):
+        return 0
+    return int(min(max(count, 0), MOST_TOKENS))
 
 
 def _estimate_tokens(

@@ -43,6 +43,11 @@ _FIELD = re.compile(r"[\w\"*)]\[[^\[\]]+\]|\b[A-Z][A-Z_]+:\S")
 _PIECE = re.compile(r'"[^"]*"|[()]|[^\s()"]+')
 _BRACKETED = re.compile(r"\[[^\[\]]*\]")
 _TAGS = re.compile(rf"{_BRACKETED.pattern}|\b[A-Z_]{{2,}}:|\*")
+_LOWER_OPERATOR = re.compile(
+    r'"[^"]*"|\[[^\[\]]*\]'
+    r"|(?P<auxiliary>\b(?:do|does|did|is|are|was|were|has|have|had|can|could|may|might|should|will|would)\s+)?"
+    r'(?<=[\s)"\]])(?P<operator>and|or|not)(?P<adverb>\s+(?:otherwise|only|yet|due)\b)?(?=\s+[^\s)])'
+)
 _EDGES = re.compile(r"^[^\w$*]+|[^\w%*+]+$")
 
 
@@ -83,6 +88,26 @@ def bare_words(text: str) -> list[str]:
 def without_tags(query: str) -> str:
     """Remove other sources' field tags and stars from a boolean query."""
     return " ".join(_TAGS.sub("", query).split())
+
+
+def with_operators(query: str) -> str:
+    """Write and, or, not between words in capitals, as operators are: sources take them for words to look for.
+
+    Quoted phrases and tags stay, and so does a "not" that belongs to a sentence ("did not respond").
+
+    >>> with_operators('migraine or "trial and error" and not topiramate')
+    'migraine OR "trial and error" AND NOT topiramate'
+    >>> with_operators("patients who do not respond"), with_operators("diabetes not otherwise specified")
+    ('patients who do not respond', 'diabetes not otherwise specified')
+    """
+
+    def raise_case(piece: re.Match[str]) -> str:
+        word = piece["operator"]
+        if word is None or (word == "not" and (piece["auxiliary"] or piece["adverb"])):
+            return piece[0]
+        return f"{piece['auxiliary'] or ''}{word.upper()}{piece['adverb'] or ''}"
+
+    return _LOWER_OPERATOR.sub(raise_case, query)
 
 
 def bare_name(name: str, kept: str = "") -> str:

@@ -7,10 +7,11 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
+from ...arguments import as_code, read_codes, read_phases
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
@@ -71,22 +72,30 @@ _RESERVED = str.maketrans("[],*", "    ")
 _BARE_NOT = re.compile(r'("[^"]*")|(?<=[^\s(])(?<!\bAND)(?<!\bOR)\s+NOT\b')
 
 
-def _list_codes(value: object) -> object:
-    """Return codes as the API writes them, from one or several values."""
-    asked = value if isinstance(value, list | tuple | set | frozenset) else [value]
-    return [str(each).strip().upper().replace(" ", "_") for each in asked]
+def _read_statuses(value: object) -> object:
+    return read_codes(value, get_args(OverallStatus), {"UNKNOWN_STATUS": "UNKNOWN"})
+
+
+def _read_phases(value: object) -> object:
+    return read_phases(value, get_args(Phase))
+
+
+def _read_study_type(value: object) -> object:
+    return as_code(value).removesuffix("_STUDY")
 
 
 class TrialFilters(DatedFilters, frozen=True):
     """Filters for a search of trials; without any, interventional trials of every status are returned."""
 
-    status: Annotated[list[OverallStatus], BeforeValidator(_list_codes)] = Field(
+    status: Annotated[list[OverallStatus], BeforeValidator(_read_statuses)] = Field(
         default_factory=list, description="Any of these overall statuses; trials that stopped early are evidence too"
     )
-    phase: Annotated[list[Phase], BeforeValidator(_list_codes)] = Field(
+    phase: Annotated[list[Phase], BeforeValidator(_read_phases)] = Field(
         default_factory=list, description="Any of these phases"
     )
-    study_type: Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"] = "INTERVENTIONAL"
+    study_type: Annotated[
+        Literal["INTERVENTIONAL", "OBSERVATIONAL", "EXPANDED_ACCESS"], BeforeValidator(_read_study_type)
+    ] = "INTERVENTIONAL"
     has_results: bool | None = Field(default=None, description="With posted results only, or without them only")
 
     def params(self) -> dict[str, object]:

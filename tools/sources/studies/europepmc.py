@@ -7,9 +7,9 @@ titles, abstracts and keywords (which contain MeSH terms) alone.
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ...errors import SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, read_each, text
@@ -86,10 +86,14 @@ _PIECE = re.compile(
 )
 
 
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
 class EuropePMCFilters(DatedFilters, frozen=True):
     """Filters for a search of Europe PMC."""
 
-    preprints: Literal["only", "none"] | None = Field(
+    preprints: Annotated[Literal["only", "none"] | None, BeforeValidator(_lower)] = Field(
         default=None, description="Preprints only, or none; otherwise both they and articles are given"
     )
 

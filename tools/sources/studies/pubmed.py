@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from ...arguments import list_entries
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, read_each
 from ...http.xml import attribute, every, first, read_items, text_of
@@ -84,7 +85,7 @@ class PubMedFilters(DatedFilters, frozen=True):
 
     publication_types: Annotated[
         list[Annotated[str, StringConstraints(pattern=r'^[^"\[\]]+$')]],
-        BeforeValidator(lambda said: [said] if isinstance(said, str) else said),
+        BeforeValidator(list_entries),
     ] = Field(default=[], description="Any of these, by PubMed's names, such as Randomized Controlled Trial")
 
 
