@@ -49,10 +49,10 @@ from willowbark.agents.autogen import (
 )
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.records.enclosure import GUIDANCE
+from willowbark.tools.records.enclosure import GUIDANCE, condense
 from willowbark.tools.records.evidence import merge
 from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
-from willowbark.tools.wording import counted
+from willowbark.tools.wording import counted, listed
 
 from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import read, to_read
@@ -102,6 +102,8 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
             shown = keys_shown(self._messages)
             results = [
                 result.model_copy(update={"content": with_excerpts(result.content, shown)})
+                if not result.is_error
+                else result.model_copy(update={"content": condense(result.content, shown)})
                 for result in message.content
             ]
             message = message.model_copy(update={"content": results})
@@ -539,7 +541,13 @@ class _SearchTurn:
 
 
 def _narrow(message: BaseChatMessage, name: str) -> BaseChatMessage:
-    """Reduce a judge's message to the queries for one specialist; return others unchanged."""
+    """Reduce a judge's message to the queries for one specialist, and what another's tools returned to their names.
+
+    Strangers' texts reach a model in the digest of the findings that were made of them, or not at all.
+    """
+    if isinstance(message, ToolCallSummaryMessage):
+        names = listed(list(dict.fromkeys(result.name for result in message.results))) or "no tool"
+        return TextMessage(content=f"{message.source} called {names}.", source=message.source, id=message.id)
     if not isinstance(message, AssessmentMessage) or not message.content.next_searches:
         return message
     own = [search for search in message.content.next_searches if search.specialist == name]

@@ -55,13 +55,13 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
     def __init__(self, function: Callable[P, R], name: str, description: str) -> None:
         self.function = function
         self._marker = new_marker()
-        signature = get_typed_signature(cast(Callable[..., Any], function))
+        try:
+            signature = get_typed_signature(cast(Callable[..., Any], function))
+            args = args_base_model_from_signature(f"{name}_args", signature)
+        except (ValueError, KeyError, NameError) as error:
+            raise UsageError(f"{name}: every parameter needs a type, such as `query: str`") from error
         if "cancellation_token" in signature.parameters:
             raise UsageError(f"{name}: leave out cancellation_token; the function is cancelled with its call")
-        try:
-            args = args_base_model_from_signature(f"{name}_args", signature)
-        except ValueError as error:
-            raise UsageError(f"{name}: every parameter needs a type, such as `query: str`") from error
         super().__init__(args, ToolReply, name, description)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
