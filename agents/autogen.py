@@ -8,7 +8,7 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from inspect import Parameter, isawaitable, signature
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -37,6 +37,7 @@ from autogen_agentchat.messages import (
 )
 from autogen_agentchat.teams import BaseGroupChat, SelectorGroupChat
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
+from autogen_agentchat.teams._group_chat._events import GroupChatMessage, GroupChatStart
 from autogen_agentchat.teams._group_chat._selector_group_chat import (
     CandidateFuncType,
     SelectorFuncType,
@@ -51,6 +52,7 @@ from autogen_core import (
     Component,
     ComponentLoader,
     ComponentModel,
+    DefaultTopicId,
     FunctionCall,
     InMemoryStore,
     SingleThreadedAgentRuntime,
@@ -73,7 +75,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
-from autogen_core.tools import BaseTool, StaticWorkbench, Tool, ToolSchema, Workbench
+from autogen_core.tools import BaseTool, FunctionTool, StaticWorkbench, Tool, ToolSchema, Workbench
 from autogen_ext.models.cache import ChatCompletionCache
 from pydantic import BaseModel
 
@@ -344,6 +346,10 @@ class PolicyGroupChat(SelectorGroupChat):
         await self._let_end()
         await super().load_state(state)
 
+    async def hear(self, thread: Thread) -> Sequence[BaseChatMessage]:
+        """Return what the team makes of the latest turns, for its stream and, but for texts, for its thread."""
+        return ()
+
     @abstractmethod
     def next_speakers(self, thread: Thread) -> list[str]:
         """Return the next speakers, several if concurrent; empty ends the run."""
@@ -396,6 +402,8 @@ class PolicyManager(SelectorGroupChatManager):
             ValueError: a function of the user's names nobody of the team.
             RuntimeError: the policy calls those again who have just said nothing.
         """
+        for message in await self.team.hear(thread):
+            await self._tell(message)
         choice = await self._ask_selector(thread)
         if choice is not None:
             return [choice]
@@ -414,6 +422,15 @@ class PolicyManager(SelectorGroupChatManager):
             raise RuntimeError(f"{', '.join(within)} said nothing: the team cannot go on")
         self._silent = len(thread), within
         return within
+
+    async def _tell(self, message: BaseChatMessage) -> None:
+        """Put a message into the team's stream and, but for a text, into its thread and before all agents."""
+        await self.publish_message(GroupChatMessage(message=message), DefaultTopicId(type=self._output_topic_type))
+        await self._output_message_queue.put(message)
+        if not isinstance(message, TextMessage):
+            await self.update_message_thread([message])
+            # AutoGen relays a task to all agents in this way, without a turn of anybody's.
+            await self.publish_message(GroupChatStart(messages=[message]), DefaultTopicId(type=self._group_topic_type))
 
     async def _ask_selector(self, thread: Thread) -> str | None:
         if self._selector_func is None:
@@ -468,6 +485,24 @@ def names_inside(member: ChatAgent | Team) -> frozenset[str]:
     if not isinstance(member, BaseGroupChat):
         return frozenset([member.name])
     return frozenset(name for inner in member._participants for name in names_inside(inner))
+
+
+def assistants_in(member: ChatAgent | Team) -> Iterator[AssistantAgent]:
+    """Yield the assistants that a member is or, if it is a team, holds."""
+    if isinstance(member, AssistantAgent):
+        yield member
+    elif isinstance(member, BaseGroupChat):
+        for inner in member._participants:
+            yield from assistants_in(inner)
+
+
+async def schemas_of(agent: AssistantAgent) -> list[ToolSchema]:
+    """Return the schemas of an assistant's tools, without those of a server that cannot be reached."""
+    schemas = list[ToolSchema]()
+    for bench in agent._workbench:
+        with suppress(Exception):  # calls of its tools fail with its name
+            schemas += await bench.list_tools()
+    return schemas
 
 
 def tools_of(agent: AssistantAgent) -> Iterator[BaseTool[Any, Any]]:

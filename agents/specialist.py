@@ -6,10 +6,9 @@ is missing and what is doubtful.
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -40,25 +39,27 @@ from willowbark.agents.autogen import (
     Streamed,
     TextMessage,
     ToolCallExecutionEvent,
+    ToolCallRequestEvent,
     ToolCallSummaryMessage,
-    ToolSchema,
     UserMessage,
     offering,
+    schemas_of,
     speaking_through,
     tools_of,
 )
 from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.records.enclosure import GUIDANCE
+from willowbark.tools.records.enclosure import GUIDANCE, condense
 from willowbark.tools.records.evidence import merge
-from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by, replies_in
-from willowbark.tools.wording import counted
+from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by
+from willowbark.tools.wording import counted, listed
 
 from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
+from .outside import ToolNames, asked_of, take_results
 from .routing import is_first, route_of
 from .tool_results import keys_shown, share_space, turn_of, with_excerpts, without_excerpts
 
@@ -66,6 +67,7 @@ MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
 MAX_REFLECTION = 120  # words of a model's reflection on what was found
 TURN_TIMEOUT_S = 180.0  # for all of a specialist's searches and reading
+LOOK_UP_S = 30.0  # for what a turn of calls to tools that are not Willowbark's own names
 
 _NO_SUMMARY = "{tool_name}"  # AutoGen's own would repeat all records in a message that nobody gets
 _REFUSED = {
@@ -77,7 +79,6 @@ _REFUSED = {
 }
 """Options of AutoGen's assistant that mean nothing for a specialist, and why."""
 _MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
-_TOOL_NAME = re.compile("[a-z_]{1,40}")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
@@ -101,6 +102,8 @@ class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig])
             shown = keys_shown(self._messages)
             results = [
                 result.model_copy(update={"content": with_excerpts(result.content, shown)})
+                if not result.is_error
+                else result.model_copy(update={"content": condense(result.content, shown)})
                 for result in message.content
             ]
             message = message.model_copy(update={"content": results})
@@ -238,7 +241,7 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         try:
             found.later = self._choose_later(question, found.iteration)
             async for event in self._search_first(messages, token, turn):
-                turn.note(event)
+                await self._take(event, turn)
                 if isinstance(event, ToolCallExecutionEvent):
                     yield ShortResults(**dict(event))
                 elif not isinstance(event, Response):
@@ -422,13 +425,19 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         found.reading_tokens = said.usage.prompt_tokens, said.usage.completion_tokens
         found.batch_tokens = said.batched.prompt_tokens, said.batched.completion_tokens
 
+    async def _take(self, event: Streamed, turn: "_SearchTurn") -> None:
+        """Note an event; look up what tools that are not Willowbark's own named."""
+        turn.note(event)
+        if not isinstance(event, ToolCallExecutionEvent):
+            return
+        results = [(result, turn.asked.get(result.call_id, "")) for result in event.content]
+        taken = await take_results(self.name, results, ToolNames.of(self), self._run, LOOK_UP_S)
+        turn.found.replies += taken.replies
+        turn.found.notes += taken.notes
+
     async def _declare(self) -> Specialist:
         """Declare this specialist: name, description, and the kinds of input its tools take."""
-        schemas = list[ToolSchema]()
-        for bench in self._workbench:
-            with suppress(Exception):  # an unreachable server: its calls fail with its name
-                schemas += await bench.list_tools()
-        takes = dict.fromkeys(each for each in map(asked_by, schemas) if each is not None)
+        takes = dict.fromkeys(each for each in map(asked_by, await schemas_of(self)) if each is not None)
         return Specialist(name=self.name, description=self.description, takes=tuple(takes))
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
@@ -510,6 +519,8 @@ class _SearchTurn:
     """Whether the model failed to choose queries: it then does not read either."""
     events: list[BaseAgentEvent | BaseChatMessage] = field(default_factory=list)
     used: RequestUsage = field(default_factory=lambda: RequestUsage(prompt_tokens=0, completion_tokens=0))
+    asked: dict[str, str] = field(default_factory=dict)
+    """What each call of a tool asked."""
 
     def note(self, event: Streamed) -> None:
         message = event.chat_message if isinstance(event, Response) else event
@@ -520,14 +531,8 @@ class _SearchTurn:
                 self.said = without_thoughts(event.chat_message.to_text())[:MAX_SUMMARY]
             return
         self.events.append(event)
-        for result in event.content if isinstance(event, ToolCallExecutionEvent) else ():
-            replies = replies_in(result.content)
-            self.found.replies += replies
-            if not replies:
-                what = "was called with unusable arguments" if result.is_error else "gave no records"
-                is_name = _TOOL_NAME.fullmatch(result.name)  # an invalid name is not repeated
-                name = result.name if is_name else "something that is no tool"
-                self.found.notes.append(f"{self.found.specialist}: {name} {what}")
+        if isinstance(event, ToolCallRequestEvent):
+            self.asked |= {call.id: asked_of(call.arguments) for call in event.content}
 
     @property
     def asked_nobody(self) -> bool:
@@ -536,7 +541,13 @@ class _SearchTurn:
 
 
 def _narrow(message: BaseChatMessage, name: str) -> BaseChatMessage:
-    """Reduce a judge's message to the queries for one specialist; return others unchanged."""
+    """Reduce a judge's message to the queries for one specialist, and what another's tools returned to their names.
+
+    Strangers' texts reach a model in the digest of the findings that were made of them, or not at all.
+    """
+    if isinstance(message, ToolCallSummaryMessage):
+        names = listed(list(dict.fromkeys(result.name for result in message.results))) or "no tool"
+        return TextMessage(content=f"{message.source} called {names}.", source=message.source, id=message.id)
     if not isinstance(message, AssessmentMessage) or not message.content.next_searches:
         return message
     own = [search for search in message.content.next_searches if search.specialist == name]

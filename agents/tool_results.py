@@ -4,13 +4,15 @@ The line holds the end of the record's text, where a publication says what came 
 `EXCERPTS`, so that a turn with many records shows less of each, and leaves none out.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from willowbark.agents.autogen import FunctionExecutionResultMessage, LLMMessage, UserMessage
+from willowbark.tools.outside import Origin, read_result
 from willowbark.tools.reading.document import Document
-from willowbark.tools.records.enclosure import blocks, condense, enclose_lines, one_line
+from willowbark.tools.records.enclosure import MAX_WITHOUT_BLOCKS, blocks, condense, enclose_lines, one_line
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.toolbox import replies_in
 
@@ -32,7 +34,7 @@ def with_excerpts(text: str, shown: set[str]) -> str:
     """
     replies = replies_in(text)
     if not replies:
-        return condense(text, shown)
+        return _strangers_text(text, shown)
     marker = next(blocks(text)).marker
     parts = []
     for reply in replies:
@@ -42,6 +44,23 @@ def with_excerpts(text: str, shown: set[str]) -> str:
         lines = [_line(record) for record in new]
         parts.append(enclose_lines(lines, marker, head={**status, "read": len(reply.records)}))
     return "\n".join(parts)
+
+
+def _strangers_text(text: str, shown: set[str]) -> str:
+    """Enclose what a tool that is not Willowbark's own returned: a line for each new record, else its first words."""
+    if next(blocks(text), None) is not None:
+        return condense(text, shown)
+    works = read_result(text, Origin("", "")).works
+    lines = []
+    for work in works:
+        key = work.names[0] if work.names else ""
+        if key and key not in shown:
+            shown.add(key)
+            lines.append({"title": "", "key": key, "end": ""} if work.record is None else _line(work.record))
+    head = {"named": len(works)} if works else {"text": one_line(text, MAX_WITHOUT_BLOCKS)}
+    # the same text gets the same mark, so that a state saved twice is the same
+    marker = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
+    return enclose_lines(lines, marker, head=head)
 
 
 def _line(record: Evidence) -> dict[str, str]:

@@ -31,6 +31,7 @@ from willowbark.agents.autogen import (
     TerminationCondition,
     TextMessage,
     Thread,
+    assistants_in,
     keyword_defaults,
     names_inside,
 )
@@ -38,12 +39,15 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
+from willowbark.agents.outside import Listener, heard_in, round_of
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
+from willowbark.agents.specialist import SpecialistAgent
 from willowbark.agents.specialists import ROLES, specialist_agent
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import endpoints_of_environment
+from willowbark.tools.questions import follow_up, parse_question
 from willowbark.tools.records.registry import searchable
 
 from .config import DEPTHS, Settings
@@ -71,9 +75,12 @@ class ResearchTeamConfig(SelectorGroupChatConfig):
 class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     """Specialists, a judge and a report agent, in rounds.
 
+    What an agent's tools returned counts as evidence even if the agent is no specialist, such as AutoGen's assistant:
+    after its turn the team looks up what they name and adds findings in the agent's name.
+
     Args:
-        participants: specialists, one judge, one report agent, at most one approver; None uses Willowbark's five on
-            `model_client`. A specialist may be a team of its own.
+        participants: agents that search, one judge, one report agent, at most one approver; None uses Willowbark's
+            five on `model_client`. Who searches may be any agent of AutoGen's, or a team.
         model_client: of Willowbark's five, and what selects speakers; None is the baseline analyst.
         selection: `rounds`: the specialists of a round speak side by side, then the judge. `model`: the model selects
             one speaker after another by `selector_prompt`, of those whom the rounds allow: the specialists of the
@@ -137,10 +144,30 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
             candidate_func=candidate_func,
             **options,
         )
+        if not self._message_factory.is_registered(FindingsMessage):
+            self._message_factory.register(FindingsMessage)
         self.selects_by_model = selection == "model"
         self._members = members
+        assistants = (agent for member in members for agent in assistants_in(member))
+        others_by_name = {agent.name: agent for agent in assistants if not isinstance(agent, SpecialistAgent)}
+        self._listener = Listener(others_by_name, client)
+        self._run = run or RunContext()
         self._transport = transport
         self._joined = run
+
+    async def hear(self, thread: Thread) -> Sequence[BaseChatMessage]:
+        """Return findings of what agents did in this round that give none themselves, each after a text for people."""
+        speakers = frozenset[str]().union(*(self._sources[name] for name in self._specialists))
+        deciders = frozenset(filter(None, (self._judge, self._reporter, self._approver)))
+        iteration = round_of(thread[_question_at(thread) :])
+        self._listener.join(self._run, iteration)
+        heard = heard_in(thread_of_round(thread, self._judge), speakers, deciders)
+        if not heard:
+            return ()
+        asked = [each.content for each in thread if isinstance(each, TextMessage) and each.source == "user"]
+        earlier = [each.content for each in thread if isinstance(each, FindingsMessage)]
+        known = frozenset(record.key for found in earlier for record in found.records)
+        return await self._listener.hear(heard, parse_question(follow_up(asked)), iteration, known, self._run)
 
     def next_speakers(self, thread: Thread) -> list[str]:
         """Name who speaks next, by the policy of the rounds; nobody after the report."""
@@ -198,6 +225,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         """Hold a connection to the sources open while the team runs, and let its agents join the run."""
         own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
         run = self._joined or RunContext(own or self._transport)
+        self._run = run
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)

@@ -424,7 +424,8 @@ class ReportContent(BaseModel, extra="forbid"):
     references: list[dict[str, Any]] = []
     """number, key, title, authors, source, date, url, evidence_type and flags of each record cited, and as far as known
     journal, journal_abbreviation, volume, issue, pages, identifiers, versions, full_text,
-    web (the search engines that led to it)."""
+    web (the search engines that led to it), agents (agents' tools and functions that led to it), given_by (the agent
+    and tool whose words it holds, where no source confirmed them)."""
     sources_searched: list[str] = []
     library: str = ""
     """The local library that answered in the sources' place; empty if they answered themselves."""

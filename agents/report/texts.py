@@ -20,6 +20,7 @@ from markupsafe import Markup
 from willowbark.tools.mechanism import Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, places
+from willowbark.tools.records.card import authority
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import title_of, web_engines
 from willowbark.tools.wording import as_spelt, capital, counted, listed, short
@@ -104,6 +105,9 @@ class References:
             data, paper, raised = record.record, record.paper, flags_of(record)
             known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
             known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
+            own = {*authority(), record.citation.source}
+            known["agents"] = [name for name in data.found_in if name not in own]
+            known["given_by"] = data.given_by
             known["evidence_type"] = record.evidence_type
             if paper:
                 versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from willowbark.teams import ResearchTeam, RunOptions, Settings, ask, research, research_stream
     from willowbark.teams import ResearchTeam as Team
     from willowbark.tools.errors import WillowbarkError
+    from willowbark.tools.outside.function import tool
     from willowbark.tools.records.evidence import Evidence
 
 __version__ = "0.1.0"
@@ -34,12 +35,14 @@ __all__ = [
     "research",
     "research_stream",
     "teams",
+    "tool",
     "tools",
 ]
 _HOMES = {
     "Evidence": "tools.evidence",
     "ResearchReport": "agents.report",
     "WillowbarkError": "tools.errors",
+    "tool": "tools.outside.function",
     **dict.fromkeys(("ResearchTeam", "RunOptions", "Settings", "ask", "research", "research_stream"), "teams"),
 }
 _INSTEAD = {

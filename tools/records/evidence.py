@@ -296,6 +296,7 @@ def _unite(group: Sequence[Evidence], names: set[str]) -> Evidence:
         "is_preprint": first.is_preprint,
         "found_in": sorted({name for each in ordered for name in (each.citation.source, *each.record.found_in)}),
         "same_as": sorted(names.difference(_names(record, first.citation.url))),
+        "given_by": first.record.given_by,
     }
     relevance = max(each.relevance for each in group)
     return first.model_copy(update={"relevance": relevance, "record": record.model_copy(update=said)})
@@ -306,7 +307,8 @@ def _by_authority(group: Iterable[Evidence]) -> list[Evidence]:
     tied: dict[tuple[Any, ...], list[Evidence]] = {}
     for record in group:
         place = authority().get(record.citation.source, len(authority()))
-        standing = (record.is_preprint, not record.has_abstract, place, -len(record.content))
+        is_unconfirmed = record.record.given_by is not None  # or a stranger's text would pass for the source's
+        standing = (is_unconfirmed, record.is_preprint, not record.has_abstract, place, -len(record.content))
         alike = tied.setdefault(standing, [])
         if not any(record.says_as(each) for each in alike):
             alike.append(record)

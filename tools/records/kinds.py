@@ -263,7 +263,9 @@ class Fields(BaseModel, frozen=True, extra="forbid", defer_build=True):  # built
     found_by: list[str] = []
     """The record that led to this one, if any: `cites PMID 123`, `cited by PMID 123`."""
     found_in: list[str] = []
-    """Names of the sources whose records were merged."""
+    """Names of the sources whose records were merged, and of agents' tools that named it (`helper-find_papers`)."""
+    given_by: str | None = None
+    """Agent and tool whose words these are, where no source confirmed them; None for a source's own record."""
     same_as: list[str] = []
     """Additional identifiers of the merged records."""
     extra: dict[str, Any] = {}

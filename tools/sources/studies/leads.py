@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ...errors import SearchError
+from ...http.transport import Transport
 from ...questions import read_query
 from ...questions.query import without_tags
 from ...records.evidence import Evidence, checked_identifier
@@ -77,17 +79,36 @@ class WebSearch(Source):
 
     async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""
-        of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
-        papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
-        asked: list[Awaitable[SourceReply | list[Evidence]]]
-        asked = [ClinicalTrials(self.transport).trial(number) for number in of_kind["nct"][:MOST_TRIALS]]
-        asked += [PubMed(self.transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
-        asked += [by_numbers(papers, self.transport)] if papers else []
-        given, failures = await gather_answers(asked)
-        problems = [f"leads could not be followed: {each}" for each in failures]
-        records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
-        by_name = {name: record for record in reversed(records) for name in record.identifiers}
-        return {name: Item(by_name.get(name), problems) for name in names}
+        found = await fetch_numbers(names, self.transport)
+        problems = [f"leads could not be followed: {each}" for each in found.failures]
+        return {name: Item(found.records.get(name), problems) for name in names}
+
+
+class Numbered(NamedTuple):
+    """What came of a request for numbers."""
+
+    records: Mapping[str, Evidence]
+    """By every number of theirs."""
+    failures: Sequence[SearchError]
+
+
+async def fetch_numbers(names: Sequence[str], transport: Transport, most_trials: int = MOST_TRIALS) -> Numbered:
+    """Fetch the records with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`, `nct:…`) from the sources that have them.
+
+    Args:
+        names: two requests for all publications, and one for each trial.
+        transport: sends the requests; a library of its own answers them instead.
+        most_trials: trials after the first so many are not asked for.
+    """
+    of_kind = {kind: [n.partition(":")[2] for n in names if n.startswith(f"{kind}:")] for kind in ("pmid", "nct")}
+    papers = [name for name in names if name.startswith(("doi:", "pmcid:"))]
+    asked: list[Awaitable[SourceReply | list[Evidence]]]
+    asked = [ClinicalTrials(transport).trial(number) for number in of_kind["nct"][:most_trials]]
+    asked += [PubMed(transport).papers(*of_kind["pmid"])] if of_kind["pmid"] else []
+    asked += [by_numbers(papers, transport)] if papers else []
+    given, failures = await gather_answers(asked)
+    records = [record for each in given for record in (each if isinstance(each, list) else each.records)]
+    return Numbered({name: record for record in reversed(records) for name in record.identifiers}, failures)
 
 
 def numbers_in(lead: Lead) -> Iterator[str]:
