@@ -20,14 +20,16 @@ from ..questions import Question, speaks_of
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
-from ..reading.posted import PostedFinding, registered_design, registered_reading, why_stopped_kind
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
+from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, places, section_of
+from ..reading.stopping import why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence, checked_identifier
 from ..sources.publications import trial_acronyms
 from ..works.identity import named_trials
 from .certainty import DECIDED, AppraisedItem
+from .posted import PostedFinding, registered_reading
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -231,7 +233,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     condition, document = condition_of(asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
-        reading, posted = registered_reading(record, drug, condition)
+        reading, posted = registered_reading(record, drug, condition, condition_names(asked))
         found = readings.beside(reading, record, document)
         found = found[::-1] if reading.kind == "efficacy" else found  # posted results before a model's reading
     else:
@@ -278,6 +280,9 @@ def _item(
         design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
     direction = direction_of(reading.verdict)
+    is_posted = posted is not None and reading.reader == "posted" and reading.kind == "efficacy"
+    if is_posted and posted is not None:
+        direction = posted.direction
     unclear = not reading.sure or not reading.alone or reading.indication == "other"
     if direction in DECIDED and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
         direction = Direction.inconclusive
@@ -300,6 +305,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
+        missed_primary=is_posted and posted is not None and posted.missed_primary,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",

@@ -9,7 +9,7 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 |---|---|
 | start | high: randomised trials or reviews of them that test the drug; low: observational; very low: anything else |
 | risk of bias | -1 unless enough trials are blinded or placebo-controlled, peer-reviewed and under no concern |
-| inconsistency | -1 if a quarter of all participants are in contradicting studies, -2 if half are |
+| inconsistency | -1 if a quarter of all participants are in studies that contradict or missed, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
 | indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
 | imprecision | -1 below 400 participants in support, -2 below 100 |
@@ -27,8 +27,8 @@ from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel
 
-from ..reading.posted import StoppingKind
 from ..reading.reading import RANDOMISED, Comparator, Direction, IndicationKind, Primary, StudyDesign
+from ..reading.stopping import StoppingKind
 from ..wording import counted
 
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
@@ -53,6 +53,9 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     comparator_works: bool = False
     """Whether other studies in the report show with moderate or high certainty that the comparator works."""
     primary: Primary = "not_reported"
+    missed_primary: bool = False
+    """Whether a trial of it against placebo or nothing showed no difference on its primary outcome. That refutes
+    nothing; in inconsistency it weighs as a study that found nothing."""
     indication: IndicationKind = "condition"
     in_title: bool = True
     """Whether the title names the condition asked about, and no other one before it."""
@@ -264,7 +267,8 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     if not supporting:
         return None
     better = [each for each in _STARTS if _STARTS[each] >= _STARTS[tier]]
-    against = [i for i in items if i.tier in better and i.direction is Direction.contradicts]
+    against = [i for i in items if i.tier in better and (i.direction is Direction.contradicts or i.missed_primary)]
+    missed = sum(i.direction is not Direction.contradicts for i in against)
     reviews = [i for i in supporting if i.is_review]
     trials = [i for i in supporting if not i.is_review]
     size, opposed = count_participants(supporting), count_participants(against)
@@ -277,7 +281,9 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         steps.append((1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled"))
     if against:
         share = opposed / (opposed + size) if opposed + size else 1.0
-        told = f"{len(against)} of {len(against) + len(supporting)} studies contradict ({share:.0%} of participants)"
+        verb = "missed their primary outcome" if missed == len(against) else "contradict"
+        verb = "contradict or missed their primary outcome" if 0 < missed < len(against) else verb
+        told = f"{len(against)} of {len(against) + len(supporting)} studies {verb} ({share:.0%} of participants)"
         steps.append((2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0, f"Inconsistency: {told}"))
     if tier == "randomised" and not any(i.against_nothing or i.comparator_works for i in supporting):
         told = "none against placebo, no treatment, or a comparator shown to work here"

@@ -198,6 +198,9 @@ def _settle_outcome(group: list[DrugStance]) -> DrugStance:
     said = {stance.says for stance in group}
     if {"supports", "contradicts"} <= said:
         return group[0].model_copy(update={"says": "mixed"})
+    guarded = [stance for stance in group if stance.comparison and stance.comparison.hedged]
+    if guarded and said <= {"neutral", "missed"}:
+        return guarded[0]
     for word in _ORDER:
         for stance in group:
             if stance.says == word:

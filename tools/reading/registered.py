@@ -51,6 +51,7 @@ _AIMS: Mapping[str, Aim] = {
 _P_VALUE = re.compile(
     r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
 )
+_OF_HEART_OR_VESSELS = ("cardiovascular events", "blood pressure")
 _NULL_OF_RATIO, _NULL_OF_DIFFERENCE = 1.0, 0.0
 
 
@@ -59,10 +60,17 @@ class Finding(NamedTuple):
 
     favours: Favours | None
     significant: bool | None
-    equivalence: Equivalence | None
+    equivalence: Equivalence | None = None
+    unread: str = ""
+    """Why `favours` is None."""
 
 
-UNREAD = Finding(None, None, None)
+_NO_TEST = "neither a p value that decides nor an interval is posted"
+_DISAGREE = "p value and confidence interval disagree"
+_NO_DIRECTION = "which way the outcome is good is not said"
+_NO_VALUES = "the posted values do not say which group did better"
+_TWO_ANALYSES = "analyses of the same two groups disagree"
+_SEVERAL_GROUPS = "the analysis covers several groups at once"
 
 
 def read_registered_trial(record: Evidence) -> Study | None:
@@ -153,7 +161,8 @@ def _read_outcome(
     for row in found:
         # Two analyses of the same groups that disagree: neither decides.
         is_clear = len(said[row.arm, row.versus]) == 1
-        yield row if is_clear else row.model_copy(update={"favours": None, "significant": None})
+        unclear = {"favours": None, "significant": None, "unread": _TWO_ANALYSES}
+        yield row if is_clear else row.model_copy(update=unclear)
     if found or not analyses:
         return
     for name in analyses[0]["groups"]:  # a test over several groups at once says that they differ, not which is better
@@ -164,6 +173,7 @@ def _read_outcome(
                 outcome=str(outcome.get("title") or ""),
                 endpoint=class_of(outcome),
                 primary=True,
+                unread=_SEVERAL_GROUPS,
                 passage=_passage_of(analyses[0], record),
             )
 
@@ -200,6 +210,7 @@ def _compare(
         favours=finding.favours,
         significant=finding.significant,
         equivalence=finding.equivalence,
+        unread=finding.unread,
         estimate=_estimate_of(analysis, outcome, first, second),
         time_point=str(outcome.get("time_frame") or ""),
         higher_is_better=more_is_better(outcome),
@@ -218,14 +229,15 @@ def class_of(outcome: Mapping[str, Any]) -> OutcomeClass:
 
 
 def _condition_of(outcome: Mapping[str, Any], record: Evidence) -> str | None:
-    """Return `cardiovascular events` where these are the outcome in people with something else; None: the trial's own
-    condition.
+    """Return what an outcome is on where that is another condition than the trial's; None: the trial's own.
 
     Trials of drugs for diabetes prove that they are safe for the heart, which says nothing of the diabetes.
     """
-    is_on_events = says("cardiovascular events", str(outcome.get("title") or ""))
     own = " ; ".join(record.trial.conditions) if record.trial else ""
-    return "cardiovascular events" if is_on_events and own and not says("heart or vessels", own) else None
+    if not own or says("heart or vessels", own):
+        return None
+    title = str(outcome.get("title") or "")
+    return next((name for name in _OF_HEART_OR_VESSELS if says(name, title)), None)
 
 
 def _passage_of(analysis: Mapping[str, Any], record: Evidence) -> StudyPassage | None:
@@ -255,8 +267,15 @@ def _estimate_of(analysis: Mapping[str, Any], outcome: Mapping[str, Any], *group
         p_sign=sign,
         unit=str(outcome.get("unit") or ""),
         counts=tuple(_count_of(outcome, group) for group in groups),
-        written=str(analysis.get("sentence") or ""),
+        written=_write_estimate(analysis),
     )
+
+
+def _write_estimate(analysis: Mapping[str, Any]) -> str:
+    """Return an analysis' figures as the record's text writes them, after the names of the groups."""
+    sentence = str(analysis.get("sentence") or "")
+    figures = sentence.partition(f"{' versus '.join(analysis.get('groups', ()))}, ")[2]
+    return figures.removesuffix(".").removesuffix(f", {analysis.get('method')}")
 
 
 def _count_of(outcome: Mapping[str, Any], group: str) -> ArmCount:
@@ -291,15 +310,20 @@ def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], firs
     if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
         return _read_equivalence(by_p, by_interval, outcome, first, second)
     if by_p is None and by_interval is None:
-        return UNREAD
+        return Finding(None, None, unread=_NO_TEST)
     disagree = by_p is not None and by_interval is not None and by_p != by_interval
     if disagree and _is_full(analysis):
-        return UNREAD
+        return Finding(None, None, unread=_DISAGREE)
     significant = by_p if by_p is not None else by_interval
-    if not significant:
-        return Finding("neither", False, None)
+    return _find_better(outcome, first, second) if significant else Finding("neither", False)
+
+
+def _find_better(outcome: Mapping[str, Any], first: str, second: str) -> Finding:
+    """Say which group a significant result favours."""
     favours = _favoured(outcome, first, second)
-    return Finding(favours, True if favours else None, None)
+    if favours is not None:
+        return Finding(favours, True)
+    return Finding(None, None, unread=_NO_DIRECTION if more_is_better(outcome) is None else _NO_VALUES)
 
 
 def _read_equivalence(
@@ -307,10 +331,9 @@ def _read_equivalence(
 ) -> Finding:
     """Read a test of non-inferiority or equivalence, whose p value tests another hypothesis."""
     if by_interval:  # an interval without the value of no effect shows more than its test asked
-        favours = _favoured(outcome, first, second)
-        return Finding(favours, True if favours else None, None)
+        return _find_better(outcome, first, second)
     if by_p is None:
-        return Finding("neither", False, None)
+        return Finding("neither", False)
     return Finding("neither", False, "shown" if by_p else "not_shown")
 
 
@@ -364,6 +387,8 @@ def _favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | 
     """
     ours, theirs = _values_of(outcome, first), _values_of(outcome, second)
     whole = more_is_better(outcome)
+    if len(ours) == len(theirs) == 1:  # each group has a row of its own in some outcomes
+        theirs = dict.fromkeys(ours, next(iter(theirs.values())))
     if not ours or ours.keys() != theirs.keys():
         return None
     favoured = set[Favours | None]()
@@ -387,6 +412,8 @@ def _values_of(outcome: Mapping[str, Any], group: str) -> dict[str, float | None
         category = str(row.get("category") or "")
         if row.get("group") != group or says("baseline", category):
             continue
+        if category in values:  # rows without titles of their own
+            category = f"{category} {len(values)}"
         value = posted_number(row.get("value"))
         if value is not None and is_count:
             value = value / size if size else None
@@ -395,8 +422,8 @@ def _values_of(outcome: Mapping[str, Any], group: str) -> dict[str, float | None
 
 
 def _correct_for_doses(comparisons: list[Comparison], treatments: Mapping[str, ArmTreatment]) -> list[Comparison]:
-    """Take back significance in favour of a dose that does not hold as one of several against the same group, by
-    Bonferroni (Cochrane Handbook 15.6)."""
+    """Mark results in favour of a dose that do not hold as one of several against the same group, by Bonferroni
+    (Cochrane Handbook 15.6)."""
     corrected = []
     for row in comparisons:
         drugs = treatments[row.arm].drugs
@@ -405,5 +432,5 @@ def _correct_for_doses(comparisons: list[Comparison], treatments: Mapping[str, A
         }
         p = row.estimate.p if row.estimate else None
         is_loose = len(doses) > 1 and p is not None and p > ALPHA / len(doses) and row.favours == "arm"
-        corrected.append(row.model_copy(update={"significant": False}) if is_loose else row)
+        corrected.append(row.model_copy(update={"hedged": True}) if is_loose else row)
     return corrected

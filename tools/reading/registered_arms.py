@@ -229,7 +229,9 @@ class TrialTreatments:
                 found += each.drugs
         if not found and len(part) < _LONGEST_TITLE:
             found += self._find_by_words(part, active)
-        return list(dict.fromkeys(found))
+        combinations = [drug for drug in found if "/" in drug]
+        parts = {piece for drug in combinations for piece in drug.split("/")}
+        return [drug for drug in dict.fromkeys(found) if drug not in parts]
 
     def _find_by_words(self, part: str, active: Sequence[_Intervention]) -> list[str]:
         """Find interventions by a word that no other one has: "Oral Nitrite" for "Sodium Nitrite"."""
