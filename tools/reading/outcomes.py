@@ -64,8 +64,9 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
         is_duration = unit.strip(" ()").lower() in _DURATIONS
         return not good if good is not None and is_duration else good
     if counts_people(outcome) or says("counted in title", title):  # a scale's direction is not that of its responders
-        is_response = says("reached", title) is not None and says("not reached", title) is None
-        return True if is_response else higher_is_better(title)
+        if says("reached", title):
+            return says("not reached", title) is None
+        return higher_is_better(title)
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
     said = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
     if said:

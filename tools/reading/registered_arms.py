@@ -62,7 +62,7 @@ class ArmTreatment(NamedTuple):
 UNKNOWN = ArmTreatment("unknown", (), "")
 
 
-class _Intervention(NamedTuple):
+class _ListedTreatment(NamedTuple):
     drugs: tuple[str, ...]
     control: ArmRole | None
     """What it is where it is no drug: a placebo, usual care, nothing; None for anything else."""
@@ -179,7 +179,7 @@ class TrialTreatments:
             return plain._replace(kind=kind)
         return ArmTreatment("other_treatment" if is_told else "unknown", (), kind)
 
-    def _look_up(self, name: str) -> _Intervention:
+    def _look_up(self, name: str) -> _ListedTreatment:
         known = self._interventions.get(phrase_key(name))
         return known or _read_intervention({"name": name, "type": "DRUG"})
 
@@ -233,7 +233,7 @@ class TrialTreatments:
         parts = {piece for drug in combinations for piece in drug.split("/")}
         return [drug for drug in dict.fromkeys(found) if drug not in parts]
 
-    def _find_by_words(self, part: str, active: Sequence[_Intervention]) -> list[str]:
+    def _find_by_words(self, part: str, active: Sequence[_ListedTreatment]) -> list[str]:
         """Find interventions by a word that no other one has: "Oral Nitrite" for "Sodium Nitrite"."""
         words = _telling_words(part)
         hits = [each for each in active if words & each.words]
@@ -263,7 +263,7 @@ def _is_within_one(beside: frozenset[str], others: Iterable[frozenset[str]]) -> 
     return any(beside <= drugs for drugs in others)
 
 
-def _read_intervention(entry: Mapping[str, Any]) -> _Intervention:
+def _read_intervention(entry: Mapping[str, Any]) -> _ListedTreatment:
     name = str(entry.get("name") or "")
     names = [name, *map(str, entry.get("other_names") or ())]
     is_placebo = _is_inert(name) and "/" not in name and not _PARTS.search(name)
@@ -276,7 +276,7 @@ def _read_intervention(entry: Mapping[str, Any]) -> _Intervention:
         drugs = others[:1] or ([_registry_name(name)] if is_drug and name else [])
     keys = tuple(phrase_key(each) for each in (*names, *drugs)) if drugs else ()
     words = frozenset(word for each in names for word in _telling_words(each)) if drugs else frozenset[str]()
-    return _Intervention(tuple(dict.fromkeys(drugs)), control, keys, words)
+    return _ListedTreatment(tuple(dict.fromkeys(drugs)), control, keys, words)
 
 
 def _registry_name(name: str) -> str:
