@@ -305,7 +305,7 @@ def _find_control(text: str) -> ArmRole | None:
 
 
 def _is_inert(text: str) -> bool:
-    return bool(re.search(rf"\b{_INERT}\b", text, re.IGNORECASE) or says("inert", text))
+    return bool(re.search(rf"\b{_INERT}\b", text, re.IGNORECASE) or says("inert by name", text))
 
 
 def _is_sequence(text: str) -> bool:
