@@ -257,6 +257,7 @@ notebooks: dev ## Run the notebooks and compare their outputs (RENEW=--renew wri
 lock: ## Renew the locked requirements
 	$(LOCK) pyproject.toml requirements-build.in -o requirements.txt
 	$(LOCK) --group dev -c requirements.txt -o requirements-dev.txt
+	$(LOCK) pyproject.toml requirements-build.in --extra openai --extra anthropic --extra report -c requirements.txt -o requirements-host.txt
 
 BARE := .venvs/bare
 

@@ -39,6 +39,8 @@ class Memory(BaseModel, extra="forbid"):
     """State of an agent for one question, saved and loaded as JSON."""
 
     dossier: Dossier = Field(default_factory=Dossier)
+    heard: list[str] = Field(default_factory=list)
+    """Identifiers of the messages that it got."""
 
 
 M = TypeVar("M", bound=Memory)
@@ -61,8 +63,13 @@ class Participant(Generic[M]):
         """Join a run: its budgets apply besides the agent's own limits, and look-ups use its transport."""
         self._run = run
 
-    def _hear(self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken) -> None:
+    def _hear(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> list[BaseChatMessage]:
         """Add messages to the memory, which a new question empties first.
+
+        Returns:
+            Those that are new: AutoGen delivers the messages of a turn that was stopped again with the next turn.
 
         Raises:
             CancelledError: the run was stopped, but AutoGen still delivers pending turns.
@@ -71,9 +78,13 @@ class Participant(Generic[M]):
             raise asyncio.CancelledError
         dossier = self._memory.dossier
         question = dossier.question
-        dossier.add(messages)
+        heard = self._memory.heard
+        new = [message for message in messages if message.id not in heard]
+        heard += [message.id for message in new]
+        dossier.add(new)
         if dossier.question != question:
-            self._memory = type(self._memory)(dossier=dossier)
+            self._memory = type(self._memory)(dossier=dossier, heard=heard)
+        return new
 
     async def on_reset(self, cancellation_token: CancellationToken | None = None) -> None:
         """Forget everything."""

@@ -21,6 +21,7 @@ from willowbark.tools.records.enclosure import embed, enclose_lines, new_marker,
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import gives, kind_of
 from willowbark.tools.search import SourceReply, Status
+from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted
 
 from .asking.drafts import NextSearch
@@ -223,6 +224,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
     """Gaps that the judge found in the previous round."""
     refused: list[str] = []
     """Searches it then requested that were not made, each with the reason."""
+    later: dict[str, dict[str, InputKind]] = {}
+    """Tools that the kind of question left for later, by specialist, each with what it takes."""
     reflections: dict[str, str] = {}
     """Each specialist's model's reflection on this round; empty without a language model."""
     tokens_used: int = 0
@@ -276,6 +279,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
         ]
         unread = [f"- {query}" for query in self.progress.unread]  # whole, since they are given again as they stand
         refused = [f"- {unmarked(each)}" for each in self.refused]
+        later = [f"- {name}: {', '.join(tools)}" for name, tools in self.later.items()]
         thoughts = [f"- {name}: {unmarked(said)}" for name, said in self.reflections.items() if said]
         return "\n".join(
             [
@@ -292,7 +296,8 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 *([f"- {each.line[:SHOWN_LINE]}" for each in shown] or ["- no drug with evidence on the condition"]),
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
-                *(["Asked for before and not searched:", *refused] if refused else []),
+                *(["InputKind for before and not searched:", *refused] if refused else []),
+                *(["Not asked yet, left for later by the kind of question:", *later] if later else []),
                 *(["What the specialists make of this round:", *thoughts] if thoughts else []),
                 "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",
                 *(hypotheses or ["- none: no mechanism is known"]),

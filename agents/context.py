@@ -16,6 +16,7 @@ from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.enclosure import new_marker
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import SourceReply, rank
+from willowbark.tools.toolbox import ToolGate
 from willowbark.tools.works.fulltext import FULL_TEXT_LIMIT, may_be_open, read_full_texts
 from willowbark.tools.works.identity import link, published_articles, resolve, settle
 from willowbark.tools.works.trust import check_trust
@@ -54,10 +55,14 @@ class RunContext:
     """Whether publications are read through the provider's batch API."""
     reads_in_short: bool = False
     """Whether a model is shown only the results and conclusions of abstracts."""
+    gate: Callable[[str, int, Sequence[str]], ToolGate] | None = None
+    """Returns for an agent, a round and its tools' names what stands before their calls; None lets all pass."""
     marker: str = field(default_factory=new_marker)
     in_hand: dict[str, Findings] = field(default_factory=dict)
     """Findings of unfinished turns by specialist, counted in the report of a stopped run."""
     asked: Question | None = None
+    tools: set[str] = field(default_factory=set)
+    """Names of the tools of all specialists that have joined."""
 
     def __post_init__(self) -> None:
         self._so_far: list[Evidence] = []

@@ -213,6 +213,8 @@ class Findings(BaseModel, extra="forbid"):
     """A language model's reflection on the titles: found, missing, doubts; empty without a model."""
     digest: EvidenceDigest | None = None
     """Digest of the studies for other agents' models; None if not made."""
+    later: dict[str, InputKind] = {}
+    """Tools left for later rounds by the kind of the question, each with what it takes."""
     replies: list[SourceReply] = []
     """Every source's reply to each query, including failures."""
     readings: list[Reading] = []
@@ -301,6 +303,10 @@ class Dossier(BaseModel, extra="forbid"):
     def readings(self) -> list[Reading]:
         """A language model's readings, by round."""
         return [reading for found in self.in_order for reading in found.readings]
+
+    def left_for_later(self, iteration: int) -> dict[str, dict[str, InputKind]]:
+        """Return the tools that a round left for later, by specialist, each with what it takes."""
+        return {each.specialist: each.later for each in self.in_order if each.later and each.iteration == iteration}
 
     def pool(self) -> list[Evidence]:
         """Return the records, deduplicated and ranked for the question."""

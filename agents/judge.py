@@ -25,9 +25,10 @@ from willowbark.tools.lexicon import canonical_class, canonical_drug
 from willowbark.tools.mechanism import HypothesisAssessment, assess
 from willowbark.tools.questions import preprocess_query
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import title_of
 from willowbark.tools.search import SourceReply, Status
 from willowbark.tools.toolbox import MAX_DRUGS
-from willowbark.tools.wording import listed
+from willowbark.tools.wording import counted, listed
 
 from .analyst import Analyst, AnalystConfig, Memory
 from .asking import ask, to_ask
@@ -48,8 +49,9 @@ from .assessment import (
     sources_breakdown,
 )
 from .baseline.assessing import assessment
-from .findings import FAILED
+from .findings import FAILED, Dossier
 from .report.forms import record_name
+from .routing import route_of, title_of_tool
 
 __all__ = ["BUDGET_RESERVE", "AssessmentDetails", "JudgeAgent", "JudgeAgentConfig", "JudgeAssessment", "JudgeLimits"]
 NO_REASON, NO_CANDIDATE = "no reason given", "no candidate was found"
@@ -119,6 +121,7 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         memory, run = self._memory, self._run
         dossier = memory.dossier
         pool = dossier.pool()
+        yield self._tell("judging", f"Judging {counted(len(pool), 'record')}")
         run.readings.take(dossier.readings)
         run.readings.begin(pool)
         candidates = await asyncio.to_thread(appraise_candidates, dossier.asked, pool, run.readings)
@@ -134,7 +137,11 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             )
         ]
         memory.refused = [*memory.refused, *not_run]
-        request = self._request(iteration, pool, candidates)
+        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms][:MAX_DRUGS]
+        if known:
+            names = listed([candidate.drug for candidate in known])
+            yield self._tell("hypothesizing", f"How might they act: {names}")
+        request = self._request(iteration, pool, candidates, known)
         asked = to_ask(self._system_message, request.text, source=self.name)
         aids = await self._aids(pool)
         answer = await ask(self._clients, asked, JudgeDraft, cancellation_token, request=request, aids=aids)
@@ -150,6 +157,10 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             "key findings": len(draft.key_findings) - len(verdict.details.key_findings),
         }
         verdict.notes += [f"{self.name}: {note}" for note in answer.notes]
+        if verdict.stop_reason == "token_budget_exceeded":
+            verdict.notes.append(self._describe_limit(dossier.tokens_used))
+        if verdict.recommendation == "synthesize":
+            verdict.notes += _name_unasked(dossier)
         verdict.notes += [f"Not every search proposed by the {self.name} was made: {why}" for why in why_not]
         verdict.notes += [
             f"{self.name}: {count} of the model's {what} excluded, since no record was read on them"
@@ -164,7 +175,17 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         yield TextMessage(content=as_markdown(verdict), source=self.name, metadata={"role": "judge"})
         yield Response(chat_message=AssessmentMessage(content=verdict, source=self.name, models_usage=answer.usage))
 
-    def _request(self, iteration: int, pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> AssessmentRequest:
+    def _tell(self, role: str, text: str) -> TextMessage:
+        """Say what begins, to people alone: the message does not enter the thread."""
+        return TextMessage(content=text, source=self.name, metadata={"role": role})
+
+    def _request(
+        self,
+        iteration: int,
+        pool: Sequence[Evidence],
+        candidates: Sequence[Candidate],
+        known: Sequence[Candidate],
+    ) -> AssessmentRequest:
         """Build the request for an assessment, and note whether a verdict on a drug has changed."""
         memory, dossier = self._memory, self._memory.dossier
         searches = [reply.model_copy(update={"query": reply.asked or reply.query}) for reply in dossier.replies]
@@ -172,7 +193,6 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
         verdicts = {candidate.drug: candidate.appraisal.quality for candidate in candidates if candidate.has_verdict}
         if verdicts != memory.verdicts:
             memory.verdicts, memory.changed_at = dict(verdicts), reading.read
-        known = [candidate for candidate in candidates if candidate.has_verdict and candidate.mechanisms]
         return AssessmentRequest(
             question=" ".join(dossier.question.split()),
             iteration=iteration,
@@ -186,11 +206,12 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             gaps=memory.gaps,
             refused=memory.refused,
             reflections={each.specialist: each.reflection for each in dossier.in_order if each.iteration == iteration},
+            later=dossier.left_for_later(iteration),
             tokens_used=dossier.tokens_used,
             max_tokens=self.limits.max_tokens,
             specialists=dossier.specialists,
             marker=self._run.marker,
-            hypotheses=assess(known[:MAX_DRUGS], pool, dossier.asked)[0] if known else HypothesisAssessment(),
+            hypotheses=assess(known, pool, dossier.asked)[0] if known else HypothesisAssessment(),
         )
 
     def _decide(self, draft: JudgeDraft, request: AssessmentRequest, breakdown: dict[str, int]) -> JudgeAssessment:
@@ -268,8 +289,24 @@ class JudgeAgent(Analyst[JudgeMemory], Component[JudgeAgentConfig]):
             progress=reading,
         )
 
+    def _describe_limit(self, used: int) -> str:
+        limit = self.limits.max_tokens
+        if limit is None or used <= (1 - BUDGET_RESERVE) * limit:
+            return "The search ended as its budget was nearly used up: raise `max_cost_usd` or `max_tokens`"
+        ways = "raise `max_tokens` to go further, or set it to `none`"
+        return f"The search ended after {used:,} of at most {limit:,} tokens: {ways}"
+
     def _to_config(self) -> JudgeAgentConfig:
         return JudgeAgentConfig(**dict(super()._to_config()), limits=self.limits)
+
+
+def _name_unasked(dossier: Dossier) -> list[str]:
+    """Say which tools were left for later and never used, in a line."""
+    names = {name: title_of_tool(name) for findings in dossier.in_order for name in findings.later}
+    sources = {title_of(reply.source) for reply in dossier.replies}
+    unasked = [title for name, title in names.items() if title not in sources and name != "get_mechanisms"]
+    route = route_of(dossier.asked)
+    return [f"Not asked before the search ended: {listed(unasked)} ({route.line})"] if unasked else []
 
 
 def _answers(reply: SourceReply, search: NextSearch) -> bool:

@@ -78,9 +78,9 @@ class ReportAgent(Analyst[ReportMemory], Component[AnalystConfig]):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Write the report: yields it as text for people, then as a message; first requests a missing verdict once."""
-        self._hear(messages, cancellation_token)
+        new = self._hear(messages, cancellation_token)
         memory = self._memory
-        for message in messages:
+        for message in new:
             if isinstance(message, AssessmentMessage):
                 memory.assessments.append(message.content)
                 memory.judged = True

@@ -1,18 +1,19 @@
 """A specialist: searches its sources, has a model read the records, and returns typed findings.
 
-A model sees the titles returned and may search again, then says what was found, what is missing and what is doubtful.
+A model sees of each record its title and the end of its text, and may search again; then it says what was found, what
+is missing and what is doubtful.
 """
 
 import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from willowbark.agents.autogen import (
     EVENT_LOGGER_NAME,
@@ -25,13 +26,16 @@ from willowbark.agents.autogen import (
     CancellationToken,
     ChatCompletionClient,
     ChatCompletionContext,
+    ChatCompletionContextState,
     Component,
     ComponentModel,
+    CreateResult,
     FunctionExecutionResultMessage,
     LLMMessage,
-    NoSettings,
+    ModelClientStreamingChunkEvent,
     RequestUsage,
     Response,
+    RunToken,
     ShortResults,
     Streamed,
     TextMessage,
@@ -39,42 +43,67 @@ from willowbark.agents.autogen import (
     ToolCallSummaryMessage,
     ToolSchema,
     UserMessage,
-    WithoutSettings,
+    offering,
     speaking_through,
     tools_of,
 )
+from willowbark.tools.errors import UsageError
 from willowbark.tools.questions import Question, follow_up, parse_question
-from willowbark.tools.records.enclosure import GUIDANCE, blocks, condense
+from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.records.evidence import merge
-from willowbark.tools.toolbox import EvidenceTool, asked_by, replies_in
+from willowbark.tools.toolbox import EvidenceTool, InputKind, asked_by, replies_in
+from willowbark.tools.wording import counted
 
-from .asking import add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
+from .asking import ModelUnavailable, add_usage, in_a_line, provider_error_line, reads_requests, without_thoughts
 from .asking.reader import read, to_read
 from .assessment import AssessmentMessage
 from .context import RunContext
 from .findings import Findings, FindingsMessage, Specialist
+from .routing import is_first, route_of
+from .tool_results import keys_shown, share_space, turn_of, with_excerpts, without_excerpts
 
 MAX_SUMMARY = 4000  # characters of a model's text
 TOOL_ROUNDS = 3  # rounds of tool calls in a turn; the model sees titles between them
-MAX_REFLECTION = 120  # words of a model's reflection on the titles
+MAX_REFLECTION = 120  # words of a model's reflection on what was found
 TURN_TIMEOUT_S = 180.0  # for all of a specialist's searches and reading
 
-_SET_HERE = {"reflect_on_tool_use": False, "tool_call_summary_format": "{tool_name}", "max_tool_iterations": 1}
+_NO_SUMMARY = "{tool_name}"  # AutoGen's own would repeat all records in a message that nobody gets
+_REFUSED = {
+    "handoffs": "the team's rounds say who speaks next",
+    "tool_call_summary_format": "a specialist answers with findings, not with a summary of calls",
+    "tool_call_summary_formatter": "a specialist answers with findings, not with a summary of calls",
+    "output_content_type": "a specialist answers with FindingsMessage",
+    "output_content_type_format": "a specialist answers with FindingsMessage",
+}
+"""Options of AutoGen's assistant that mean nothing for a specialist, and why."""
+_MEANT = ("{tool_name}", "{result}")  # formats that ask for nothing: a specialist's own, and AutoGen's
 _TOOL_NAME = re.compile("[a-z_]{1,40}")
 _log = logging.getLogger(EVENT_LOGGER_NAME)
 
 
-class CondensedContext(WithoutSettings, ChatCompletionContext, Component[NoSettings]):
-    """A model context that keeps what tools returned as counts and titles, and of other agents what is new."""
+class CondensedContextConfig(BaseModel):
+    """Configuration of a specialist's model context."""
 
+    initial_messages: list[LLMMessage] | None = None
+
+
+class CondensedContext(ChatCompletionContext, Component[CondensedContextConfig]):
+    """A model context that shortens what tools returned, more so after the turn, and keeps of others what is new."""
+
+    component_config_schema = CondensedContextConfig
     component_provider_override = "willowbark.agents.specialist.CondensedContext"
 
     async def add_message(self, message: LLMMessage) -> None:
-        """Add a message; tool results are shortened by `condense`."""
+        """Add a message; of tool results what `with_excerpts` leaves, and of those of earlier turns titles."""
+        if isinstance(message, UserMessage):
+            self._messages = [without_excerpts(earlier) for earlier in self._messages]
         if isinstance(message, FunctionExecutionResultMessage):
-            shown = {key for each in self._messages for key in _titled(each)}
-            kept = [each.model_copy(update={"content": condense(each.content, shown)}) for each in message.content]
-            message = message.model_copy(update={"content": kept})
+            shown = keys_shown(self._messages)
+            results = [
+                result.model_copy(update={"content": with_excerpts(result.content, shown)})
+                for result in message.content
+            ]
+            message = message.model_copy(update={"content": results})
         await super().add_message(message)
 
     async def get_messages(self) -> list[LLMMessage]:
@@ -82,15 +111,21 @@ class CondensedContext(WithoutSettings, ChatCompletionContext, Component[NoSetti
         heard = max((at for at, each in enumerate(self._messages) if _by_others(each)), default=0)
         spoke = (at for at, each in enumerate(self._messages[:heard]) if isinstance(each, AssistantMessage))
         last = max(spoke, default=-1)
-        return [each for at, each in enumerate(self._messages) if at > last or not _by_others(each)]
+        present = turn_of(self._messages)
+        messages = [*self._messages[:present], *share_space(self._messages[present:])]
+        return [each for at, each in enumerate(messages) if at > last or not _by_others(each)]
 
+    async def save_state(self) -> Mapping[str, Any]:
+        """Return the messages as JSON-safe data, without excerpts: the records are in the team's messages."""
+        messages = [without_excerpts(message) for message in self._messages]
+        return ChatCompletionContextState(messages=messages).model_dump()
 
-def _titled(message: LLMMessage) -> Iterator[str]:
-    """Yield the keys of the records whose titles a message shows."""
-    for result in message.content if isinstance(message, FunctionExecutionResultMessage) else ():
-        for block in blocks(result.content):
-            with suppress(ValueError):
-                yield from block.read()[0].get("titles", ())
+    def _to_config(self) -> CondensedContextConfig:
+        return CondensedContextConfig(initial_messages=self._initial_messages)
+
+    @classmethod
+    def _from_config(cls, config: CondensedContextConfig) -> Self:
+        return cls(initial_messages=config.initial_messages)
 
 
 def _by_others(message: LLMMessage) -> bool:
@@ -119,11 +154,20 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         fallback: chooses queries if the model fails, and asks the judge's; None leaves all to the model.
         reader: reads the publications found; None for `model_client`. Rules read for one that takes data.
         turn_timeout_s: seconds for a turn; the results so far are then returned.
-        options: passed to `AssistantAgent`, `tools` or `workbench` among them.
+        reflect_on_tool_use: whether the model, if its last call was of tools, is asked what they found, missed and
+            leave in doubt. None for yes, unless the baseline analyst chooses the queries.
+        max_tool_iterations: rounds of calls in a turn; None for 3, or for the baseline analyst's one.
+        options: passed to `AssistantAgent`: `tools` or `workbench`, `memory`, `model_context`, `model_client_stream`,
+            `metadata`.
+
+    Raises:
+        UsageError: an option that means nothing here: `handoffs`, `output_content_type`, formats of a summary; or for
+            the baseline analyst, which asks once and does not reflect, one that says otherwise.
     """
 
     component_config_schema = SpecialistAgentConfig
     component_provider_override = "willowbark.agents.specialist.SpecialistAgent"
+    component_version = 3  # AutoGen's 2 said that a specialist did not reflect, and called its tools once
 
     def __init__(
         self,
@@ -135,15 +179,29 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         fallback: ChatCompletionClient | None = None,
         reader: ChatCompletionClient | None = None,
         turn_timeout_s: float = TURN_TIMEOUT_S,
+        reflect_on_tool_use: bool | None = None,
+        max_tool_iterations: int | None = None,
         **options: Any,
     ) -> None:
+        _refuse_meaningless(name, options)
+        by_rule = reads_requests(model_client)
+        if by_rule and (reflect_on_tool_use or (max_tool_iterations or 1) > 1):
+            option = "reflect_on_tool_use" if reflect_on_tool_use else "max_tool_iterations"
+            raise UsageError(
+                f"{name}: {option} is for language models; the baseline analyst asks once and says no more"
+            )
         instructions = system_message or description
+        context = options.pop("model_context", None) or CondensedContext()
+        options["tool_call_summary_format"] = _NO_SUMMARY
         super().__init__(
             name,
             model_client,
             description=description,
             system_message=instructions if GUIDANCE in instructions else f"{instructions.rstrip()}\n\n{GUIDANCE}",
-            **{"model_context": CondensedContext(), **options, **_SET_HERE},
+            reflect_on_tool_use=not by_rule if reflect_on_tool_use is None else reflect_on_tool_use,
+            max_tool_iterations=max_tool_iterations or (1 if by_rule else TOOL_ROUNDS),
+            model_context=context,
+            **options,
         )
         self._fallback = fallback
         self._reader = reader
@@ -159,12 +217,14 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
     def join(self, run: RunContext) -> None:
         """Join a run: the tools use its transport, after its hooks."""
         self._run = run
+        run.tools.update(tool.name for tool in tools_of(self))
 
     async def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[Streamed, None]:
         """Search and read: yields events, then text for people, then the findings."""
-        run, transport = self._run, self._run.transport
+        token = RunToken(cancellation_token)
+        run = self._run
         rounds = [message.content.iteration for message in messages if isinstance(message, AssessmentMessage)]
         found = Findings(specialist=self.name, iteration=max(rounds, default=0) + 1, summary="")
         turn = _SearchTurn(found)
@@ -172,31 +232,34 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         asked = [str(each.content) for each in heard if each.source == "user"]
         asked += [each.content for each in messages if isinstance(each, TextMessage) and each.source == "user"]
         run.asked = question = parse_question(follow_up(asked))
-        for tool in tools_of(self):
-            if isinstance(tool, EvidenceTool) and transport is not None:
-                tool.bind(transport, run.marker, run.read_ahead)
+        self._bind_tools(found.iteration)
         known_context, known = await self._model_context.save_state(), frozenset(self._was_read)
         deadline = time.monotonic() + self._turn_timeout_s
         try:
-            async for event in self._attempts([_narrow(m, self.name) for m in messages], cancellation_token, turn):
+            found.later = self._choose_later(question, found.iteration)
+            async for event in self._search_first(messages, token, turn):
                 turn.note(event)
                 if isinstance(event, ToolCallExecutionEvent):
                     yield ShortResults(**dict(event))
                 elif not isinstance(event, Response):
                     yield event
             found.declared = await self._declare()
-            found.summary = turn.said or "Nothing searched: " + ("; ".join(found.notes) or "the model said nothing")
+            why = "; ".join(found.notes) or ("left for later rounds" if found.later else "the model said nothing")
+            found.summary = turn.said or f"Nothing searched: {why}"
             if found.replies and not turn.said.startswith(REFUSED):
                 found.reflection = " ".join(turn.said.split()[:MAX_REFLECTION])
             run.in_hand[self.name] = found
+            if found.replies:
+                yield self._tell("analyzing", f"Reading {counted(len(merge(found.records)), 'record')}")
             if found.replies and not turn.model_failed:
                 if run.reads_in_batches:
                     waits = "What was found is read in a batch, within minutes or a day; a stopped run can be resumed"
                     yield TextMessage(content=waits, source=self.name, metadata={"role": "specialist"})
-                await self._read(turn, question, deadline, cancellation_token)
+                await self._read(turn, question, deadline, token)
             if found.replies:
                 found.digest = await run.digest(question, found.replies, found.readings)
                 found.summary = found.digest.summary
+                yield self._tell("analysis_complete", f"{self.name}, round {found.iteration}: {found.summary}")
         except BaseException:  # interrupted: nobody got the results, so they must not count as read
             await self._model_context.load_state(known_context)
             self._was_read = set(known)
@@ -209,6 +272,43 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         del run.in_hand[self.name]
         message = FindingsMessage(content=found, source=self.name, models_usage=turn.used)
         yield Response(chat_message=message, inner_messages=turn.events)
+
+    def _bind_tools(self, iteration: int) -> None:
+        """Connect the tools to the run, with what stands before their calls in this round."""
+        run = self._run
+        tools = [tool for tool in tools_of(self) if isinstance(tool, EvidenceTool)]
+        gate = run.gate(self.name, iteration, [tool.name for tool in tools]) if run.gate else None
+        if run.transport is not None:
+            for tool in tools:
+                tool.bind(run.transport, run.marker, run.read_ahead, gate)
+
+    def _choose_later(self, question: Question, iteration: int) -> dict[str, InputKind]:
+        """Return the tools that the question's kind leaves for later; none if that would leave the team without any."""
+        route = route_of(question)
+        if iteration > 1 or not self._run.tools.intersection(route.tools or ()):
+            return {}
+        later = [tool for tool in tools_of(self) if not is_first(route, tool.name)]
+        takes = {tool.name: asked_by(tool.schema) for tool in later}
+        return {name: kind for name, kind in takes.items() if kind is not None}
+
+    async def _search_first(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
+    ) -> AsyncGenerator[Streamed, None]:
+        """Search with the tools that come first; without any, only listen."""
+        later = turn.found.later
+        narrowed = [_narrow(message, self.name) for message in messages]
+        by_number = {tool.name for tool in tools_of(self) if asked_by(tool.schema) in ("numbers", "citations")}
+        if later and all(tool.name in {*later, *by_number} for tool in tools_of(self)):
+            for message in narrowed:
+                await self._model_context.add_message(message.to_model_message())
+            return
+        with offering(self, lambda name: name not in later):
+            async for event in self._attempts(narrowed, cancellation_token, turn):
+                yield event
+
+    def _tell(self, role: str, text: str) -> TextMessage:
+        """Say what begins or has ended, to people alone: the message does not enter the thread."""
+        return TextMessage(content=text, source=self.name, metadata={"role": role})
 
     async def _attempts(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken, turn: "_SearchTurn"
@@ -223,24 +323,17 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         is_chosen = any(verdict.next_search_queries for verdict in verdicts) and not reads_requests(self._model_client)
         if is_chosen:
             clients.reverse()
+        reflects = self._reflect_on_tool_use
+        most_rounds = max(1, self._max_tool_iterations - (is_chosen and fallback is not None))
         for client in clients:
-            tool_rounds = 1 if reads_requests(client) else TOOL_ROUNDS - (is_chosen and fallback is not None)
+            tool_rounds = 1 if reads_requests(client) else most_rounds
             deadline = time.monotonic() + self._turn_timeout_s
-            stream = super().on_messages_stream(messages, cancellation_token)
+            stream = self._search(messages, client, turn, cancellation_token, reflects=reflects)
             messages = ()  # now in the context
             try:
                 with speaking_through(self, client, tool_rounds):
-                    while True:
-                        # linked to the token, since AutoGen waits forever for cancelled tool calls
-                        event = asyncio.ensure_future(anext(stream, None))
-                        cancellation_token.link_future(event)
-                        came = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
-                        if came is None:
-                            break
-                        yield came
-                if turn.found.replies and not turn.said and not reads_requests(client):
-                    async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
-                        await self._reflect(client, turn, cancellation_token)
+                    async for event in _until(deadline, stream, cancellation_token):
+                        yield event
             except TimeoutError:
                 turn.found.notes.append(
                     f"{name}: stopped after {self._turn_timeout_s:g} s; what came until then is used"
@@ -267,16 +360,44 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
             why = f" ({in_a_line(turn.said)})" if turn.said.startswith(REFUSED) else ""
             notes.append(f"{name}: the model asked no source{why}; the baseline analyst asked instead")
 
+    async def _search(
+        self,
+        messages: Sequence[BaseChatMessage],
+        client: ChatCompletionClient,
+        turn: "_SearchTurn",
+        cancellation_token: CancellationToken,
+        *,
+        reflects: bool,
+    ) -> AsyncGenerator[Streamed, None]:
+        """Have a model search, and reflect if its last words are calls."""
+        async with aclosing(super().on_messages_stream(messages, cancellation_token)) as stream:
+            async for event in stream:
+                yield event
+        if reflects and turn.found.replies and not turn.said and not reads_requests(client):
+            async for event in self._reflect(client, turn, cancellation_token):
+                yield event
+
     async def _reflect(
         self, client: ChatCompletionClient, turn: "_SearchTurn", cancellation_token: CancellationToken
-    ) -> None:
+    ) -> AsyncGenerator[Streamed, None]:
         """Ask a model that has used up its rounds of calls for its reflection on the results.
 
-        Its tools are sent too; AutoGen's own reflection does that only if no other agent shares the client.
+        Its tools are sent too, which providers require after calls of them; AutoGen 0.7.5's own reflection leaves that
+        to a client's memory of its last call, which may have been another agent's.
         """
         tools = [tool for bench in self._workbench for tool in await bench.list_tools()]
         messages = [*self._system_messages, *await self._model_context.get_messages()]
-        answer = await client.create(messages, tools=tools, tool_choice="none", cancellation_token=cancellation_token)
+        sent: dict[str, Any] = {"tools": tools, "tool_choice": "none", "cancellation_token": cancellation_token}
+        answer: CreateResult | str = ""
+        if self._model_client_stream:
+            async for part in client.create_stream(messages, **sent):
+                answer = part
+                if isinstance(part, str):
+                    yield ModelClientStreamingChunkEvent(content=part, source=self.name)
+        else:
+            answer = await client.create(messages, **sent)
+        if isinstance(answer, str):
+            raise ModelUnavailable("its stream ended without a result")
         add_usage(turn.used, answer.usage)
         turn.said = without_thoughts(answer.content if isinstance(answer.content, str) else "")[:MAX_SUMMARY]
         await self._model_context.add_message(AssistantMessage(content=turn.said or "-", source=self.name))
@@ -340,6 +461,43 @@ class SpecialistAgent(AssistantAgent, Component[SpecialistAgentConfig]):
         loaded._reader = ChatCompletionClient.load_component(config.reader) if config.reader else None
         loaded._turn_timeout_s = config.turn_timeout_s
         return loaded
+
+    @classmethod
+    def _from_config_past_version(cls, config: dict[str, Any], version: int) -> Self:
+        # Whatever these said, a specialist reflected and called its tools up to three times.
+        past = {
+            **config,
+            "reflect_on_tool_use": False,
+            "max_tool_iterations": 1,
+            "tool_call_summary_format": _NO_SUMMARY,
+        }
+        loaded = cls._from_config(SpecialistAgentConfig.model_validate(past))
+        if not reads_requests(loaded._model_client):
+            loaded._reflect_on_tool_use = True
+            loaded._max_tool_iterations = TOOL_ROUNDS
+        return loaded
+
+
+def _refuse_meaningless(name: str, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for an option that means nothing for a specialist."""
+    for option, why in _REFUSED.items():
+        value = options.get(option)
+        if value and value not in _MEANT:
+            raise UsageError(f"{name}: {option} is refused: {why}")
+
+
+async def _until(
+    deadline: float, stream: AsyncGenerator[Streamed, None], cancellation_token: CancellationToken
+) -> AsyncGenerator[Streamed, None]:
+    """Yield events until a deadline of the monotonic clock; TimeoutError after it."""
+    while True:
+        # linked to the token, since AutoGen 0.7.5 waits forever for cancelled tool calls
+        event = asyncio.ensure_future(anext(stream, None))
+        cancellation_token.link_future(event)
+        came = await asyncio.wait_for(event, max(0.0, deadline - time.monotonic()))
+        if came is None:
+            return
+        yield came
 
 
 @dataclass

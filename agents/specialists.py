@@ -1,6 +1,6 @@
 """Willowbark's own specialists with their sources and tools; their prompts are next to this file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ def specialist_agent(
     model_client: ChatCompletionClient,
     *,
     max_results: int = 50,
+    page_sizes: Mapping[str, int] | None = None,
     sources: Sequence[str] | None = None,
     **options: Any,
 ) -> SpecialistAgent:
@@ -33,10 +34,12 @@ def specialist_agent(
         name: `literature`, `trials` or `mechanism`.
         model_client: chooses queries and reads the records.
         max_results: records per page of a search, 1 to 200.
+        page_sizes: other numbers of records per page, by source; None sets none.
         sources: which of its sources to search; None for those that need no key.
         options: passed to `SpecialistAgent`.
     """
     own = offered(name) if sources is None else sources
+    sizes = page_sizes or {}
     lookups: dict[str, list[BaseTool[Any, Any]]] = {
         "literature": [GetPaper(), *([GetCitations(own)] if set(own).intersection(GetCitations.SOURCES) else [])],
         "trials": [GetTrial()],
@@ -45,7 +48,7 @@ def specialist_agent(
     return SpecialistAgent(
         name,
         model_client,
-        tools=[*(SourceTool(source, max_results) for source in own), *lookups[name]],
+        tools=[*(SourceTool(source, sizes.get(source, max_results)) for source in own), *lookups[name]],
         description=ROLES[name],
         system_message=prompt(f"{name}.md"),
         **options,

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 
 from .breakage import FaultyServer
 from .plan import Fault, FaultPlan, Kind

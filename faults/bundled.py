@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 from willowbark.tools.library.rows import PublicationRow, read_rows, record_files
 
@@ -11,4 +12,9 @@ BUNDLED = Path(__file__).parent.parent / "tools" / "library" / "bundled"
 @cache
 def bundled_publications(folder: Path = BUNDLED) -> tuple[PublicationRow, ...]:
     """All publications of a library, in the order of its files."""
-    return tuple(row for row, _ in read_rows(record_files(folder)) if isinstance(row, PublicationRow))
+    rows = read_rows(record_files(folder), _refuse)
+    return tuple(row for row, _ in rows if isinstance(row, PublicationRow))
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise AssertionError(problem)

@@ -9,7 +9,21 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
-from . import absent, bombs, killed, ledgers, limits, models, networks, quiet, scale, stopping, waiting
+from . import (
+    absent,
+    bombs,
+    firewall,
+    killed,
+    ledgers,
+    limits,
+    models,
+    networks,
+    quiet,
+    refusing,
+    scale,
+    stopping,
+    waiting,
+)
 from .verdict import Row
 
 SIZES = {
@@ -27,6 +41,7 @@ SIZES = {
     "F12": 40,
     "F13": 12,
     "F14": 21,
+    "F15": 12,
 }
 """Runs of each row at full size; F3 counts them for each source. F11 is the soak."""
 Job = Callable[[int, int, int], Row]
@@ -46,6 +61,7 @@ ROWS: dict[str, Job] = {
     "F12": lambda runs, seed, jobs: ledgers.side_by_side(runs, seed),
     "F13": lambda runs, seed, jobs: scale.scaled(runs, seed),
     "F14": lambda runs, seed, jobs: models.hostile(runs, seed),
+    "F15": lambda runs, seed, jobs: refusing.refused(runs, seed),
 }
 
 
@@ -63,6 +79,9 @@ def main(arguments: list[str] | None = None) -> int:
     for name in asked.only or ROWS:
         if name == "F13" and not scale.has_ray():
             print("F13  not measured: Ray is an extra, willowbark[scale]", file=sys.stderr)
+            continue
+        if name == "F15" and not firewall.has_cryptography():
+            print("F15  not measured: cryptography comes with what developing needs (make dev)", file=sys.stderr)
             continue
         rows.append(measured(name, asked.scale, asked.seed, asked.jobs))
         shown = json.dumps({**asdict(rows[-1]), "holds": rows[-1].holds}) if asked.json else str(rows[-1])

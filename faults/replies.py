@@ -73,6 +73,7 @@ LISTS = {
     "mychem/query": Listed("hits", "q", "size", "total"),
     "openfda/label": Listed("results", "search", "limit", "meta.results.total", none=NO_MATCH),
     "drugsfda/drugsfda": Listed("results", "search", "limit", "meta.results.total", none=NO_MATCH),
+    "openalex/works": Listed("results", "search", "per_page", "meta.count", "cursor", "meta.next_cursor"),
     "crossref/works": Listed("message.items", "filter", "rows", "message.total-results"),
 }
 

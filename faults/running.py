@@ -14,8 +14,9 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
 from willowbark.teams.config import LLMSettings, OrchestratorConfig, ResearchSettings, Settings
 from willowbark.teams.research_team import ResearchTeam, default_participants
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import Exchange, ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.transport import Exchange, ExchangeLog, Transport
 from willowbark.tools.toolbox import SEARCH_TIMEOUT_S, EvidenceTool
 
 QUESTIONS = (

@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass
 
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 
 from .breakage import FaultyServer
 from .plan import Fault, FaultPlan, RetryAfter

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .config import Settings
-    from .events import AgentEvent
+    from .events import AgentEvent, Veto
     from .ledger import Ledger
-    from .research_team import ResearchTeam
+    from .research_team import MESSAGE_TYPES, ResearchTeam
     from .run.options import RunOptions
     from .run.research import RunFailed, SourcesUnreachable, ask, replay, research, research_stream, resume
     from .run.within import ask_within
 
 _HOMES = {
+    "MESSAGE_TYPES": "research_team",
     "AgentEvent": "events",
     "Ledger": "ledger",
     "ResearchTeam": "research_team",
@@ -25,6 +26,7 @@ _HOMES = {
     "RunOptions": "run.options",
     "Settings": "config",
     "SourcesUnreachable": "run.research",
+    "Veto": "events",
     "ask": "run.research",
     "ask_within": "run.within",
     "replay": "run.research",
@@ -34,6 +36,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "MESSAGE_TYPES",
     "AgentEvent",
     "Ledger",
     "ResearchTeam",
@@ -41,6 +44,7 @@ __all__ = [
     "RunOptions",
     "Settings",
     "SourcesUnreachable",
+    "Veto",
     "ask",
     "ask_within",
     "replay",

@@ -1,6 +1,7 @@
 """Settings, from `willowbark.toml` and the environment.
 
-The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]`, `[llm]`, `[library]` and `[output]`. The
+The file holds `[research]`, `[research.limits]`, `[tools]`, `[tools.pubmed]` and others by source, `[llm]`, `[library]`
+and `[output]`; `spellings` lists further names that settings go by. The
 environment can hold every setting too, and wins: `WILLOWBARK_RESEARCH__LIMITS__MAX_SECONDS=120`. Keys come only from
 the environment (`OPENAI_API_KEY` …): a file is too easily copied or committed. A model server beyond this machine
 gets such a key, so only a file named explicitly can set one: the file of the current folder may have come with
@@ -17,11 +18,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
-from willowbark.tools.records.registry import cards, offered, searchable
+from willowbark.tools.records.registry import cards, offered, searchable, without_web
+
+from .spellings import rename, resolve, respell
 
 FILE_NAME = "willowbark.toml"
 ENV_PREFIX = "WILLOWBARK_"
@@ -33,10 +44,18 @@ _SHOWN_CHARACTERS = 40  # of an invalid value quoted in a message
 Depth = Literal["quick", "standard", "exhaustive"]
 DEPTHS: Mapping[Depth, int] = {"quick": 60, "standard": 300, "exhaustive": 2000}
 """Publications and trials after which a run requests no further page."""
+PAGES: Mapping[Depth, int] = {"quick": 30, "standard": 50, "exhaustive": 200}
+"""Records per page of a search where `max_results_per_tool` is not set: large pages take fewer requests."""
+MOST_TOKENS = 200_000
+"""Tokens of a run's language models unless set otherwise; two rounds over 67 records take about 90,000."""
 
 
 def _none_word(value: Any) -> Any:
     return None if isinstance(value, str) and value.strip().lower() == "none" else value
+
+
+def _full_name(value: Any) -> Any:
+    return "markdown" if value == "md" else value
 
 
 def _plain_address(value: str) -> str:
@@ -71,8 +90,8 @@ class OrchestratorConfig(_ConfigSection):
 
     max_iterations: int = Field(default=10, ge=1, le=20)
     """Rounds of search and judgement."""
-    max_results_per_tool: int = Field(default=50, ge=1, le=50)
-    """Records per page of a search; at most 30 in a quick run, four times as many in an exhaustive one."""
+    max_results_per_tool: int = Field(default=10, ge=1, le=50)
+    """Records per page of a search; in a run where it is not set, the depth sets the page."""
     search_timeout: float = Field(default=30.0, ge=5, le=120)
     """Seconds for one search, all its attempts included."""
 
@@ -80,8 +99,9 @@ class OrchestratorConfig(_ConfigSection):
 class LimitSettings(_ConfigSection):
     """`[research.limits]`: what a run may use; `"none"` removes a limit."""
 
-    max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
-    """Tokens of all model calls; None sets no limit."""
+    max_tokens: Annotated[int | None, BeforeValidator(_none_word)] = Field(default=MOST_TOKENS, gt=0)
+    """Tokens of all model calls; None sets no limit. The default is none for the baseline analyst, at depth
+    `exhaustive` and in screenings."""
     max_seconds: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=600.0, gt=0)
     """Seconds from question to report; None sets no limit."""
     max_cost_usd: Annotated[float | None, BeforeValidator(_none_word)] = Field(default=None, gt=0)
@@ -107,12 +127,30 @@ class ResearchSettings(OrchestratorConfig):
 
     @property
     def page_size(self) -> int:
-        """Records per page at this depth."""
+        """Records per page: of `max_results_per_tool`, if set, at most 30 in a quick run, and four times as many in an
+        exhaustive one; else 30, 50 or 200, by depth."""
+        if "max_results_per_tool" not in self.model_fields_set:
+            return PAGES[self.depth]
         most = self.max_results_per_tool
         return {"quick": min(most, 30), "standard": most, "exhaustive": 4 * most}[self.depth]
 
+    def token_limit(self, *, is_baseline: bool) -> int | None:
+        """Return the limit of tokens: the one set, else the default for language models; None for none."""
+        if "max_tokens" in self.limits.model_fields_set:
+            return self.limits.max_tokens
+        return None if is_baseline or self.depth == "exhaustive" else self.limits.max_tokens
 
-class PubMedSettings(_ConfigSection):
+
+class SourceSettings(_ConfigSection):
+    """`[tools.NAME]`: one source, such as `[tools.europepmc]`."""
+
+    max_results: int | None = Field(default=None, ge=1, le=200)
+    """Records per page of a search; None takes the run's."""
+    rate_limit: float | None = Field(default=None, gt=0, le=100)
+    """Requests per second, at most the source's own limit; None takes that."""
+
+
+class PubMedSettings(SourceSettings):
     """`[tools.pubmed]`."""
 
     email: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
@@ -120,13 +158,50 @@ class PubMedSettings(_ConfigSection):
 
 
 class ToolSettings(_ConfigSection):
-    """`[tools]`."""
+    """`[tools]`, with a section for each source that has settings of its own."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, SourceSettings]
 
     sources: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_known_sources)] = Field(
         default_factory=offered
     )
-    """The sources to search: all that need no key; `brave` too where `BRAVE_API_KEY` is set."""
+    """The sources to search: all that need no key, and the web by the first engine that can be asked: `brave` with
+    `BRAVE_API_KEY`, `serpapi` with `SERPAPI_API_KEY`, `duckduckgo` where the package `ddgs` is installed. The web is
+    left out where a library answers."""
     pubmed: PubMedSettings = Field(default_factory=PubMedSettings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, content: Any) -> Any:
+        names = content if isinstance(content, Mapping) else {}
+        for name in names:
+            if name not in cls.model_fields and name not in searchable():
+                usual = (*cls.model_fields, *searchable())
+                raise ValueError(f"there is no setting or source {name!r}{nearest(name, usual)}")
+        return content
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        for name in searchable():
+            limit = self.of(name).rate_limit
+            card = cards()[name]
+            most = max(card.per_second, card.per_second_with_key or 0, card.per_second_with_email or 0)
+            if limit is not None and limit > most:
+                raise ValueError(f"{name}.rate_limit: {excess_of(name, limit)}")
+        return self
+
+    def of(self, source: str) -> SourceSettings:
+        """Return a source's own settings."""
+        if source == "pubmed":
+            return self.pubmed
+        return self.__pydantic_extra__.get(source) or SourceSettings()
+
+    @property
+    def page_sizes(self) -> dict[str, int]:
+        """Records per page of the sources for which it is set."""
+        sizes = {name: self.of(name).max_results for name in searchable()}
+        return {name: size for name, size in sizes.items() if size is not None}
 
 
 class Price(_ConfigSection):
@@ -203,16 +278,28 @@ class OutputSettings(_ConfigSection):
 
     directory: Path = Path("runs")
     """Folder for run folders."""
+    format: Annotated[Literal["markdown", "html", "json"], BeforeValidator(_full_name)] = "markdown"
+    """What a run writes beside `report.json`: `report.md` with its appendix, `report.html`, or nothing; with `json` it
+    is printed too. `export` makes the other formats."""
+    include_citations: bool = True
+    """Whether the written report has numbered references; `report.json` always has them."""
+    include_methodology: bool = True
+    """Whether the written report has its methods, with searches and counts; `report.json` always has them."""
 
 
 class Settings(_ConfigSection):
     """All of `willowbark.toml` and the environment."""
 
     research: ResearchSettings = Field(default_factory=ResearchSettings)
-    tools: ToolSettings = Field(default_factory=ToolSettings)
+    tools: ToolSettings = Field(default_factory=lambda: ToolSettings.model_validate({}))
     llm: LLMSettings = Field(default_factory=LLMSettings)
     library: LibrarySettings = Field(default_factory=LibrarySettings)
     output: OutputSettings = Field(default_factory=OutputSettings)
+
+    @property
+    def searched_sources(self) -> tuple[str, ...]:
+        """The sources that a run searches: those of `tools.sources`, without the web where a library answers."""
+        return self.tools.sources if self.library.path is None else without_web(self.tools.sources)
 
     @classmethod
     def load(cls, path: Path | None = None) -> Self:
@@ -227,9 +314,10 @@ class Settings(_ConfigSection):
         """
         file, variables = path or Path(FILE_NAME), _read_environment()
         content = _read(file) if path is not None or os.path.lexists(file) else {}
-        settings = cls.restored(_changed(content, variables), str(file), variables)
+        own = respell(_changed({}, variables), "environment")
+        settings = cls.restored(_merged(respell(content, str(file)), own), str(file), variables)
         address = settings.llm.base_url
-        is_from_file = "base_url" not in _changed({}, variables).get("llm", {})
+        is_from_file = "base_url" not in own.get("llm", {})
         if path is None and address and is_from_file and not on_this_machine(address):
             raise UsageError(
                 f"{file}: llm.base_url: a server beyond this machine would get your key; set "
@@ -242,16 +330,18 @@ class Settings(_ConfigSection):
         cls, content: Mapping[str, Any], where: str = "the run's settings", variables: Iterable[str] = ()
     ) -> Self:
         """Validate dumped settings; UsageError for an invalid one names `where`, or the variable that set it."""
+        usual = resolve(respell(content, where), where)
         try:
-            return cls.model_validate(content)
+            return cls.model_validate(usual)
         except ValidationError as error:
             problems = error.errors(include_url=False)
         first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
         name = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
-        set_by = next((each for each in variables if f"{each}.".startswith(f"{name}.")), None)
+        set_by = next((variable for variable in variables if f"{rename(variable)}.".startswith(f"{name}.")), None)
         place = f"{where}: {name}" if set_by is None else f"environment: {_variable(set_by)}"
         if first["type"] == "extra_forbidden":
-            message = f"no such setting{nearest(name, _names(cls().model_dump()))}; {_KEYS_BELONG}"
+            of_sources = [f"tools.{source}.{own}" for source in searchable() for own in SourceSettings.model_fields]
+            message = f"no such setting{nearest(name, [*_names(cls().model_dump()), *of_sources])}; {_KEYS_BELONG}"
         else:
             message = wording_of(first)
             shown = repr(first["input"])[:_SHOWN_CHARACTERS]
@@ -268,8 +358,18 @@ class Settings(_ConfigSection):
         Raises:
             UsageError: no such setting, or an invalid value.
         """
-        changes = {name: value for name, value in changes.items() if value is not None}
-        return self.restored(_changed(self.model_dump(), changes), "options")
+        usual = {rename(name): value for name, value in changes.items() if value is not None}
+        return self.restored(_changed(self.model_dump(exclude_unset=True), usual), "options")
+
+    def to_store(self) -> dict[str, Any]:
+        """Return the settings as JSON-safe data, from which `restored` makes the same ones in a later version.
+
+        The page size stays unset where the depth set it.
+        """
+        content = self.model_dump(mode="json")
+        if "max_results_per_tool" not in self.research.model_fields_set:
+            del content["research"]["max_results_per_tool"]
+        return content
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -280,6 +380,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def excess_of(source: str, limit: float) -> str:
+    """Say that a rate limit is above the source's own, and which key raises that."""
+    card = cards()[source]
+    own = f"{card.per_second:g} requests a second"
+    if card.per_second_with_key is not None:
+        own += f", or {card.per_second_with_key:g} with {card.key}"
+    if card.per_second_with_email is not None:
+        own += f", or {card.per_second_with_email:g} with NCBI_EMAIL"
+    return f"{limit:g} is above the limit of {card.title} itself, {own}; set at most that, or leave it out"
 
 
 def wording_of(problem: Mapping[str, Any]) -> str:

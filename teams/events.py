@@ -1,5 +1,6 @@
 """The events that a run emits."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
@@ -28,6 +29,15 @@ class ToolRequest(TypedDict):
     tool: str
     arguments: str
     """As the agent wrote them, usually JSON."""
+    call_id: str
+    """The agent's id of the call, which the events of its replies repeat; models may use one again in a later turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """A hook's answer to a `searching` event: the call is not made, and its reply says why."""
+
+    reason: str
 
 
 if TYPE_CHECKING:
@@ -51,6 +61,12 @@ class AgentEvent(BaseModel, frozen=True, extra="forbid"):
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
     iteration: int = Field(default=0, ge=0)
     """The round this happened in, from 1; 0 before the first."""
+    tool: str | None = None
+    """Name of the tool called, of `searching` and `search_complete`; None for all others."""
+    call_id: str | None = None
+    """Id of that call."""
+    elapsed_s: float | None = Field(default=None, ge=0)
+    """Seconds that the call took, of `search_complete`; a call to several sources has several replies."""
     agent: str | None = None
     """Name of the agent within the team; None if no single agent caused the event."""
     tokens: int | None = Field(default=None, ge=0)

@@ -5,8 +5,10 @@ A state saved in mid-round does not record who was speaking, so the policy reads
 who was called in it, and who has answered.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+import warnings
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Self, get_args
 
 from willowbark.agents.approval import ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -14,19 +16,27 @@ from willowbark.agents.assessment import AssessmentMessage
 from willowbark.agents.autogen import (
     BaseAgentEvent,
     BaseChatMessage,
-    CancellationToken,
+    CandidateFuncType,
     ChatAgent,
     ChatCompletionClient,
+    ChatCompletionContext,
+    Component,
+    ComponentModel,
     PolicyGroupChat,
+    SelectorFuncType,
+    SelectorGroupChat,
+    SelectorGroupChatConfig,
     SourceMatchTermination,
-    TaskResult,
     Team,
     TerminationCondition,
     TextMessage,
     Thread,
+    keyword_defaults,
+    names_inside,
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import Joins, RunContext
+from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.judge import JudgeAgent, JudgeLimits
 from willowbark.agents.report.model import ReportMessage
 from willowbark.agents.reporter import ReportAgent
@@ -38,23 +48,52 @@ from willowbark.tools.records.registry import searchable
 
 from .config import DEPTHS, Settings
 
+Selection = Literal["rounds", "model"]
+MESSAGE_TYPES: list[type[BaseAgentEvent | BaseChatMessage]] = [
+    FindingsMessage,
+    AssessmentMessage,
+    ApprovalMessage,
+    ReportMessage,
+]
+"""Types of the team's messages that AutoGen does not know: a team that holds this one takes them as
+`custom_message_types`."""
+FOR_MODELS = ("selector_prompt", "max_selector_attempts", "model_client_streaming", "model_context")
+"""Options of AutoGen's selector that only its model reads."""
+_USUAL = {name: keyword_defaults(SelectorGroupChat)[name] for name in FOR_MODELS}
 
-class ResearchTeam(PolicyGroupChat):
+
+class ResearchTeamConfig(SelectorGroupChatConfig):
+    """A selector group chat's configuration with the team's own field."""
+
+    selection: Selection = "rounds"
+
+
+class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     """Specialists, a judge and a report agent, in rounds.
 
     Args:
         participants: specialists, one judge, one report agent, at most one approver; None uses Willowbark's five on
-            `model_client`.
-        model_client: of Willowbark's five; None is the baseline analyst.
-        termination_condition: None ends the run with the report.
+            `model_client`. A specialist may be a team of its own.
+        model_client: of Willowbark's five, and what selects speakers; None is the baseline analyst.
+        selection: `rounds`: the specialists of a round speak side by side, then the judge. `model`: the model selects
+            one speaker after another by `selector_prompt`, of those whom the rounds allow: the specialists of the
+            round that have not spoken, and the judge once one has.
+        termination_condition: None ends the run with the report. Another one replaces this; the run ends anyway once
+            the report is written, unless `selector_func` names who speaks then.
         transport: connection to the sources, left open; None opens one per run and closes it again.
         run: context shared by the agents, with its transport; None makes one from `transport` for each run.
+        allow_repeated_speaker: whether the model may select the same speaker twice running; rounds never do.
+        selector_func: names the next speaker, whatever the rounds say; None of it leaves them to say.
+        candidate_func: names those who may speak next: of a round those among them, else whom the model selects.
         options: passed to `SelectorGroupChat`.
 
     Raises:
-        UsageError: no judge, no report agent or no specialist among the participants, or two approvers.
+        UsageError: no judge, no report agent or no specialist among the participants, two approvers, two agents of
+            one name in nested teams, or an option for a model that selects nobody.
     """
 
+    component_config_schema = ResearchTeamConfig
+    component_version = 2  # 1 took options for a model that selects speakers, which it never asked
     component_provider_override = "willowbark.teams.research_team.ResearchTeam"
 
     DEFAULT_NAME = "ResearchTeam"
@@ -65,18 +104,27 @@ class ResearchTeam(PolicyGroupChat):
         participants: list[ChatAgent | Team] | None = None,
         model_client: ChatCompletionClient | None = None,
         *,
+        selection: Selection = "rounds",
         termination_condition: TerminationCondition | None = None,
         transport: Transport | None = None,
         run: RunContext | None = None,
         allow_repeated_speaker: bool = True,
+        selector_func: SelectorFuncType | None = None,
+        candidate_func: CandidateFuncType | None = None,
         **options: Any,
     ) -> None:
         client = model_client or BaselineChatCompletionClient()
         members = participants or default_participants(client)
+        if selection not in get_args(Selection):
+            raise UsageError(f"selection is {selection!r}; there are {', '.join(get_args(Selection))}")
+        if selection == "rounds" and candidate_func is None:
+            _refuse_unread(options)
         self._judge = _only(members, AssessmentMessage, "judge")
         self._reporter = _only(members, ReportMessage, "report agent")
         self._approver = _only(members, ApprovalMessage, "approver") if _producers(members, ApprovalMessage) else None
         others = (self._judge, self._reporter, self._approver)
+        self._sources = {member.name: names_inside(member) for member in members}
+        _refuse_shared_names(self._sources)
         self._specialists = [m.name for m in members if m.name not in others]
         if not self._specialists:
             raise UsageError("the team has no specialist: give it at least one agent that searches")
@@ -85,34 +133,76 @@ class ResearchTeam(PolicyGroupChat):
             client,
             termination_condition=termination_condition or SourceMatchTermination([self._reporter]),
             allow_repeated_speaker=allow_repeated_speaker,
+            selector_func=selector_func,
+            candidate_func=candidate_func,
             **options,
         )
+        self.selects_by_model = selection == "model"
         self._members = members
         self._transport = transport
         self._joined = run
 
     def next_speakers(self, thread: Thread) -> list[str]:
-        """Name who speaks next, by the policy of the rounds."""
-        return next_speakers(thread, self._specialists, self._judge, self._reporter, self._approver)
+        """Name who speaks next, by the policy of the rounds; nobody after the report."""
+        return next_speakers(
+            thread, self._specialists, self._judge, self._reporter, self._approver, sources=self._sources
+        )
 
-    async def run_stream(
-        self,
-        *,
-        task: str | BaseChatMessage | Sequence[BaseChatMessage] | None = None,
-        cancellation_token: CancellationToken | None = None,
-        output_task_messages: bool = True,
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | TaskResult, None]:
-        """Run the team as a stream of messages, with a connection to the sources open meanwhile."""
+    def open_speakers(self, thread: Thread) -> list[str]:
+        """Name those whom the rounds allow to speak next: the judge too, once one of the round has spoken."""
+        due = self.next_speakers(thread)
+        if due[0] in self._specialists and self._spoke_in_round(thread):
+            return [*due, self._judge]
+        return due
+
+    def _spoke_in_round(self, thread: Thread) -> bool:
+        since = thread_of_round(thread, self._judge)
+        return any(message.source in self._sources[name] for message in since for name in self._specialists)
+
+    def _to_config(self) -> ResearchTeamConfig:
+        for name in ("selector_func", "candidate_func"):
+            if getattr(self, f"_{name}") is not None:
+                warnings.warn(f"{name} is code: it is not in the team's JSON, pass it again", stacklevel=2)
+        config = super()._to_config().model_dump()
+        if not self.selects_by_model:
+            config |= _USUAL
+        return ResearchTeamConfig(**config, selection="model" if self.selects_by_model else "rounds")
+
+    @classmethod
+    def _from_config(cls, config: SelectorGroupChatConfig) -> Self:
+        assert isinstance(config, ResearchTeamConfig)
+        ends, context = config.termination_condition, config.model_context
+        return cls(
+            [_load_member(member) for member in config.participants],
+            ChatCompletionClient.load_component(config.model_client),
+            name=config.name,
+            description=config.description,
+            selection=config.selection,
+            termination_condition=TerminationCondition.load_component(ends) if ends else None,
+            max_turns=config.max_turns,
+            selector_prompt=config.selector_prompt,
+            allow_repeated_speaker=config.allow_repeated_speaker,
+            max_selector_attempts=config.max_selector_attempts,
+            emit_team_events=config.emit_team_events,
+            model_client_streaming=config.model_client_streaming,
+            model_context=ChatCompletionContext.load_component(context) if context else None,
+        )
+
+    @classmethod
+    def _from_config_past_version(cls, config: dict[str, Any], version: int) -> Self:
+        # Version 1 wrote a prompt of its own for a model that was asked for nothing: no user's word is lost.
+        return cls._from_config(ResearchTeamConfig.model_validate({**config, **_USUAL}))
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold a connection to the sources open while the team runs, and let its agents join the run."""
         own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
         run = self._joined or RunContext(own or self._transport)
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
         try:
-            async for message in super().run_stream(
-                task=task, cancellation_token=cancellation_token, output_task_messages=output_task_messages
-            ):
-                yield message
+            yield
         finally:
             await run.leave()
             if own is not None:
@@ -145,17 +235,18 @@ def default_participants(
             roles.get("specialist", model_client),
             reader=roles.get("reader", model_client if "specialist" in roles else None),
             max_results=asked.page_size,
+            page_sizes=settings.tools.page_sizes,
             sources=own,
             fallback=fallback,
             turn_timeout_s=settings.llm.turn_timeout_s,
         )
         for name in ROLES
-        if (own := [source for source in searchable(name) if source in settings.tools.sources])
+        if (own := [source for source in searchable(name) if source in settings.searched_sources])
     ]
     limits = JudgeLimits(
         max_iterations=asked.max_iterations,
         judge_threshold=asked.judge_threshold,
-        max_tokens=asked.limits.max_tokens,
+        max_tokens=asked.token_limit(is_baseline=is_baseline),
         max_records=DEPTHS[asked.depth],
     )
     judge, reporter = (roles.get(role, model_client) for role in ("judge", "report"))
@@ -178,23 +269,85 @@ def _producers(members: Sequence[ChatAgent | Team], produced: type[BaseChatMessa
     return [m.name for m in members if isinstance(m, ChatAgent) and produced in m.produced_message_types]
 
 
+def _refuse_unread(options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that only a model reads, where it selects nobody."""
+    for name, usual in _USUAL.items():
+        if options.get(name, usual) != usual:
+            raise UsageError(
+                f"{name} is for a model that selects speakers, and the rounds of the team do that: "
+                'pass selection="model" too, or a candidate_func'
+            )
+
+
+def _load_member(member: ComponentModel) -> ChatAgent | Team:
+    if member.component_type == Team.component_type:
+        return Team.load_component(member)
+    return ChatAgent.load_component(member)
+
+
+def _refuse_shared_names(sources: Mapping[str, Set[str]]) -> None:
+    """Raise UsageError if two members' messages come from one name: nobody could tell who has spoken."""
+    owners = dict[str, str]()
+    for member, names in sources.items():
+        for name in sorted(names):
+            if name in owners:
+                raise UsageError(f"{owners[name]} and {member} both hold an agent named {name}: rename one")
+            owners[name] = member
+
+
+def _question_at(thread: Thread) -> int:
+    """Return the place behind the latest question: a team may be asked several in turn."""
+    places = [at for at, message in enumerate(thread) if isinstance(message, TextMessage) and message.source == "user"]
+    return places[-1] + 1 if places else 0
+
+
+def thread_of_round(thread: Thread, judge: str) -> Thread:
+    """Return the messages since the judge's latest verdict on the latest question."""
+    messages = thread[_question_at(thread) :]
+    for place in reversed(range(len(messages))):
+        if isinstance(messages[place], AssessmentMessage) and messages[place].source == judge:
+            return messages[place + 1 :]
+    return messages
+
+
 def next_speakers(
-    thread: Thread, specialists: Sequence[str], judge: str, reporter: str, approver: str | None = None
+    thread: Thread,
+    specialists: Sequence[str],
+    judge: str,
+    reporter: str,
+    approver: str | None = None,
+    *,
+    sources: Mapping[str, Set[str]] | None = None,
 ) -> list[str]:
-    """Name who speaks next, given the names of the agents; several speak in parallel.
+    """Name who speaks next, given the names of the agents; several speak in parallel, nobody after the report.
 
     Where the judge wants another round and names nobody, all specialists search.
+
+    Args:
+        thread: all messages so far.
+        specialists: in the order in which they are called.
+        judge: ends each round.
+        reporter: speaks last.
+        approver: speaks before it; None if there is none.
+        sources: the sources of each specialist's messages, several if it is a team; None takes its name.
     """
-    questions = [at for at, said in enumerate(thread) if isinstance(said, TextMessage) and said.source == "user"]
-    messages = thread[questions[-1] + 1 :] if questions else thread  # a team may be asked several questions in turn
-    verdicts = [place for place, message in enumerate(messages) if isinstance(message, AssessmentMessage)]
-    latest = messages[verdicts[-1]] if verdicts else None
-    since = messages[verdicts[-1] + 1 :] if verdicts else messages
+    since = thread_of_round(thread, judge)
+    before = thread[_question_at(thread) : len(thread) - len(since)]
     called = list(specialists)
-    if isinstance(latest, AssessmentMessage):
-        if latest.content.recommendation == "synthesize":
-            asked = approver is None or any(isinstance(message, ApprovalMessage) for message in since)
-            return [reporter if asked or approver is None else approver]
-        called = [name for name in specialists if name in latest.content.next_specialists] or called
-    answered = {m.source for m in since if isinstance(m, BaseChatMessage) and m.source in specialists}
-    return [name for name in called if name not in answered] or [judge]
+    if before:
+        verdict = before[-1]
+        assert isinstance(verdict, AssessmentMessage)
+        if verdict.content.recommendation == "synthesize":
+            return _due_at_the_end(since, reporter, approver)
+        called = [name for name in specialists if name in verdict.content.next_specialists] or called
+    heard = {message.source for message in since if isinstance(message, BaseChatMessage)}
+    missing = [name for name in called if heard.isdisjoint(sources[name] if sources else [name])]
+    return missing or [judge]
+
+
+def _due_at_the_end(since: Thread, reporter: str, approver: str | None) -> list[str]:
+    if any(isinstance(message, ReportMessage) and message.source == reporter for message in since):
+        return []
+    if approver is None or any(isinstance(message, ApprovalMessage) for message in since):
+        return [reporter]
+    return [approver]

@@ -1,6 +1,7 @@
 """What holds for every test: no network but loopback, no user's cache, no keys from the environment."""
 
 import socket
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from willowbark.tools.http.endpoints import Endpoints
 
+sys.modules["ddgs"] = None  # type: ignore[assignment]  # as not installed: a run searches the web where a test says so
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", None)
 FOREIGN_SETTINGS = (
     "WILLOWBARK_LIBRARY__PATH NCBI_EMAIL HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
@@ -56,9 +58,16 @@ def _alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket, "getaddrinfo", guarded)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
         for name in (*FOREIGN_SETTINGS, *(card.key for card in cards().values() if card.key)):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture
+def ddgs_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package ddgs, which the other tests do without."""
+    monkeypatch.delitem(sys.modules, "ddgs")
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from xml.sax.saxutils import escape
 import httpx
 from faults.replies import REPLIES, Reply, answer, asked_by
 
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.search import Source
 from willowbark.tools.sources.publications import without_markup
 

@@ -23,8 +23,9 @@ from willowbark.agents.context import RunContext
 from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.specialists import literature_agent
 from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import MAX_CITATIONS

@@ -7,7 +7,7 @@ import pytest
 from recorded import Answer, answering
 
 from willowbark.tools.errors import SourceRefused
-from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import Status
 from willowbark.tools.sources.studies.clinicaltrials import (

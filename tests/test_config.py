@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from willowbark.teams import spellings
 from willowbark.teams.config import LLMSettings, Settings
+from willowbark.teams.model_clients import PROVIDERS
+from willowbark.teams.run.options import RunOptions
 from willowbark.tools.errors import UsageError
 
 EVERYTHING = """
@@ -55,10 +58,10 @@ def complaint(content: str | bytes) -> str:
 def test_defaults_stand_where_nothing_is_set() -> None:
     settings = Settings.load()
 
-    assert (settings.research.max_iterations, settings.research.max_results_per_tool) == (10, 50)
+    assert (settings.research.max_iterations, settings.research.max_results_per_tool) == (10, 10)
     assert (settings.research.depth, settings.research.page_size) == ("standard", 50)
     assert (settings.research.search_timeout, settings.research.judge_threshold) == (30, 0.8)
-    assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (None, 600)
+    assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (200_000, 600)
     assert settings.llm.model == "baseline"
     assert "pubmed" in settings.tools.sources
     assert settings.output.directory == Path("runs")
@@ -76,6 +79,107 @@ def test_a_file_in_the_current_folder_is_read() -> None:
     assert settings.tools.sources == ("pubmed", "brave"), "a source that is off can be named"
     assert settings.tools.pubmed.email == "someone@example.org"
     assert settings.llm.base_url == "http://127.0.0.1:8080/v1"
+
+
+OTHER_NAMES = """
+[research]
+max_iterations = 5
+max_tokens = 50000
+max_time_seconds = 120
+[research.limits]
+judge_threshold = 0.85
+[tools]
+enabled = ["pubmed", "web", "trials"]
+[tools.pubmed]
+max_results = 20
+rate_limit = 3
+[tools.trials]
+max_results = 30
+[tools.web]
+engine = "serpapi"
+max_results = 10
+[llm]
+provider = "anthropic"
+model = "claude-3-5-sonnet-20241022"
+[output]
+format = "html"
+include_citations = false
+"""
+
+
+def loaded(content: str) -> Settings:
+    """Settings from a file with this content."""
+    Path("willowbark.toml").write_text(content)
+    return Settings.load()
+
+
+def test_the_other_names_of_settings_mean_the_same() -> None:
+    settings = loaded(OTHER_NAMES)
+
+    assert (settings.research.max_iterations, settings.research.judge_threshold) == (5, 0.85)
+    assert (settings.research.limits.max_tokens, settings.research.limits.max_seconds) == (50_000, 120)
+    assert settings.tools.sources == ("pubmed", "serpapi", "clinicaltrials")
+    assert settings.tools.page_sizes == {"pubmed": 20, "clinicaltrials": 30, "serpapi": 10}
+    assert settings.llm.model == "anthropic/claude-3-5-sonnet-20241022"
+    assert (settings.output.format, settings.output.include_citations) == ("html", False)
+    assert Settings.restored(settings.to_store()) == settings
+
+
+def test_names_without_their_other_half_mean_what_is_nearest() -> None:
+    web = loaded("[tools]\nenabled = ['web']").tools.sources
+    added = loaded("[tools.web]\nengine = 'duckduckgo'").tools.sources
+
+    assert web == ("duckduckgo",), "the engine that needs no key"
+    assert set(added) == {*Settings().tools.sources, "duckduckgo"}
+    assert loaded("[llm]\nprovider = 'openai'\nmodel = 'openai/gpt-4.1'").llm.model == "openai/gpt-4.1"
+    assert loaded("[llm]\nprovider = 'ollama'\nmodel = 'meta-llama/x'").llm.model == "ollama/meta-llama/x"
+    assert loaded("[llm]\nprovider = 'baseline'").llm.model == "baseline"
+    assert set(spellings.PROVIDERS) == set(PROVIDERS)
+
+
+def test_the_environment_wins_under_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WILLOWBARK_RESEARCH__MAX_TOKENS", "700")
+    monkeypatch.setenv("WILLOWBARK_TOOLS__ENABLED", '["trials"]')
+
+    settings = loaded("[research.limits]\nmax_tokens = 5\n[tools]\nsources = ['pubmed']")
+
+    assert settings.research.limits.max_tokens == 700
+    assert settings.tools.sources == ("clinicaltrials",)
+    assert settings.overridden({"research.max_tokens": 800}).research.limits.max_tokens == 800
+
+
+def test_a_limit_of_requests_holds_where_the_source_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCBI_API_KEY", raising=False)
+    slow = loaded("[tools.pubmed]\nrate_limit = 1.5")
+    fast = loaded("[tools.pubmed]\nrate_limit = 10")
+
+    assert RunOptions().sources_at(slow)["pubmed"].per_second == 1.5
+    with pytest.raises(UsageError, match=r"tools\.pubmed\.rate_limit: 10 is above .* 10 with NCBI_API_KEY"):
+        RunOptions().sources_at(fast)
+    monkeypatch.setenv("NCBI_API_KEY", "hush")
+    assert RunOptions().sources_at(fast)["pubmed"].per_second == 10
+
+
+def test_the_depth_sets_the_page_where_none_is_set() -> None:
+    pages = {depth: Settings().overridden({"research.depth": depth}) for depth in ("quick", "standard", "exhaustive")}
+    ten = Settings().overridden({"research.max_results_per_tool": 10})
+
+    assert [settings.research.page_size for settings in pages.values()] == [30, 50, 200]
+    assert ten.research.page_size == 10, "ten as a wish are ten, though ten is the default too"
+    assert Settings.restored(Settings().to_store()).research.page_size == 50
+    assert Settings.restored(ten.to_store()).research.page_size == 10
+
+
+def test_tokens_are_limited_with_a_model_unless_the_run_is_to_read_everything() -> None:
+    exhaustive = Settings().overridden({"research.depth": "exhaustive"})
+    lifted = Settings().overridden({"research.limits.max_tokens": "none"})
+    own = exhaustive.overridden({"research.limits.max_tokens": 200_000})
+
+    assert Settings().research.token_limit(is_baseline=False) == 200_000
+    assert Settings().research.token_limit(is_baseline=True) is None
+    assert exhaustive.research.token_limit(is_baseline=False) is None
+    assert lifted.research.token_limit(is_baseline=False) is None
+    assert own.research.token_limit(is_baseline=True) == 200_000, "a limit that is set holds for everybody"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +222,22 @@ def test_the_environment_wins_over_the_file_and_leaves_what_it_does_not_name(
         ("research = 3", ["research", "should be a valid dictionary"]),
         ("[tools]\nsources = ['pubmd']", ["tools.sources", "did you mean 'pubmed'?"]),
         ("[tools]\nsources = ['bravo']", ["did you mean 'brave'?", "brave (with BRAVE_API_KEY)"]),
+        ("[tools]\nsource = ['pubmed']", ["tools: there is no setting or source 'source'", "did you mean 'sources'?"]),
+        ("[tools.pubmed]\nrate_limit = 30", ["pubmed.rate_limit", "3 requests a second", "10 with NCBI_API_KEY"]),
+        ("[tools.europepmc]\nmax_results = 500", ["tools.europepmc.max_results", "equal to 200"]),
+        ("[tools.europepmc]\nmax_result = 5", ["did you mean 'tools.europepmc.max_results'?"]),
+        (
+            "[tools.web]\nengine = 'altavista'",
+            ["tools.web.engine: there is no 'altavista'", "brave, serpapi, duckduckgo"],
+        ),
+        ("[tools]\nweb = 3", ["tools.web: should be a section"]),
+        (
+            "[research]\nmax_tokens = 5\n[research.limits]\nmax_tokens = 6",
+            ["research.max_tokens (5) and research.limits.max_tokens (6)", "keep research.limits.max_tokens"],
+        ),
+        ("[llm]\nprovider = 'anthropic'", ["llm.provider: names no model", "anthropic/…"]),
+        ("[llm]\nprovider = 'anthropic'\nmodel = 'openai/x'", ["name two models", "keep llm.model"]),
+        ("[output]\nformat = 'docx'", ["output.format", "'markdown', 'html' or 'json'"]),
         ("[tools.pubmed]\nemail = 'me'", ["tools.pubmed.email", "match pattern"]),
         ("[llm]\nbase_url = 'ftp://x'", ["llm.base_url", "http://"]),
         ("[llm]\nbase_url = 'http://me:secret@x/'", ["llm.base_url", "holds a password"]),

@@ -11,9 +11,11 @@ import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any, get_args
 
 import pytest
+from builders import run_python
 from typer.main import get_command
 
 import willowbark
@@ -23,9 +25,9 @@ from willowbark.teams import exports, guard
 from willowbark.teams.config import ResearchSettings, RoleSettings, Settings
 from willowbark.teams.faces.cli import app
 from willowbark.teams.page import live_runs
-from willowbark.teams.run import course
+from willowbark.teams.run import hooks
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.reply import MAX_BODY_BYTES
-from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.library import collected
 from willowbark.tools.sources.studies import leads
 from willowbark.tools.works import fulltext
@@ -157,15 +159,26 @@ FIGURES = [
     ("docs/how-to/set-the-judge.md", f"| `max_seconds` | {ResearchSettings().limits.max_seconds:.0f} |"),
     ("docs/how-to/set-the-judge.md", f"| `quick` | about 60 | {ResearchSettings(depth='quick').page_size} |"),
     ("docs/how-to/ask-a-person.md", f"{ResearchSettings().approval_timeout_s:.0f} by default"),
-    ("docs/how-to/use-hooks.md", f"more than {course.HOOK_TIMEOUT_S:.0f} seconds"),
+    ("docs/how-to/use-hooks.md", f"more than {hooks.HOOK_TIMEOUT_S:.0f} seconds"),
     ("docs/how-to/use-over-mcp.md", f"| {mcp.RESEARCH_BYTES // 1000} kB, text and data together |"),
     (
         "docs/how-to/use-over-mcp.md",
-        f"each that the settings name | {mcp.MOST_BYTES // 1000} kB |",
+        f"name | {mcp.MOST_BYTES // 1000} kB of text; of studies also {mcp.FOUND_BYTES // 1000} kB of data |",
     ),
     ("docs/how-to/use-the-page.md", f"{NUMBERS[live_runs.MOST_AT_ONCE].capitalize()} runs can be under way at once"),
     ("docs/reference/tools.md", f"at most {NUMBERS[leads.MOST_TRIALS]} trials are fetched"),
 ]
+
+
+TEAMS = "docs/how-to/use-the-team-in-autogen.md"
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("shown", [text for page, kind, text in BLOCKS if page == ROOT / TEAMS and kind == "python"])
+def test_each_program_on_teams_runs(shown: str, tmp_path: Path) -> None:
+    program = f"import asyncio\n\nasync def main():\n{indent(shown, '    ')}\n\nasyncio.run(main())\n"
+    done = run_python("-c", program, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_how_to_and_tutorial_holds_something_that_is_run() -> None:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from recorded import Answer, answering, recorded
 
-from willowbark.tools.http.transport import RetryPolicy
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.search import Status
 from willowbark.tools.sources.publications import without_markup
 from willowbark.tools.sources.studies.europepmc import EuropePMC, by_numbers, parse_record, translated

@@ -11,10 +11,17 @@ from autogen_core import CancellationToken
 from faults.replies import Reply
 from recorded import Answer, recorded, reply_to
 
-from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from willowbark.tools.errors import (
+    AccessRefused,
+    RateLimitError,
+    SearchError,
+    SourceRefused,
+    SourceUnavailable,
+    UnreadableReply,
+)
 from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.transport import Transport
-from willowbark.tools.records.registry import cards, searchable
+from willowbark.tools.records.registry import searchable
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.sources.studies.biorxiv import published_version
 from willowbark.tools.sources.studies.crossref import updates
@@ -70,7 +77,7 @@ BROKEN: dict[str, Breaking] = {
     "500": answering(500, b""),
 }
 STATUS = {
-    "403": Status.BAD_QUERY,
+    "403": Status.UNAVAILABLE,
     "500": Status.UNAVAILABLE,
     "a web page": Status.UNAVAILABLE,
     "an empty body": Status.UNAVAILABLE,
@@ -112,7 +119,7 @@ async def test_a_broken_source_is_named_and_costs_itself_alone(name: str, how: s
 
 
 @pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("name", [card.name for card in cards().values() if card.use == "looked_up"])
+@pytest.mark.parametrize("name", LOOKUPS)
 async def test_a_broken_look_up_is_named(name: str, how: str) -> None:
     broke, failure = list[bool](), None
     async with recorded(breaks(name, BROKEN[how], broke)) as transport:
@@ -149,13 +156,18 @@ FAULTS: list[tuple[str, int, object, type[SearchError]]] = [
     ("clinicaltrials/studies", 200, {"studies": {}}, UnreadableReply),
     ("brave/*", 200, {"web": {"results": []}}, UnreadableReply),
     ("brave/*", 200, {"type": "search", "web": {"results": "none"}}, UnreadableReply),
-    ("brave/*", 422, OF_KEY, SourceRefused),
+    ("brave/*", 422, OF_KEY, AccessRefused),
     ("brave/*", 200, {"error": {"code": f"no {KEY}", "detail": KEY}}, SourceRefused),
-    ("brave/*", 403, {"message": KEY}, SourceRefused),
+    ("brave/*", 403, {"message": KEY}, AccessRefused),
+    ("serpapi/*", 200, {"organic_results": []}, UnreadableReply),
+    ("serpapi/*", 200, {"search_metadata": {"status": "Success"}, "organic_results": "none"}, UnreadableReply),
+    ("serpapi/*", 200, {"search_metadata": {"status": "Error"}, "error": f"no {KEY}"}, SourceUnavailable),
+    ("serpapi/*", 401, {"error": f"Invalid API key {KEY}, see {ADDRESS}"}, AccessRefused),
+    ("serpapi/*", 429, {"error": "Your account has run out of searches."}, SourceRefused),
+    ("serpapi/*", 429, {"error": "Too many"}, RateLimitError),
     ("duckduckgo/*", 200, MOVED, UnreadableReply),
-    ("duckduckgo/*", 202, "<html>one moment</html>", SourceRefused),
-    ("duckduckgo/*", 200, '<html><div class="anomaly-modal">', SourceRefused),
-    ("duckduckgo/*", 202, "", SourceRefused),
+    ("duckduckgo/*", 200, [], SourceRefused),
+    ("duckduckgo/*", 200, [{"title": "PMID: 1"}], UnreadableReply),
     ("reactome/search/query", 404, MOVED, UnreadableReply),
     ("reactome/search/query", 404, {"error": "no such service"}, UnreadableReply),
     ("reactome/search/query", 200, {"groups": []}, UnreadableReply),

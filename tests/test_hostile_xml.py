@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from willowbark.tools.errors import UnreadableReply
-from willowbark.tools.sources.studies.pubmed import read_articles
+from willowbark.tools.sources.studies.pubmed import parse_articles
 from willowbark.tools.works.fulltext import parse_full_text
 
 ROOT = b"<PubmedArticleSet><PubmedArticle><Keyword>"
@@ -43,7 +43,7 @@ JATS = {
 @pytest.mark.parametrize("name", XML)
 def test_hostile_xml_is_refused(name: str) -> None:
     with pytest.raises(UnreadableReply):
-        read_articles(XML[name])
+        parse_articles(XML[name])
     with pytest.raises(UnreadableReply):
         parse_full_text(JATS[name], "PMC1")
 
@@ -51,7 +51,7 @@ def test_hostile_xml_is_refused(name: str) -> None:
 MEASURE = """
 import resource, sys, time
 sys.path[:0] = sys.argv[1:]
-from test_hostile_xml import JATS, XML, UnreadableReply, read_articles, much_xml, parse_full_text
+from test_hostile_xml import JATS, XML, UnreadableReply, parse_articles, much_xml, parse_full_text
 
 def quietly(read, *given):
     try:
@@ -60,10 +60,10 @@ def quietly(read, *given):
         pass
 
 many = much_xml()
-quietly(read_articles, XML["laughs"])
+quietly(parse_articles, XML["laughs"])
 used, room = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 slowest = 0.0
-tasks = [(read_articles, (xml,)) for xml in (*XML.values(), many)]
+tasks = [(parse_articles, (xml,)) for xml in (*XML.values(), many)]
 tasks += [(parse_full_text, (xml, "PMC1")) for xml in JATS.values()]
 for read, given in tasks:
     before = time.process_time()

@@ -80,6 +80,12 @@ async def test_whether_the_search_goes_on_is_decided_by_rule(
     assert verdict.sufficient is (reason == "sufficient_evidence")
 
 
+async def test_a_search_that_its_limit_of_tokens_ends_says_so_and_how_to_lift_it() -> None:
+    verdict = await judged(*ROUND, answer=proposal(**UNSURE), max_tokens=120)
+
+    assert "of at most 120 tokens: raise `max_tokens` to go further, or set it to `none`" in verdict.notes[-1]
+
+
 async def test_a_budget_of_the_run_that_is_used_up_ends_the_search() -> None:
     judge = JudgeAgent("judge", scripted(proposal(**UNSURE), proposal(**UNSURE)))
     judge.join(RunContext(exhausted=lambda iteration: "timeout" if iteration == 2 else None))

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 LOCKS = (
     "requirements.txt",
     "requirements-dev.txt",
+    "requirements-host.txt",
     "studio/requirements.txt",
     "studio/autogenstudio.txt",
     ".ci/axe.txt",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from recorded import Answer, recorded
 
 from willowbark.tools.errors import SourceRefused
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoint, Endpoints
-from willowbark.tools.http.transport import RetryPolicy
 from willowbark.tools.records import Notice
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import Status

@@ -20,9 +20,10 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.baseline.client import answer_of
 from willowbark.agents.report.content import OTHER_CALLS
 from willowbark.teams.ledger import Ledger
-from willowbark.teams.run.research import replay, research
+from willowbark.teams.run.research import replay, research, research_stream
 from willowbark.tools.appraisal.candidates import appraise_candidates, is_left_out, known_drugs
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.lexicon import canonical_condition, condition_synonyms, find_conditions
 from willowbark.tools.lexicon.matching import phrase_key, read_table
 from willowbark.tools.questions import (
@@ -341,6 +342,43 @@ async def test_what_a_question_took_to_understand_stands_in_the_account_of_every
 )
 def test_a_property_of_drugs_or_a_comparator_that_is_not_known_is_asked_back(question: str, said: str) -> None:
     assert said in (parse_question(question).objection or "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "kind", "understood"),
+    [
+        ("aspirin repurposing", "uses", "What is aspirin studied for?"),
+        ("repurposing of aspirin?", "uses", "What is aspirin studied for?"),
+        ("aspirin repurposing cancer", "treat", "Does aspirin help in cancer?"),
+        ("aspirin cardiovascular", "treat", "Does aspirin help in cardiovascular disease?"),
+        ("sildenafil heart", "treat", "Does sildenafil help in heart disease?"),
+    ],
+)
+def test_a_few_bare_words_are_answered_as_the_question_for_which_they_stand(
+    typed: str, kind: str, understood: str
+) -> None:
+    read = parse_question(typed)
+
+    assert (read.kind, read.understood, read.objection) == (kind, understood, None)
+    assert parse_question(understood).understood == "", "a whole question is not completed"
+
+
+@pytest.mark.parametrize("typed", ["aspirin banana", "aspirin price", "buy aspirin", "aspirin 2024"])
+def test_bare_words_that_may_mean_anything_are_asked_back(typed: str) -> None:
+    read = parse_question(typed)
+
+    assert read.understood == ""
+    assert read.objection is not None
+
+
+async def test_a_run_on_bare_words_says_what_it_understood(endpoints: Endpoints) -> None:
+    events = [event async for event in research_stream("aspirin repurposing", endpoints=endpoints, max_iterations=1)]
+    report = events[-1].report
+    lines = [event.message for event in events if event.type == "progress"]
+
+    assert lines[0] == "Understood as “What is aspirin studied for?”"
+    assert report is not None
+    assert "aspirin repurposing (understood as “What is aspirin studied for?”)" in report.to_markdown()
 
 
 @pytest.mark.parametrize("typed", ["flu children", "psoriasis elderly"])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from willowbark.teams.faces.cli import app
 from willowbark.teams.faces.read import InputFormat, InputRecord, read_file, records_in
 from willowbark.tools.errors import UsageError
+from willowbark.tools.local_files import MAX_LINE_BYTES
 
 TEXT = (
     "METHODS: We randomised 120 patients. RESULTS: Attacks fell with topiramate (HR 0.78; 95% CI 0.66-0.92; P=0.003)."
@@ -115,6 +116,9 @@ def test_a_bad_line_costs_itself_alone_and_is_named_with_its_number() -> None:
     ("form", "content", "part"),
     [
         ("xml", "<html></html>", "no PubMed articles"),
+        ("xml", "<PubmedArticleSet><PubmedArticle>" + "<i>" * 300_000, "nested too deeply"),
+        ("xml", "<PubmedArticleSet><PubmedArticle>" + "<i/>" * 700_000, "cut up beyond any article"),
+        ("csv", "title\n" + "x" * (MAX_LINE_BYTES + 10), "line 2 is longer than 32 MB"),
         ("xml", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>', "no PubMed articles"),
         ("csv", "a,b\n1,2\n", "neither a column title"),
         ("ris", "no tags here\n", "belongs to no record"),

@@ -14,7 +14,7 @@ from autogen_core.models import (
     FunctionExecutionResultMessage,
     RequestUsage,
 )
-from builders import QUESTION, reading_draft, record, scripted, verdict
+from builders import QUESTION, reading_draft, record, reply, scripted, verdict
 
 from willowbark.agents.asking import PROMPTS_VERSION, prompt
 from willowbark.agents.asking.claims import plain
@@ -27,9 +27,10 @@ from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import Question, parse_question
 from willowbark.tools.reading.reading import Reading, ValueKind
-from willowbark.tools.records.enclosure import condense, enclose, new_marker
+from willowbark.tools.records.enclosure import condense, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
+from willowbark.tools.toolbox import ToolReply
 
 RESULT = "Propranolol reduced migraine attacks compared with placebo in 500 patients (p<0.001)."
 AIM = "The aim was to compare propranolol with placebo in migraine."
@@ -419,7 +420,7 @@ def test_a_reading_stays_with_its_record_under_another_name_but_not_without_its_
 
 
 async def test_a_models_memory_holds_counts_and_titles_and_what_others_said_last() -> None:
-    block = enclose([TRIAL], new_marker(), head={"source": "pubmed", "status": "ok", "total": 7})
+    block = ToolReply(replies=[reply(TRIAL)]).as_text(new_marker())
     condensed = condense(block, set())
     assert RESULT not in condensed
     assert condense(condensed, set()) == condensed
@@ -430,6 +431,8 @@ async def test_a_models_memory_holds_counts_and_titles_and_what_others_said_last
         await context.add_message(scripted_answer())
         await context.add_message(FunctionExecutionResultMessage(content=[result]))
     said = str(await context.get_messages())
+    await context.add_message(verdict(iteration=3).to_model_message())
+    assert RESULT not in str(await context.get_messages()), "excerpts are those of the present turn"
     assert "late" in said
     assert "early" not in said
     assert said.count('"read": 1') == 2

@@ -13,12 +13,12 @@ from recorded import recorded
 from willowbark.agents.report.forms import safe_url
 from willowbark.tools.errors import SourceRefused
 from willowbark.tools.records.card import SourceCard
-from willowbark.tools.records.registry import cards, linked_hosts, offered, searchable
+from willowbark.tools.records.registry import cards, linked_hosts, offered, searchable, web_engines
 from willowbark.tools.search import Status, source_class
 from willowbark.tools.toolbox import SearchArgs, SourceTool, asked_by, search_args
 
 NOT_BY_DRUG = ("uniprot", "reactome")  # which are asked for what a drug acts on
-ENGINES = ("brave", "duckduckgo")  # whose finds are records of others
+ENGINES = web_engines()  # whose finds are records of others
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "tools.md"
 
 
@@ -133,7 +133,8 @@ def table_of_sources() -> str:
     lines = ["| source | asked | requests | key | fresh | filters |", "|---|---|---|---|---|---|"]
     for card in cards().values():
         asked = {"searched": "for every question", "on_demand": f"by `{card.tool}`", "named": "where settings name it"}
-        limit = f"{card.per_second:g} a second"
+        asked["web"] = f"for every question, with {f'`{card.key}`' if card.key else 'the extra `web`'}"
+        limit = f"{card.per_second:g} a second" if card.per_second >= 1 else f"{card.per_second * 60:g} a minute"
         limit += f", {card.per_second_with_key:g} with a key" if card.per_second_with_key else ""
         limit += f", {card.per_second_with_email:g} with `NCBI_EMAIL`" if card.per_second_with_email else ""
         filters = source_class(card.name).filters.model_fields if card.use != "looked_up" else ()

@@ -12,6 +12,7 @@ from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from builders import QUESTION, asked, findings, record, reply, verdict, without_clock
 from faults.server import SourceServer
+from test_stopping import WAYS, Way, soon
 
 from willowbark.agents.approval import Approval, ApprovalMessage
 from willowbark.agents.approver import ApproverAgent
@@ -109,6 +110,30 @@ async def test_a_team_survives_save_and_load_after_every_message_of_a_round() ->
         second = team(2)
         await second.load_state(state)
         assert without_clock(report_of(await ran(second, task=None)))["candidates"] == whole["candidates"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_stopped_team_gives_the_same_report_when_it_is_asked_again(way: Way) -> None:
+    stopped = team(1)
+    for after in (4, 9):  # amid the searches, and amid the reading
+        await soon(way(stopped, after))
+    await soon(stopped.reset())
+    again = without_clock(report_of(await ran(stopped)))
+    assert again == without_clock(report_of(await ran(team(1))))
+
+
+async def test_a_stopped_turn_is_heard_once_by_judge_and_report_agent() -> None:
+    client = BaselineChatCompletionClient()
+    messages = [asked(), findings("literature", reply(record("1", "Propranolol in migraine", "It helped.")))]
+    for agent in (JudgeAgent("judge", client), ReportAgent("report", client)):
+        for _ in range(2):  # AutoGen delivers what a stopped turn got once more
+            await agent.on_messages(messages, CancellationToken())
+        state = await agent.save_state()
+        assert len(state["dossier"]["findings"]) == 1
+        other = type(agent)("other", client)
+        await other.load_state(state)
+        await other.on_messages(messages, CancellationToken())
+        assert len((await other.save_state())["dossier"]["findings"]) == 1
 
 
 async def test_a_second_question_gets_its_own_report() -> None:

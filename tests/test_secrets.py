@@ -26,9 +26,10 @@ from willowbark.teams.exports import render
 from willowbark.teams.research_team import ResearchTeam, default_participants
 from willowbark.teams.run.research import research_stream
 from willowbark.tools.errors import SearchError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.reply import Reply
-from willowbark.tools.http.transport import Exchange, RetryPolicy, Transport
+from willowbark.tools.http.transport import Exchange, Transport
 
 
 def team_in_json() -> dict[str, Any]:
@@ -38,17 +39,28 @@ def team_in_json() -> dict[str, Any]:
 
 CANARIES = {
     name: f"canary-{name.lower().replace('_', '-')}-5f1c"
-    for name in ("NCBI_API_KEY", "OPENFDA_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY")
+    for name in (
+        "NCBI_API_KEY",
+        "OPENFDA_API_KEY",
+        "OPENALEX_API_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "AZURE_OPENAI_API_KEY",
+    )
 }
 
 
+AS_PARAMETER = ("openfda", "openalex")
+"""Sources whose key travels as a parameter of the address."""
+
+
 def keyed(server: SourceServer) -> Endpoints:
-    """Recorded replies, with one key that travels in bodies and one that travels as a parameter."""
+    """Recorded replies, with one key that travels in bodies and two that travel as a parameter."""
     plain = Endpoints.at(server.url)
-    keys = {"pubmed": "NCBI_API_KEY", "openfda": "OPENFDA_API_KEY"}
+    keys = {"pubmed": "NCBI_API_KEY", "openfda": "OPENFDA_API_KEY", "openalex": "OPENALEX_API_KEY"}
     with_keys = {
         source: plain[source].model_copy(
-            update={"key": SecretStr(CANARIES[name]), "key_in": "parameter" if source == "openfda" else "body"}
+            update={"key": SecretStr(CANARIES[name]), "key_in": "body" if source == "pubmed" else "parameter"}
         )
         for source, name in keys.items()
     }
@@ -87,7 +99,7 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
             if event.type == "complete":
                 told += [event.data.to_json(), event.data.to_markdown()]
                 told += [render(event.data, name).decode("utf-8", "replace") for name in ("html", "csv", "bib")]
-        told += [f"{request.path}?{request.query}" for request in server.requests if request.source != "openfda"]
+        told += [f"{request.path}?{request.query}" for request in server.requests if request.source not in AS_PARAMETER]
         told += [repr(endpoints), endpoints.model_dump_json(), settings.model_dump_json()]
     told += [f"{exchange!r} {exchange.url} {exchange.body!r}" for exchange in kept]
     told += [record.getMessage() for record in caplog.records]
@@ -98,14 +110,14 @@ async def test_keys_are_found_nowhere_they_do_not_belong(
     assert [value for value in CANARIES.values() if any(value in text for text in told)] == []
 
 
-@pytest.mark.parametrize("source", ["pubmed", "openfda"])
+@pytest.mark.parametrize("source", ["pubmed", "openfda", "openalex"])
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_key_that_a_server_says_back_is_not_kept(
     source: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """NCBI answers a wrong key with the key itself."""
     caplog.set_level(logging.DEBUG)
-    key = CANARIES["NCBI_API_KEY" if source == "pubmed" else "OPENFDA_API_KEY"]
+    key = CANARIES["NCBI_API_KEY" if source == "pubmed" else f"{source.upper()}_API_KEY"]
     seen: list[str] = []
 
     def echo(request: httpx.Request) -> httpx.Response:
@@ -126,7 +138,7 @@ async def test_a_key_that_a_server_says_back_is_not_kept(
                 told = "".join(traceback.format_exception(error)) + repr(error)
 
     assert key in seen[0]
-    assert (key in seen[0].split(" ")[-1]) is (source == "openfda")  # the address
+    assert (key in seen[0].split(" ")[-1]) is (source in AS_PARAMETER)  # the address
     assert kept
     assert key not in told + caplog.text + "".join(f"{exchange!r} {exchange.body!r}" for exchange in kept)
 

@@ -19,8 +19,9 @@ from willowbark.teams.config import ResearchSettings, Settings
 from willowbark.teams.ledger import Ledger, LedgerError
 from willowbark.teams.run.research import research, resume
 from willowbark.tools.errors import UsageError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.toolbox import GetCitations, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 QUICK = RetryPolicy(first_wait_s=0.01, longest_wait_s=0.1)

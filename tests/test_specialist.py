@@ -16,8 +16,9 @@ from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
 from willowbark.agents.findings import Findings, FindingsMessage
 from willowbark.agents.specialist import MAX_REFLECTION, SpecialistAgent
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
 from willowbark.tools.toolbox import SourceTool
 
 calls = partial(calling, "search_pubmed")

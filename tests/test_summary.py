@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short
+from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -94,7 +94,8 @@ def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() ->
     told = summary(of=asked_of())
     assert told.startswith("No answer: no existing drug with verifiable evidence to prevent migraine was found")
     assert "Read: no publication or trial was found" in told
-    assert confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL)) == 0.0
+    rated = rate_confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL))
+    assert rated == (0.0, "nothing read gives an answer")
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,27 @@ def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimate
     assert 900 < len(told) <= 1000
     assert failed.line in told
     assert [each.line in told for each in estimates] == [True, True, False, False, False]
+
+
+REFUSED = SourceReply(source="clinicaltrials", query="migraine", status=Status.UNAVAILABLE, warnings=["refused (403)"])
+NONE = SourceReply(source="clinicaltrials", query="migraine", status=Status.EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("replies", "words"),
+    [
+        (
+            [TRIAL, REFUSED],
+            "1 publication from public sources; registered trials were not read, as ClinicalTrials.gov did not answer;",
+        ),
+        ([TRIAL, NONE], "1 publication and 0 registered trials from public sources;"),
+        (
+            [REFUSED],
+            "no publication was found in public sources; registered trials were not read, as ClinicalTrials.gov did",
+        ),
+        ([NONE], "no publication or trial was found in public sources;"),
+    ],
+    ids=["refused", "none found", "refused and nothing else", "nothing"],
+)
+def test_trials_that_were_not_read_are_not_told_as_none_found(replies: list[SourceReply], words: str) -> None:
+    assert words in summary(of=asked_of(QUESTION, *replies))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import random
 import time
 import traceback
 from collections.abc import Callable
@@ -12,11 +13,20 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from willowbark.tools.errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
-from willowbark.tools.http import transport as transport_module
+from willowbark.tools.errors import (
+    AccessRefused,
+    RateLimitError,
+    SearchError,
+    SourcePaused,
+    SourceRefused,
+    SourceUnavailable,
+    UnreadableReply,
+)
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoint, Endpoints, RateLimiter
 from willowbark.tools.http.reply import Reply, Request, TooSlow
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Shelf, Transport
+from willowbark.tools.http.transport import ExchangeLog, Shelf, Transport
+from willowbark.tools.http.wires import HttpxWire
 
 KEY = "canary-3f9a"
 GOOD = {"answer": 42}
@@ -76,9 +86,21 @@ async def test_what_may_pass_is_worth_retrying(step: Step) -> None:
 async def test_a_refusal_is_not_retried(status: int) -> None:
     transport, script = asking(reply(status), reply())
 
-    with pytest.raises(SourceRefused, match=str(status)):
-        await ask(transport)
+    with pytest.raises(SourceRefused, match=str(status)) as caught:
+        await ask(transport, "europepmc")
+    assert isinstance(caught.value, AccessRefused) is (status in (401, 403))
     assert len(script.requests) == 1
+
+
+async def test_a_400_that_pubmed_sends_in_passing_costs_one_more_attempt_and_a_second_one_stands() -> None:
+    transport, script = asking(reply(400), reply())
+    assert await ask(transport) == GOOD
+    assert len(script.requests) == 2
+
+    transport, script = asking(reply(503), reply(400), reply(400), reply())
+    with pytest.raises(SourceRefused, match="refused the request \\(400\\)"):
+        await ask(transport)
+    assert len(script.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -149,7 +171,7 @@ class Sleeps:
 
 
 async def test_waits_double_up_to_a_bound_unless_the_source_says_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_module.random, "uniform", lambda _, longest: longest)
+    monkeypatch.setattr(random, "uniform", lambda _, longest: longest)
     sleeps, policy = Sleeps(), RetryPolicy(first_wait_s=1, longest_wait_s=5)
     steps = [reply(503), reply(503), reply(429, retry_after="7"), reply(503), reply(503), reply()]
     transport, _ = asking(*steps, policy=policy, sleep=sleeps)
@@ -167,6 +189,67 @@ async def test_a_wait_past_the_deadline_is_named_and_not_begun() -> None:
         await ask(transport)
     assert caught.value.retry_after_s == 120
     assert (sleeps.seconds, len(script.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_source_that_asks_for_longer_than_a_call_may_take_is_asked_once_and_no_more(status: int) -> None:
+    transport, script = asking(reply(status, retry_after="54000"), reply())
+
+    with pytest.raises(RateLimitError, match=rf"\({status}\); to be asked again in 15 hours at the earliest"):
+        await ask(transport)
+    for _ in range(3):
+        with pytest.raises(SourcePaused, match=rf"\({status}\); to be asked again in 15 hours at the earliest"):
+            await ask(transport)
+    assert len(script.requests) == 1
+    assert await ask(transport, "europepmc") == GOOD
+
+
+async def test_what_was_under_way_when_a_source_asked_for_rest_does_not_wake_it() -> None:
+    is_under_way = asyncio.Event()
+    has_asked = asyncio.Event()
+
+    async def answer_later(_: httpx.Request) -> httpx.Response:
+        is_under_way.set()
+        await has_asked.wait()
+        return reply()
+
+    transport, script = asking(answer_later, reply(429, retry_after="54000"), reply())
+    early = asyncio.create_task(ask(transport))
+    await is_under_way.wait()
+    with pytest.raises(RateLimitError):
+        await ask(transport)
+    has_asked.set()
+
+    assert await early == GOOD
+    with pytest.raises(SourcePaused):
+        await ask(transport)
+    assert len(script.requests) == 2
+
+
+async def test_a_source_with_a_budget_of_a_day_is_asked_once_where_that_is_used_up_however_many_wait() -> None:
+    transport, script = asking(reply(429, retry_after="54000"), reply())
+
+    failures = await asyncio.gather(*(ask(transport, "openalex") for _ in range(40)), return_exceptions=True)
+
+    assert {type(failure) for failure in failures} == {RateLimitError, SourcePaused}
+    assert len(script.requests) == 1
+
+
+async def test_a_source_with_a_budget_is_asked_side_by_side_after_its_first_answer() -> None:
+    under_way, most = 0, list[int]()
+
+    async def slowly(_: httpx.Request) -> httpx.Response:
+        nonlocal under_way
+        under_way += 1
+        most.append(under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return reply()
+
+    transport, _ = asking(slowly)
+
+    await asyncio.gather(*(ask(transport, "openalex") for _ in range(20)))
+    assert (most[0], most[1], max(most)) == (1, 1, 4)
 
 
 async def test_a_call_ends_at_its_deadline_and_says_what_came_last() -> None:
@@ -194,7 +277,7 @@ async def test_a_source_that_keeps_failing_is_left_alone_and_then_one_goes_ahead
     transport.breaker("pubmed").pause(0.0)
     failures = await asyncio.gather(*(ask(transport) for _ in range(6)), return_exceptions=True)
     assert len(script.requests) == 11
-    said = "left alone after 11 failed attempts in a row; the last: is not available (503)"
+    said = "paused after 11 failed attempts in a row; the last: is not available (503)"
     assert [failure for failure in failures if said not in str(failure)] == []
 
     transport.breaker("pubmed").pause(0.0)
@@ -207,20 +290,20 @@ async def test_a_source_that_is_silent_all_through_a_call_is_left_alone() -> Non
 
     with pytest.raises(SourceUnavailable, match="no answer in time"):
         await ask(transport)
-    with pytest.raises(SourceUnavailable, match="left alone after 3 failed attempts"):
+    with pytest.raises(SourceUnavailable, match="paused after 3 failed attempts"):
         await ask(transport)
     assert len(script.requests) == 3
 
 
 async def test_a_source_that_was_too_slow_gets_more_time_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-    receive = transport_module.receive
+    send = HttpxWire.send
 
-    async def noted(client: httpx.AsyncClient, request: Request, timeout_s: float) -> Reply:
+    async def noted(wire: HttpxWire, request: Request, timeout_s: float) -> Reply:
         given.append(timeout_s)
-        return await receive(client, request, timeout_s)
+        return await send(wire, request, timeout_s)
 
-    monkeypatch.setattr(transport_module, "receive", noted)
+    monkeypatch.setattr(HttpxWire, "send", noted)
     policy = RetryPolicy(first_wait_s=0.001, longest_wait_s=0.001, first_timeout_s=4, attempt_timeout_s=8)
     transport, _ = asking(SLOW, reply(500), SLOW, SLOW, reply(), policy=policy)
 

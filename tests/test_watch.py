@@ -138,6 +138,63 @@ def test_a_question_that_cannot_be_asked_costs_itself_alone(folder: Path, tmp_pa
     assert str(lost) in "\n".join(told)
 
 
+DAMAGES: dict[str, tuple[str, bytes | None]] = {
+    "an empty state": ("watch.json", b""),
+    "a cut state": ("watch.json", b'{"question": "Which'),
+    "a list for a state": ("watch.json", b"[]"),
+    "nothing for a state": ("watch.json", b"null"),
+    "no question": ("watch.json", b'{"options": {}, "added": ""}'),
+    "a question that is none": ("watch.json", b'{"question": 5, "options": {}, "added": ""}'),
+    "no options": ("watch.json", b'{"question": "Which drugs treat asthma?", "added": ""}'),
+    "no date": ("watch.json", b'{"question": "Which drugs treat asthma?", "options": {}}'),
+    "not UTF-8": ("watch.json", b"\xff\xfe"),
+    "a folder for a state": ("watch.json", None),
+    "a cut report": ("report.json", b'{"research_question": "'),
+    "a list for a report": ("report.json", b"[]"),
+    "a report without candidates": ("report.json", b'{"research_question": "x"}'),
+    "candidates of another form": (
+        "report.json",
+        b'{"research_question": "x", "candidates": [5], "references": [], "evidence_table": [], "trials": []}',
+    ),
+    "a folder for a report": ("report.json", None),
+    "an object for changes": ("changes.json", b"{}"),
+    "changes without a date": ("changes.json", b'[{"watch": "a", "question": "x", "changes": []}]'),
+}
+
+
+@pytest.mark.parametrize(("file", "content"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_state_is_named_and_costs_its_own_question_alone(
+    folder: Path, tmp_path: Path, file: str, content: bytes | None
+) -> None:
+    (sound,) = folder.iterdir()
+    damaged = folder / add_watch(folder, "Which existing drugs could treat asthma?", {"offline": True})
+    (damaged / file).unlink(missing_ok=True)
+    if content is None:
+        (damaged / file).mkdir()
+    else:
+        (damaged / file).write_bytes(content)
+    told = list[str]()
+
+    assert run_watches(folder, complain=told.append) == ([], FAILED)
+    assert len(told) == 1
+    assert told[0].startswith(str(damaged / file))
+    assert str(damaged) in told[0].partition("remove the folder")[2]
+    listed, problem = list_watches(folder)
+    assert listed.startswith(sound.name)
+    assert problem == told[0]
+    write(tmp_path / "library", ROW, LATER)
+    assert run_watches(folder)[1] == MOVED
+
+
+def test_the_line_of_a_state_that_is_bent_is_named(folder: Path) -> None:
+    (place,) = folder.iterdir()
+    (place / "watch.json").write_text('{\n  "question": "x",\n}')
+    told = list[str]()
+    run_watches(folder, complain=told.append)
+
+    assert told[0].startswith(f"{place / 'watch.json'}, line 3: is not JSON")
+
+
 def test_what_moved_is_told_again_where_it_could_not_be_kept(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,8 +204,7 @@ def test_what_moved_is_told_again_where_it_could_not_be_kept(
     write(tmp_path / "library", ROW, LATER)
     with monkeypatch.context() as patch:
         patch.setattr(runs, "as_atom", full)
-        with pytest.raises(UsageError):
-            run_watches(folder)
+        assert run_watches(folder) == ([], FAILED)
 
     assert run_watches(folder)[1] == MOVED
 

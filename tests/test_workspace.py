@@ -1,14 +1,17 @@
 """A run folder's files are whole or absent, and no name leads out of it."""
 
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from exports_sample import sample
 from hypothesis import given
 from hypothesis import strategies as st
 from unprivileged import read_only_folder
 
+from willowbark.teams.config import OutputSettings
 from willowbark.teams.ledger.run_ids import RUN_ID, new_run_id
 from willowbark.teams.run.workspace import RunFolder
 from willowbark.tools.errors import UsageError
@@ -19,7 +22,7 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 class PlainReport:
     """A report of two words."""
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, _appendix: str) -> str:
         return "# Überblick"
 
     def to_appendix(self) -> str:
@@ -56,6 +59,29 @@ def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> 
     assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json"]
     assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
     assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
+
+
+def test_a_report_is_written_in_the_format_and_with_the_parts_of_the_settings(tmp_path: Path) -> None:
+    report = sample()
+
+    def texts_of(**output: object) -> dict[str, str]:
+        folder = RunFolder.at(tmp_path, "-".join(["x", *output]))
+        settings = OutputSettings.model_validate(output)
+        return {path.name: path.read_text("utf-8") for path in folder.write_report(report, settings)}
+
+    short = texts_of(include_citations=False, include_methodology=False)
+    page = texts_of(format="html")
+
+    assert list(texts_of(format="json")) == ["report.json"]
+    assert list(page) == ["report.html", "report.json"]
+    assert page["report.html"].startswith("<!DOCTYPE html>")
+    assert re.search(r"\[\d+(, \d+)*\]|## References", short["report.md"]) is None
+    assert "## Methods" not in short["report-appendix.md"]
+    assert "## Limitations" in short["report.md"]
+    whole = texts_of()
+    assert "## References" in whole["report.md"]
+    assert "## Methods" in whole["report-appendix.md"]
+    assert whole["report.json"] == short["report.json"]
 
 
 def test_a_report_that_cannot_be_dumped_leaves_nothing_and_a_folder_that_became_a_file_is_one_line(

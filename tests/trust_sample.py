@@ -8,8 +8,9 @@ from typing import Any
 
 from faults.server import SourceServer
 
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
-from willowbark.tools.http.transport import ExchangeLog, RetryPolicy, Transport
+from willowbark.tools.http.transport import ExchangeLog, Transport
 
 RETRACTED_DOI = "10.1016/s0140-6736(97)11096-0"
 RETRACTED_PMID = "9500320"

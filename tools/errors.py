@@ -6,9 +6,11 @@
     ├── ReadingStopped        nothing: the run was stopped while reading
     └── SearchError           a source did not answer as asked
         ├── SourceUnavailable try again later
-        │   └── RateLimitError    … after the time it names
+        │   ├── RateLimitError    … after the time it names
+        │   └── SourcePaused      … after the pause: it was not asked
         ├── UnreadableReply   try again: the reply was truncated or malformed
         └── SourceRefused     don't try again: the source will not answer this
+            └── AccessRefused     ask from elsewhere, or give its records as a file: it answers nothing from here
 
 Messages say what, where and what to do. They never include a URL, since a URL can include a key.
 """
@@ -59,9 +61,24 @@ class RateLimitError(SourceUnavailable):
         self.retry_after_s = retry_after_s
 
 
+class SourcePaused(SourceUnavailable):
+    """The source was not asked: it kept failing, or asked to be left alone for longer than a call may take."""
+
+
 class UnreadableReply(SearchError):
     """The reply was truncated or malformed (HTML instead of JSON, say); worth retrying."""
 
 
 class SourceRefused(SearchError):
-    """The source refuses this request; retrying gives the same answer."""
+    """The source refuses this request; retrying gives the same answer.
+
+    `status` is the HTTP status that it refused with; None if the reason came otherwise.
+    """
+
+    def __init__(self, source: str, reason: str, status: int | None = None) -> None:
+        super().__init__(source, reason)
+        self.status = status
+
+
+class AccessRefused(SourceRefused):
+    """The source answers nothing from here, whatever is asked (401, 403): a firewall, or a missing key."""

@@ -7,7 +7,6 @@ merges the results; a source that fails is named and does not stop the others.
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from .errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
+from .errors import AccessRefused, SearchError, SourceRefused, SourceUnavailable, UnreadableReply, UsageError
+from .http.endpoints import Endpoints
+from .http.recent import RecentReplies
 from .http.transport import Transport
 from .lexicon.matching import content_words, stems, stems_among
 from .questions import wider_queries
@@ -33,7 +34,7 @@ BM25_SHARE = 0.7
 """Weight of the word match; the rest is the source's own order, which also uses fields and synonyms."""
 _K1, _B = 1.2, 0.75  # Robertson & Zaragoza 2009, https://doi.org/10.1561/1500000019
 _TITLE_WEIGHT = 2  # times that a word in the title counts
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # as `SourceName`
+_NAME = TypeAdapter[SourceName](SourceName)
 
 
 class SearchFilters(BaseModel, frozen=True, extra="forbid"):
@@ -112,7 +113,8 @@ class SourceReply(BaseModel, frozen=True, extra="forbid", defer_build=True):
 
     @classmethod
     def failed(cls, source: str, query: str, error: SearchError) -> "SourceReply":
-        status = Status.BAD_QUERY if isinstance(error, SourceRefused) else Status.UNAVAILABLE
+        is_about_query = isinstance(error, SourceRefused) and not isinstance(error, AccessRefused)
+        status = Status.BAD_QUERY if is_about_query else Status.UNAVAILABLE
         return cls(source=source_name_of(source), query=query, status=status, warnings=[error.reason])
 
 
@@ -184,8 +186,29 @@ def _count_stems(title: str, text: str, wanted: frozenset[str]) -> tuple[int, tu
     return len(found), tuple(sorted(Counter(stems_among(found, wanted)).items()))
 
 
+_of_process: RecentReplies["SourceReply"] = RecentReplies()
+"""Replies to searches of tools used alone, which open a transport each time."""
+
+
+def open_transport() -> Transport:
+    """Open the transport of a tool used alone: to the library that the environment names, else the public sources."""
+    endpoints: Endpoints = import_module("willowbark.tools.library").endpoints_of_environment()
+    return Transport(endpoints, recent=_of_process)
+
+
 class Source:
-    """Base class of sources: subclasses set their name and implement `find_online` using `page` and `reply`."""
+    """Base class of sources: subclasses set their name and implement `find_online` using `page` and `reply`.
+
+    Without a transport it opens its own for each search, or once as an async context manager:
+
+        async with PubMed() as pubmed:
+            records = await pubmed.search("propranolol AND migraine")
+
+    A search that was answered is not sent again for 15 minutes: by the same transport, or without one in this process.
+
+    Args:
+        transport: connection to the sources, left open; None opens one and closes it again.
+    """
 
     card: ClassVar[SourceCard | None] = None
     """None for a user's own source, which sets `name` and `description` itself."""
@@ -199,8 +222,32 @@ class Source:
         if cls.card is not None:
             cls.name, cls.description = cls.card.name, cls.card.purpose
 
-    def __init__(self, transport: Transport) -> None:
-        self.transport = transport
+    def __init__(self, transport: Transport | None = None) -> None:
+        self._transport = transport
+        self._is_lent = transport is not None
+        self._users = 0
+
+    @property
+    def transport(self) -> Transport:
+        """The transport; UsageError where none is open."""
+        if self._transport is None:
+            how = f"`async with {type(self).__name__}() as source:`"
+            raise UsageError(f"{self.name} has no connection open: use {how}, or pass a transport")
+        return self._transport
+
+    async def __aenter__(self) -> Self:
+        if self._transport is None:
+            self._transport = open_transport()
+        self._users += 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._users -= 1
+        if self._users or self._is_lent or self._transport is None:
+            return
+        transport = self._transport
+        self._transport = None
+        await transport.close()
 
     async def find(self, query: str, max_results: int = 10, filters: Filters | None = None) -> SourceReply:
         """Search, returning status, records, the source's hit count and warnings; a local library answers in its place.
@@ -213,6 +260,25 @@ class Source:
         Raises:
             SearchError: no answer, or an unreadable one.
         """
+        async with self:
+            recent = self.transport.recent
+            search = self._identify(query, max_results, filters)
+            reply: SourceReply | None = recent.get(search)
+            if reply is None:
+                reply = await self._find_wider(query, max_results, filters)
+                if reply.status in (Status.OK, Status.EMPTY):  # the others may succeed next time
+                    recent.put(search, reply)
+        return reply.model_copy(update={"records": [*reply.records], "warnings": [*reply.warnings]})
+
+    def _identify(self, query: str, max_results: int, filters: Filters | None) -> tuple[object, ...]:
+        """Return what tells a search from others, of other libraries and servers too."""
+        endpoints = self.transport.endpoints
+        library = local_library(self.transport)
+        server = library.digest if library else endpoints[self.name].base_url if self.card else ""
+        return (type(self), server, query, max_results, repr(sorted((filters or {}).items())))
+
+    async def _find_wider(self, query: str, max_results: int, filters: Filters | None) -> SourceReply:
+        """Search, and search with fewer words if nothing is found."""
         reply = await self._find(query, max_results, filters)
         asks_in_words = self.card is not None and self.card.dialect == "boolean"  # for publications or trials
         for wider in wider_queries(query) if asks_in_words and reply.status is Status.EMPTY else ():
@@ -317,18 +383,21 @@ class Source:
 
     async def look_up(self, *names: str) -> SourceReply:
         """Look up single items by name; raises as `find`."""
-        if (library := local_library(self.transport)) is not None:
-            return library.look_up(self, names)
-        return await self.look_up_online(*names)
+        async with self:
+            library = local_library(self.transport)
+            if library is not None:
+                return library.look_up(self, names)
+            return await self.look_up_online(*names)
 
     async def look_up_online(self, *names: str) -> SourceReply:
         return await self.find_online(" OR ".join(names), len(names), None)
 
     def get_metadata(self) -> ToolMetadata:
+        endpoints = Endpoints.public() if self._transport is None else self._transport.endpoints
         return ToolMetadata(
             name=self.name,
             description=self.description,
-            rate_limit=self.transport.endpoints[self.name].per_second,
+            rate_limit=endpoints[self.name].per_second,
             requires_api_key=self.card is not None and self.card.needs_key,
         )
 
@@ -367,8 +436,11 @@ async def reply_of(source: str, query: str, ask: Callable[[], Awaitable[SourceRe
 
 
 def source_name_of(name: str) -> SourceName:
-    """Return the name itself, or `web` if it is not a valid source name."""
-    return name if _NAME.fullmatch(name) else "web"
+    """Return the name itself, or `web` if it is not a valid source name, as of many custom tools."""
+    try:
+        return _NAME.validate_python(name)
+    except ValidationError:
+        return "web"
 
 
 def __getattr__(name: str) -> Any:

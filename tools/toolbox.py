@@ -5,17 +5,19 @@ returns a reply that names the failure. Tools of a team share one transport; a t
 """
 
 import asyncio
+import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from .errors import UnreadableReply
+from .errors import SourceRefused, UnreadableReply
 from .http.transport import Transport
 from .lexicon import canonical_drug
 from .library import endpoints_of_environment
@@ -135,6 +137,33 @@ class ToolReply(BaseModel):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, before it is made."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    call_id: str
+    """Empty if the caller gives none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call is not made."""
+
+    reason: str
+
+
+class ToolGate(Protocol):
+    """Stands before a tool's calls."""
+
+    async def before(self, call: ToolCall) -> Mapping[str, Any] | Refusal:
+        """Return the arguments to call with, or why the call is refused."""
+
+    def after(self, call: ToolCall, seconds: float) -> None:
+        """Note how long a call took."""
+
+
 class EvidenceTool(BaseTool[Args, ToolReply]):
     """Base class of tools that return records; has the run's transport and marker."""
 
@@ -144,12 +173,14 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
     _timeout_s: float = SEARCH_TIMEOUT_S
     """For one call, all its requests and retries included."""
     _after: Callable[[Sequence[Evidence]], None] | None = None
+    _gate: ToolGate | None = None
 
     def bind(
         self,
         transport: Transport,
         marker: str,
         after: Callable[[Sequence[Evidence]], None] | None = None,
+        gate: ToolGate | None = None,
     ) -> None:
         """Connect the tool to a run.
 
@@ -157,12 +188,42 @@ class EvidenceTool(BaseTool[Args, ToolReply]):
             transport: HTTP transport; not closed here.
             marker: marker for the blocks of records.
             after: called with the records of each source's reply on arrival; must not raise. None: no callback.
+            gate: may refuse calls or change their arguments; None lets all pass.
         """
         self._transport, self._marker, self._after = transport, marker, after
+        self._gate = gate
 
     @abstractmethod
     def _questions(self, args: Args, transport: Transport) -> Questions:
         """Return the requests to make, by source name."""
+
+    async def run_json(
+        self, args: Mapping[str, Any], cancellation_token: CancellationToken, call_id: str | None = None
+    ) -> Any:
+        """Run the tool with JSON arguments; a call that the gate refuses is answered with the reason."""
+        if self._gate is None:
+            return await super().run_json(args, cancellation_token, call_id)
+        call = ToolCall(self.name, args, call_id or "")
+        decision = await self._gate.before(call)
+        if isinstance(decision, Refusal):
+            return self._refuse(args, decision)
+        began = time.monotonic()
+        try:
+            return await super().run_json(decision, cancellation_token, call_id)
+        finally:
+            self._gate.after(call, time.monotonic() - began)
+
+    def _refuse(self, args: Mapping[str, Any], refusal: Refusal) -> ToolReply:
+        """Answer for each source that was not asked."""
+        wanted = cast(Args, self.args_type().model_validate(args))
+        assert self._transport is not None  # a gate comes with the run's transport
+        shown = self._describe(wanted)
+        replies = []
+        for name in self._questions(wanted, self._transport):
+            error = SourceRefused(name, f"not asked, by a hook: {refusal.reason}")
+            reply = SourceReply.failed(name, shown, error)
+            replies.append(reply.model_copy(update={"asked": shown, "asked_at": datetime.now(UTC)}))
+        return ToolReply(replies=replies)
 
     async def run(self, args: Args, cancellation_token: CancellationToken) -> ToolReply:
         """Query the sources in parallel; failures are returned as replies that name them."""

@@ -61,6 +61,21 @@ class _Plan:
                 NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
 
+    def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
+        """Ask what was left for later: the question's own query, its conditions and drugs."""
+        due: Mapping[str, tuple[Gap, Sequence[str]]] = {
+            "queries": (Gap(missing="further records", drugs=[]), [query]),
+            "conditions": (Gap(missing="drugs that databases list", drugs=[]), asked.conditions),
+            "drugs": (Gap(missing="mechanisms and labels", drugs=list(asked.drugs)), asked.drugs),
+        }
+        why = "The sources that the kind of question left for later."
+        for specialist, tools in later.items():
+            for takes in dict.fromkeys(tools.values()):
+                gap, queries = due.get(takes, (None, ()))
+                if gap is not None and queries:
+                    self.gaps.append(gap)
+                    self.searches += [NextSearch(closes=why, specialist=specialist, query=each) for each in queries]
+
 
 def assessment(request: AssessmentRequest) -> JudgeDraft:
     """Assess the evidence; equal requests get equal assessments."""
@@ -168,6 +183,7 @@ def _plan(
     if entries and all(search.status is Status.UNAVAILABLE for search in entries) and request.iteration == 1:
         why = f"Drugs that databases list for {about}."
         plan.ask(Gap(missing="drugs that databases list", drugs=[]), why, whole, "conditions")
+    plan.ask_later(request.later, asked, preprocess_query(request.question))
     unknown = _find_unasked(decided[:MAX_DRUGS], {search.query for search in entries})
     if (
         not plan.searches or request.iteration >= LOOKED_UP_BY or request.most_rounds <= LOOKED_UP_BY

@@ -221,7 +221,8 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
         match ways[name]:
             case "drugs":
                 named = question.drugs if not wanted else [canonical_drug(query) for query in wanted]
-                if drugs := [drug for drug in dict.fromkeys(named) if drug]:
+                looked_up = _looked_up(name, answered)
+                if drugs := [drug for drug in dict.fromkeys(named) if drug and drug not in looked_up]:
                     given = [{"drugs": drugs[: fields["drugs"].get("maxItems")]}]
             case "numbers":
                 field = next(each for each in _NUMBERS if each in fields)
@@ -245,6 +246,16 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
         for arguments in given:
             calls.append(FunctionCall(id=f"{name}-{len(calls) + 1}", name=name, arguments=json.dumps(arguments)))
     return calls
+
+
+def _looked_up(tool: str, answered: Sequence[tuple[FunctionCall, str]]) -> set[str]:
+    """Return the drugs that a tool was asked about before."""
+    drugs = set[str]()
+    for call, _ in answered:
+        with suppress(ValueError, AttributeError, TypeError):  # a model may have written invalid arguments
+            if call.name == tool:
+                drugs.update(map(str, json.loads(call.arguments).get("drugs", ())))
+    return drugs
 
 
 def _next_pages(

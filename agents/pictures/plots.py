@@ -1,4 +1,7 @@
-"""Draws forest plots as SVG and PNG. The same plot gives the same bytes: no clock, no random numbers."""
+"""Draws forest plots as SVG and PNG, and counts of studies as PNG.
+
+The same plot gives the same bytes: no clock, no random numbers.
+"""
 
 import io
 import math
@@ -10,10 +13,11 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from willowbark.tools.records.enclosure import one_line
 
+from .counts import StudyCounts
 from .forest import ForestPlot, estimate
 
 WIDE, NARROW = 7.4, 3.3  # inches; shown at 740 px and 330 px, letters are at least 12 px high
@@ -52,6 +56,31 @@ def draw(plot: ForestPlot, form: Literal["svg", "png"] = "svg", width: float = W
         figure.set_size_inches(width, 0.85 + (0.5 if is_narrow else 0.3) * len(plot.effects))
         names = ("Date", "Creator", "Format", "Type") if form == "svg" else ("Software",)
         figure.savefig(file, format=form, dpi=DPI, metadata=dict.fromkeys(names))
+    return file.getvalue()
+
+
+@lru_cache(maxsize=16)
+def draw_counts(counts: StudyCounts) -> bytes:
+    """Draw the studies for and against each drug as bars on white, as PNG."""
+    file = io.BytesIO()
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as for forest plots
+        figure = Figure(layout="constrained")
+        axes = figure.add_subplot()
+        rows = range(len(counts.drugs))
+        before = [0 for _ in rows]
+        for side, stance in enumerate(("supports", "inconclusive", "contradicts"), 1):
+            numbers = [int(row[side]) for row in counts.drugs]
+            axes.barh(rows, numbers, left=before, color=_STANCES[stance][1], label=stance, height=0.7)
+            before = [start + number for start, number in zip(before, numbers, strict=True)]
+        axes.set_yticks(rows, [one_line(row.drug, 30) for row in counts.drugs])
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlabel("studies")
+        figure.legend(loc="outside upper left", ncols=3, handletextpad=0.2, columnspacing=1.2)
+        figure.set_size_inches(WIDE, 0.85 + 0.3 * len(counts.drugs))
+        figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
     return file.getvalue()
 
 

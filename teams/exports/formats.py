@@ -19,6 +19,7 @@ from willowbark.tools.errors import MissingExtra, UsageError
 from willowbark.tools.whole_file import write_file
 
 if TYPE_CHECKING:
+    from willowbark.agents.report.forms.blocks import ReportTree
     from willowbark.agents.report.model import ResearchReport
 
 _EXTRA_MODULES = frozenset({"matplotlib", "docx", "lxml", "xlsxwriter"})
@@ -48,10 +49,15 @@ def as_schema(report: "ResearchReport") -> bytes:
 
 def as_html(report: "ResearchReport") -> bytes:
     """Export as one self-contained page that loads nothing and runs nothing from a record's text."""
+    return page_of(report.to_tree()).encode(errors="replace")
+
+
+def page_of(tree: "ReportTree") -> str:
+    """Render a report's tree as that page."""
     from willowbark.agents.report.forms.html import page_html  # noqa: PLC0415  agents take most of a second
 
     style = resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
-    return page_html(report.to_tree(), style=style).encode(errors="replace")
+    return page_html(tree, style=style)
 
 
 def as_pdf(report: "ResearchReport") -> bytes:
@@ -77,6 +83,7 @@ def as_pdf(report: "ResearchReport") -> bytes:
     return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
 
 
+_APPENDIX_FILE = "report-appendix.md"
 FORMATS = (
     Format("html", "report.html", as_html),
     Format("bib", "references.bib", "citations"),
@@ -86,8 +93,8 @@ FORMATS = (
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
-    Format("md", "report.md", lambda report: report.to_markdown().encode()),
-    Format("appendix", "report-appendix.md", lambda report: report.to_appendix().encode()),
+    Format("md", "report.md", lambda report: report.to_markdown(_APPENDIX_FILE).encode()),
+    Format("appendix", _APPENDIX_FILE, lambda report: report.to_appendix().encode()),
     Format("json", "report.json", lambda report: f"{report.to_json()}\n".encode()),
     Format("schema", "report.schema.json", as_schema),
 )

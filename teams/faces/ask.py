@@ -43,6 +43,8 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
         if not reachable(addresses, enough=1):
             complain(unreachable_advice(addresses))
             return ExitCode.UNREACHABLE
+    else:
+        complain_of_library(settings.library.path)
     is_first = not settings.output.directory.exists()
     folder = RunFolder.at(settings.output.directory, new_run_id(question))
 
@@ -54,11 +56,21 @@ def ask(options: RunOptions, stream: Callable[[RunOptions], Events] | None = Non
 
     try:
         outcome = _follow_on_terminal(start, settings, shown, folder.run_id)
-        return _finish(outcome, folder, shown)
+        return _finish(outcome, folder, shown, settings.output)
     finally:
         if folder.discard_if_empty() and is_first:
             with suppress(OSError):  # another run may have begun there
                 settings.output.directory.rmdir()
+
+
+def complain_of_library(path: str) -> None:
+    """Say on stderr what is bent in the files of a library, with file and line; UsageError if it cannot be opened."""
+    from willowbark.tools.library import BUNDLED, open_library  # noqa: PLC0415  online runs need none
+
+    if path == BUNDLED:
+        return
+    for line in open_library(path).contents.unread:
+        complain(f"library {path}: {line}")
 
 
 def resume_run(run_id: str, shown: Shown) -> ExitCode:
@@ -75,12 +87,12 @@ def resume_run(run_id: str, shown: Shown) -> ExitCode:
         settings = Settings.restored(run.settings)
         folder = RunFolder.at(shown.out or settings.output.directory, run_id)
         if run.status == "complete" and (report := stored_report(run_id)) is not None:
-            folder.write_report(report)
+            folder.write_report(report, settings.output)
             show_report(report, as_json=shown.as_json, full=shown.full)
             complain(f"run {run_id} was already complete; its report is in {folder.path}")
             return ExitCode.REPORT
         outcome = _follow_on_terminal(partial(resume_stream, run_id, ledger), settings, shown, run_id)
-    return _finish(outcome, folder, shown)
+    return _finish(outcome, folder, shown, settings.output)
 
 
 def replay_run(run_id: str, shown: Shown) -> ExitCode:
@@ -99,7 +111,7 @@ def replay_run(run_id: str, shown: Shown) -> ExitCode:
         complain(f"the run cannot be replayed: {outcome.error or 'it was stopped'}")
         return ExitCode.CANCELLED if outcome.cancelled else ExitCode.FAILED
     if shown.out is not None:
-        RunFolder.at(shown.out, run_id).write_report(outcome.report)
+        RunFolder.at(shown.out, run_id).write_report(outcome.report, settings.output)
     show_report(outcome.report, as_json=shown.as_json, full=shown.full)
     if stored is None:  # the run was killed before it was kept
         return ExitCode.REPORT
@@ -150,15 +162,15 @@ def _follow_on_terminal(start: Callable[..., Events], settings: Settings, shown:
     return outcome
 
 
-def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown) -> ExitCode:
+def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown, output: OutputSettings) -> ExitCode:
     """Write the report, print it even if writing fails, and say on stderr how the run ended."""
     try:
-        keep(outcome, folder)
+        keep(outcome, folder, output)
         place, code = f"is in {folder.path}", outcome.exit_code
     except UsageError as error:
         place, code = f"was not kept: {error}", outcome.exit_code or ExitCode.USAGE
     if outcome.report is not None:
-        show_report(outcome.report, as_json=shown.as_json, full=shown.full)
+        show_report(outcome.report, as_json=shown.as_json or output.format == "json", full=shown.full)
     if outcome.cancelled:
         stood = "the report so far" if outcome.report else "the log"
         complain(f"stopped; {stood} {place}; to resume: willowbark resume {folder.run_id}")
@@ -168,7 +180,9 @@ def _finish(outcome: RunOutcome, folder: RunFolder, shown: Shown) -> ExitCode:
         analyst = outcome.report.analyst
         complain(f"the model failed: the report is by {analyst} and {place}; --fallback accepts such a report")
     elif outcome.unanswered:
-        complain(f"no source answered; the report says why for each and {place}")
+        who = ", ".join(outcome.silent_sources) if outcome.report and outcome.report.sources_searched else ""
+        what = f"no answer, as {who} did not answer" if who else "no source answered"
+        complain(f"{what}; the report says why for each and {place}")
     elif not place.startswith("is in"):
         complain(f"the report {place}")
     elif not shown.quiet:

@@ -5,6 +5,7 @@ at once.
 """
 
 import asyncio
+import gc
 import inspect
 import json
 import os
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 EXIT_CODES = (
     "Exit codes: 0 a report (also one that found no answer); 1 a fault of Willowbark itself (WILLOWBARK_DEBUG=1 shows "
-    "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached; 4 run "
-    "or model failed, a partial report was saved; 130 stopped with Ctrl-C, a partial report was saved where possible."
+    "where); 2 bad input: question, option, configuration, model, key or folder; 3 the sources can't be reached, or "
+    "one did not answer and there is no answer; 4 run or model failed, a partial report was saved; 130 stopped with "
+    "Ctrl-C, a partial report was saved where possible."
 )
 _LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
 _SETTINGS: dict[str, Any] = {
@@ -157,6 +159,7 @@ def command(
             except UsageError as error:
                 message, code = error, 2
             except KeyboardInterrupt:
+                gc.freeze()  # or the interpreter looks through all objects before it ends: up to a second
                 message, code = "stopped", 130
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -408,6 +411,8 @@ def screen(
     settings = options.chosen()
     names, wanted = read_names(file, CONDITION_COLUMNS), read_names(drugs, DRUG_COLUMNS) if drugs else []
     searched, reads = open_library(library) if library else None, engine_of(engine)
+    for line in searched.contents.unread if searched else ():
+        complain(f"library {library}: {line}")
     model = None
     if settings.llm.model != BASELINE:
         from ..screening.models import ModelReader  # noqa: PLC0415  AutoGen takes most of a second

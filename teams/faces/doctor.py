@@ -15,14 +15,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.records.registry import cards
+from willowbark.tools.http.ladder import WireMemory, default_path
+from willowbark.tools.records.registry import cards, has_package
 
 from ..config import FILE_NAME, Settings
 from ..model_clients import PROVIDERS
 from .terminal import write_lines
 
 REACH_TIMEOUT_S = 3.0
-_PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx starlette uvicorn".split()
+_PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx requests starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 """A requirement of an extra: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
@@ -48,14 +49,16 @@ def examine(config: Path | None) -> str | None:
         ]
     )
     if settings.library.path is not None:
-        write_lines([f"Library     {open_library(settings.library.path).summary}; no source is asked"])
+        library = open_library(settings.library.path)
+        write_lines([f"Library     {library.summary}; no source is asked"])
+        write_lines([f"            {line}" for line in library.contents.unread])
         return None
     endpoints = Endpoints.public()
     addresses = addresses_of(endpoints, settings)
     reached = reachable(addresses)
     states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
     lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
-    write_lines([*lines, *describe_unused(addresses, endpoints)])
+    write_lines([*lines, *describe_unused(addresses, endpoints), *describe_wires()])
     return None if reached else unreachable_advice(addresses)
 
 
@@ -76,9 +79,23 @@ def describe_installation() -> Iterator[str]:
 def describe_unused(addresses: Mapping[str, str], endpoints: Endpoints) -> Iterator[str]:
     """Say for each source that is not searched why, one per line."""
     for card in cards().values():
-        if card.use == "named" and card.name not in addresses:
-            key = f"set {card.key} and " if not endpoints.may_search(card.name) else ""
-            yield f"Source      {card.name}: off ({card.off or card.without_key}; {key}name it under tools.sources)"
+        if card.name in addresses:
+            continue
+        if card.use in ("named", "web"):
+            steps = [] if endpoints.may_search(card.name) else [f"set {card.key}"]
+            steps += [] if has_package(card) else ["pip install '.[web]'"]
+            steps += ["name it under tools.sources"] if card.use == "named" or not steps else []
+            yield f"Source      {card.name}: off ({card.off or card.without_key}; {' and '.join(steps)})"
+
+
+def describe_wires() -> Iterator[str]:
+    """Say over which library a source is asked that refused the usual one, one per line."""
+    memory = WireMemory(default_path())
+    if memory.problem:
+        yield f"Wire        {memory.problem}"
+    for source, passing in memory.passing.items():
+        refused = cards()[source].wires[0] if source in cards() else "another"
+        yield f"Wire        {source}: asked over {passing.wire} since {passing.since}, as it refused {refused}"
 
 
 def extras() -> dict[str, bool]:

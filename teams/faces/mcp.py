@@ -4,39 +4,45 @@ Deep-research clients require `search` and `fetch`. https://modelcontextprotocol
 """
 
 import asyncio
+import base64
 import json
 import os
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
+from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import Any
+from typing import Any, cast
 
-from anyio import CancelScope
+from anyio import AsyncFile, BrokenResourceError, CancelScope, ClosedResourceError
 from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
-from mcp.types import TextContent, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.types import ImageContent, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from willowbark import __version__
 from willowbark.agents.autogen import CancellationToken, tools_of
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.findings import EvidenceDigest
+from willowbark.agents.report.charts import count_studies, forest_plots_of
 from willowbark.agents.report.content import DISCLAIMER
 from willowbark.agents.report.model import ResearchReport
 from willowbark.agents.specialist import SpecialistAgent
-from willowbark.tools.errors import SearchError, WillowbarkError
+from willowbark.tools.errors import MissingExtra, SearchError, WillowbarkError
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.questions import preprocess_query
+from willowbark.tools.reading.screening import readable
 from willowbark.tools.records.card import STUDIES
 from willowbark.tools.records.enclosure import GUIDANCE, new_marker, one_line, visible
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.records.registry import gives, takes_names
 from willowbark.tools.search import MAX_PAGE, SourceReply, Status, rank
+from willowbark.tools.sources.publications import DatedFilters
 from willowbark.tools.sources.studies.europepmc import by_numbers
 from willowbark.tools.toolbox import (
     EvidenceTool,
@@ -59,15 +65,22 @@ from ..research_team import default_participants
 from ..run.history import runs_in_ledger, stored_report
 from ..run.options import RunOptions
 from ..run.research import research_stream, resume_stream
+from .standard_input import lines_of_input
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "WILLOWBARK_MCP_TOKEN"  # noqa: S105  its name, not the token
 MOST_BYTES = 16_000  # of a tool's text, some 4,000 tokens
 RESEARCH_BYTES = 8_000  # of text and data of `research` together
+FOUND_BYTES = 8_000  # of a search's data, besides its text
+ABSTRACTS = (400, 200, 100, 0)
+"""Characters of each abstract in a search's data: the first that fits."""
+CHART_BYTES = 400_000
 CUTS = (4_000, 50), (2_000, 50), (1_000, 50), (500, 50), (500, 25), (500, 12), (500, 6), (500, 3), (500, 1)
 """Characters of each record's text and records of a reply: the first that fits."""
 PAGE_CHARACTERS = 4_500  # of a page of a record's text, of up to 3 bytes each
 _SETTLE_S = 10.0  # for a run to save what it found after its client has left; it can be resumed
+_LAST_S = 2.0  # for the same where the server itself is to end
+_CLIENT_LEFT = BrokenResourceError, ClosedResourceError
 _RUNS = "willowbark://runs"
 _WHEREABOUTS = 200  # bytes of a run's name and its report's address, in text and in data
 _WAYS_OUT = {
@@ -83,8 +96,11 @@ INSTRUCTIONS = (
 )
 _PAGES = TextWrapper(PAGE_CHARACTERS, expand_tabs=False, replace_whitespace=False, drop_whitespace=False)
 _Context = Context[Any, Any, Any]
-_ToolResult = Awaitable[tuple[str, BaseModel | None]]
-"""Text, and all or part of it as data."""
+_ToolResult = Awaitable[tuple[str, BaseModel | bytes | None]]
+"""Text, and all or part of it as data, or a picture as PNG."""
+OTHER_NAMES = {"generate_chart": "chart"}
+"""Names under which clients of other servers call our tools; `get_paper_details` is one that is listed."""
+_DAYS = {"d": 1.0, "w": 7.0, "m": 30.4375, "y": 365.25}
 
 
 class Untitled(GenerateJsonSchema):
@@ -98,8 +114,22 @@ class Untitled(GenerateJsonSchema):
 class Paged(BaseModel, extra="forbid"):
     """How much of what was found is wanted."""
 
-    limit: int = Field(default=10, ge=1, le=50, description="Records of a page, of each source")
+    limit: int = Field(
+        default=10,
+        ge=1,
+        le=50,
+        validation_alias=AliasChoices("limit", "max_results"),
+        description="Records of a page, of each source",
+    )
     page: int = Field(default=1, ge=1, le=MAX_PAGE, description="1 for the first records, 2 for those after them")
+
+
+class PagedSince(Paged):
+    """How much is wanted, and since when, counted from today."""
+
+    date_range: str | None = Field(
+        None, pattern=r"^[1-9][0-9]{0,3}[dwmy]$", description="In place of mindate, the last: 5y, 6m, 2w or 30d"
+    )
 
 
 class FindArgs(Paged):
@@ -142,6 +172,40 @@ class Hits(BaseModel):
     failed: list[str] = []
 
 
+class FoundPaper(Hit):
+    """A publication or trial that a search found."""
+
+    source: str
+    date: str
+    authors: list[str]
+    abstract: str
+    """Its beginning, without sentences addressed to machines."""
+    marks: list[str] = []
+    """retracted, preprint and the like."""
+
+
+class FoundPapers(BaseModel):
+    """Result of a search of one source of studies."""
+
+    query: str
+    count: int
+    """Papers here."""
+    total: int
+    """Hits that the source reports."""
+    papers: list[FoundPaper]
+    truncated: bool = False
+    """Whether papers of this page were left out for its size."""
+
+
+class ChartArgs(BaseModel, extra="forbid"):
+    """What to draw of a run."""
+
+    run_id: str = Field(description="A finished run, as `research` and willowbark://runs name it")
+    drug: str | None = Field(
+        None, description="Its effect estimates; without it, the studies for and against each drug"
+    )
+
+
 class FetchedRecord(Hit):
     """Result of `fetch`."""
 
@@ -162,16 +226,20 @@ class Server(FastMCP[Any]):
     def __init__(self, settings: Settings, transport: Transport, ledger: Path) -> None:
         self._settings, self._transport, self._ledger = settings, transport, ledger
         self._under_way = defaultdict[str, asyncio.Lock](asyncio.Lock)
-        self._sources = [each for each in settings.tools.sources if gives(each) in STUDIES and not takes_names(each)]
+        self._serving: asyncio.Task[Any] | None = None
+        self._sources = [each for each in settings.searched_sources if gives(each) in STUDIES and not takes_names(each)]
         self._offers: dict[str, tuple[ListedTool, type[BaseModel], Callable[[Any, _Context], _ToolResult]]] = {}
         for member in default_participants(BaselineChatCompletionClient(), settings):
             for tool in tools_of(member) if isinstance(member, SpecialistAgent) else ():
                 if isinstance(tool, EvidenceTool):
                     self._offer_tool(tool)
+                if isinstance(tool, GetPaper):
+                    self._offer_tool(tool, "get_paper_details")
         if self._sources:
             self._offer(self.search, FindArgs, Hits)
             self._offer(self.fetch, FetchArgs, FetchedRecord)
         self._offer(self.research, ResearchArgs, ResearchAnswer, RESEARCH_BYTES)
+        self._offer(self.chart, ChartArgs, most=CHART_BYTES)
         super().__init__("willowbark", INSTRUCTIONS, log_level="CRITICAL")
         self._mcp_server.version = __version__
 
@@ -192,15 +260,23 @@ class Server(FastMCP[Any]):
             """A run's report as data."""
             return self._report_of(run_id).to_json()
 
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output until the input is closed or the process interrupted."""
+        self._serving = asyncio.current_task()
+        lines = cast("AsyncFile[str]", lines_of_input())  # it is only iterated over
+        async with stdio_server(lines) as (messages, answers):
+            await self._mcp_server.run(messages, answers, self._mcp_server.create_initialization_options())
+
     async def list_tools(self) -> list[ListedTool]:
         """List all tools, with the schemas of their arguments and results."""
         return [listed for listed, *_ in self._offers.values()]
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
         """Answer a call with text, and with data if the tool gives any; the client is sent the message of an error."""
-        if name not in self._offers:
+        own = OTHER_NAMES.get(name, name)
+        if own not in self._offers:
             raise ToolError(f"there is no tool {name[:100]!r}; there are {', '.join(self._offers)}")
-        _, args, answer = self._offers[name]
+        _, args, answer = self._offers[own]
         try:
             given = args.model_validate(arguments)
         except ValidationError as error:
@@ -213,8 +289,11 @@ class Server(FastMCP[Any]):
             raise
         except Exception as error:
             raise ToolError(f"a fault of Willowbark itself ({type(error).__name__})") from error
-        said = [TextContent(type="text", text=text)]
-        return said if data is None else (said, data.model_dump(mode="json"))
+        content: list[TextContent | ImageContent] = [TextContent(type="text", text=text)]
+        if isinstance(data, bytes):
+            picture = base64.b64encode(data).decode("ascii")
+            return [*content, ImageContent(type="image", data=picture, mimeType="image/png")]
+        return content if data is None else (content, data.model_dump(mode="json"))
 
     def _report_of(self, run_id: str) -> ResearchReport:
         if (report := stored_report(run_id, self._ledger)) is None:
@@ -241,13 +320,23 @@ class Server(FastMCP[Any]):
         )
         self._offers[tool.name] = tool, args, answer
 
-    def _offer_tool(self, tool: EvidenceTool[Any]) -> None:
-        """Offer a specialist's tool, with sizes and pages if it can return more than one record."""
-        own = tool.args_type()
-        args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(Paged, own))
+    def _offer_tool(self, tool: EvidenceTool[Any], name: str = "") -> None:
+        """Offer a specialist's tool, with sizes and pages if it can return more than one record.
 
-        async def answer(given: BaseModel, _: _Context) -> tuple[str, None]:
-            wanted = own(**given.model_dump(exclude_unset=True, include=set(own.model_fields)))
+        A search of a source of studies also gives its records as data. `name` is another than the tool's own.
+        """
+        own = tool.args_type()
+        pages = PagedSince if issubclass(own, DatedFilters) else Paged
+        args = own if own in (PaperArgs, TrialArgs) else create_model(own.__name__, __base__=(pages, own))
+        gives_studies = isinstance(tool, SourceTool) and tool.name.removeprefix("search_") in self._sources
+
+        async def answer(given: BaseModel, _: _Context) -> tuple[str, FoundPapers | None]:
+            values = given.model_dump(exclude_unset=True, include=set(own.model_fields))
+            if isinstance(given, PagedSince) and given.date_range is not None:
+                if "mindate" in values:
+                    raise ToolError("give either mindate or date_range")
+                values["mindate"] = first_day(given.date_range, datetime.now(UTC).date()).isoformat()
+            wanted = own(**values)
             asking, size = tool, given.limit if isinstance(given, Paged) else 1
             if isinstance(tool, SourceTool) and "page" in own.model_fields:
                 asking = SourceTool(tool.dump_component().config["source"], max_results=size)
@@ -256,10 +345,10 @@ class Server(FastMCP[Any]):
             if asking is tool and isinstance(given, Paged):
                 page = slice((given.page - 1) * size, given.page * size)
                 found = [reply.model_copy(update={"records": reply.records[page]}) for reply in found]
-            return bounded(ToolReply(replies=found)), None
+            return bounded(ToolReply(replies=found)), found_papers(found[0]) if gives_studies else None
 
-        answer.__name__, answer.__doc__ = tool.name, tool.description
-        self._offer(answer, args)
+        answer.__name__, answer.__doc__ = name or tool.name, tool.description
+        self._offer(answer, args, FoundPapers if gives_studies else None)
 
     async def _ask(self, tool: EvidenceTool[Any], args: BaseModel) -> list[SourceReply]:
         tool.bind(self._transport, new_marker())
@@ -290,7 +379,7 @@ class Server(FastMCP[Any]):
         pages = _PAGES.wrap(visible(found.content))
         if args.page > len(pages):
             raise ToolError(f"{args.id} has {counted(len(pages), 'page')}")
-        marks = [flag.replace("_", " ") for flag in flags_of(found)] + (["preprint"] if found.is_preprint else [])
+        marks = _marks_of(found)
         known = {
             "source": found.citation.source,
             "date": found.citation.date,
@@ -316,6 +405,27 @@ class Server(FastMCP[Any]):
         _raise_failed(replies)
         return next(iter(replies[0].records), None)
 
+    async def chart(self, args: ChartArgs, _: _Context) -> tuple[str, bytes]:
+        """A picture of a run's evidence, as PNG, and the same in words."""
+        report = self._report_of(args.run_id)
+        try:
+            from willowbark.agents.pictures import plots  # noqa: PLC0415  an extra, and slow to load
+        except ImportError:
+            raise MissingExtra("a chart", "report") from None
+        if args.drug is None:
+            counts = count_studies(report)
+            if counts is None:
+                raise ToolError(f"run {args.run_id} found no drug with a result; there is nothing to draw")
+            return counts.description, plots.draw_counts(counts)
+        pictures = forest_plots_of(report, args.drug)
+        if not pictures:
+            names = ", ".join(candidate.name for candidate in report.candidates) or "none"
+            raise ToolError(
+                f"there are not two effect estimates of one kind on {args.drug[:60]!r} to draw; leave drug out, "
+                f"or take another of its drugs: {names}"
+            )
+        return f"{pictures[0].caption} {pictures[0].description}", plots.draw(pictures[0], "png")
+
     async def research(self, args: ResearchArgs, context: _Context) -> tuple[str, ResearchAnswer]:
         """A whole run, which takes minutes: the answer, and the studies it rests on with their quotes."""
         if (args.question is None) is (args.run_id is None):
@@ -327,8 +437,9 @@ class Server(FastMCP[Any]):
                 digest = (await asyncio.shield(run)).to_digest(RESEARCH_BYTES // 2 - _WHEREABOUTS)
             finally:  # if the client gave up, the run keeps its findings and can be resumed
                 token.cancel()
+                is_last = self._serving is not None and self._serving.cancelling() > 0
                 with CancelScope(shield=True):
-                    await asyncio.wait({run}, timeout=_SETTLE_S)
+                    await asyncio.wait({run}, timeout=_LAST_S if is_last else _SETTLE_S)
         answer = ResearchAnswer(**dict(digest), run_id=run_id, report=f"{_RUNS}/{run_id}/report.md")
         whole = f"Run {answer.run_id}. The whole report: {answer.report} (report.json as data)."
         return f"{answer.as_text()}\n{whole}", answer
@@ -338,8 +449,9 @@ class Server(FastMCP[Any]):
     ) -> ResearchReport:
         """Follow a run to its report, telling each event as progress while the client listens."""
         problem, step = "it ended without a report", 0
-        await context.info(f"run {run_id}")
-        await context.report_progress(step, message=f"run {run_id}")
+        with suppress(*_CLIENT_LEFT):
+            await context.info(f"run {run_id}")
+            await context.report_progress(step, message=f"run {run_id}")
         given: dict[str, Any] = {"endpoints": self._transport.endpoints, "cancellation_token": token}
         with Ledger(self._ledger) if args.run_id is None else Ledger.existing(self._ledger) as ledger:
             if args.run_id is None:
@@ -355,7 +467,8 @@ class Server(FastMCP[Any]):
                         return event.report
                     problem, step = event.message if event.type == "error" else problem, step + 1
                     if not token.is_cancelled():
-                        await context.report_progress(step, message=one_line(event.message))
+                        with suppress(*_CLIENT_LEFT):  # the run goes on until its token is cancelled, and is saved
+                            await context.report_progress(step, message=one_line(event.message))
         raise ToolError(f"run {run_id} failed: {problem}; try again with `research` and this run_id")
 
 
@@ -365,6 +478,54 @@ def _raise_failed(replies: Sequence[SourceReply]) -> None:
     if len(failed) == len(replies):
         why = "; ".join(f"{r.source}: {r.status.value.replace('_', ' ')}: {', '.join(r.warnings)}" for r in failed)
         raise ToolError(f"{why}. What to do: {_WAYS_OUT[failed[0].status]}.")
+
+
+def first_day(span: str, today: date) -> date:
+    """Return the day with which a span that ends today begins.
+
+    >>> first_day("30d", date(2026, 3, 31)), first_day("1y", date(2026, 3, 31))
+    (datetime.date(2026, 3, 1), datetime.date(2025, 3, 31))
+    """
+    days = round(int(span[:-1]) * _DAYS[span[-1]])
+    try:
+        return today - timedelta(days=days)
+    except OverflowError:
+        return date.min
+
+
+def found_papers(reply: SourceReply) -> FoundPapers:
+    """Return a reply's records as data of at most `FOUND_BYTES`, with as much of the abstracts as fits."""
+    found = FoundPapers(query=reply.query, count=0, total=reply.total, papers=[])
+    for length in ABSTRACTS:
+        papers = [_paper(record, length) for record in reply.records]
+        found = FoundPapers(query=reply.query, count=len(papers), total=reply.total, papers=papers)
+        if len(found.model_dump_json().encode()) <= FOUND_BYTES:
+            return found
+    while found.papers and len(found.model_dump_json().encode()) > FOUND_BYTES:
+        papers = found.papers[:-1]
+        found = found.model_copy(update={"papers": papers, "count": len(papers), "truncated": True})
+    return found
+
+
+def _paper(record: Evidence, length: int) -> FoundPaper:
+    cited = record.citation
+    shown = readable(record)  # this is data, outside the marked blocks
+    body = visible(shown.content.removeprefix(shown.citation.title))
+    return FoundPaper(
+        id=record.key,
+        title=one_line(shown.citation.title, 200),
+        url=cited.url,
+        source=cited.source,
+        date=cited.date,
+        authors=cited.authors[: cited.MAX_AUTHORS_IN_CITATION],
+        abstract=one_line(body, length) if length else "",
+        marks=_marks_of(record),
+    )
+
+
+def _marks_of(record: Evidence) -> list[str]:
+    marks = [flag.replace("_", " ") for flag in flags_of(record)]
+    return [*marks, "preprint"] if record.is_preprint else marks
 
 
 def _hit(record: Evidence) -> Hit:

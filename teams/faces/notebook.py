@@ -49,7 +49,7 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     """
     options = RunOptions.of(question, {"ledger": DEFAULT_PATH, **choices} if isinstance(question, str) else choices)
     settings, token, approve = options.chosen(), options.cancellation_token or CancellationToken(), options.approve
-    view = LiveView(options.question or "", settings.tools.sources)
+    view = LiveView(options.question or "", settings.searched_sources)
     if approve is None or isinstance(approve, bool):
         approve = approver_for(None, settings, "notebook", notebook_input)
     given = {"settings": settings, "cancellation_token": token, "approve": approve}
@@ -133,7 +133,8 @@ class LiveView:
             return f"{problem}{counts}; stopped: {self.report.stop_reason.replace('_', ' ')}"
         if (event := self._latest) is None:
             return "starting …"
-        said = DOING[event.type] if event.type in ("thinking", "judging") else one_line(event.message)  # no Markdown
+        is_markdown = event.type in ("thinking", "analysis_complete")
+        said = DOING[event.type] if is_markdown else one_line(event.message)
         return f"Round {event.iteration or 1} {event.icon} {said}"
 
 

@@ -28,7 +28,9 @@ from pydantic import (
 
 from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.errors import SearchError, UsageError
+from willowbark.tools.http.xml import MAX_DEPTH, MAX_ELEMENTS
 from willowbark.tools.lexicon import is_generic
+from willowbark.tools.local_files import MAX_LINE_BYTES, read_lines
 from willowbark.tools.reading.document import Document
 from willowbark.tools.sources.studies.pubmed import parse_articles
 
@@ -55,8 +57,7 @@ _TITLES = ("title", "article title", "primary title", "ti", "t1", "ct", "btl")
 _TEXTS = ("text", "abstract", "abstract note", "ab", "n2")
 _TYPES = ("publication_types", "publication type", "publication types", "pt", "m3")
 _IDS = ("id", "pmid", "key", "accession number", "doi", "an", "c7", "do", "#")
-# The bound has half characters refused, too.
-_InputText = Annotated[str, Strict(), StringConstraints(max_length=16_000_000)]
+_InputText = Annotated[str, Strict(), StringConstraints(max_length=300_000)]  # has half characters refused, too
 _InputLine = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
 
 
@@ -155,7 +156,9 @@ def records_in(stream: BinaryIO, form: InputFormat) -> Iterator[tuple[str, Input
 
 def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
     """Decode lines: UTF-8, else Windows-1252, which spreadsheets and older reference managers write."""
-    for number, line in enumerate(stream, 1):
+    for number, line in read_lines(stream):
+        if line is None:
+            raise UsageError(f"line {number} is longer than {MAX_LINE_BYTES >> 20} MB")
         try:
             yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
@@ -163,7 +166,10 @@ def _text_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
 
 
 def _json_rows(stream: BinaryIO) -> _Rows:
-    for number, line in enumerate(stream, 1):
+    for number, line in read_lines(stream):
+        if line is None:
+            yield f"line {number}", f"longer than {MAX_LINE_BYTES >> 20} MB"
+            continue
         if not line.strip():
             continue
         try:
@@ -202,12 +208,18 @@ def _tagged_rows(stream: BinaryIO) -> _Rows:
 
 
 def _xml_rows(stream: BinaryIO) -> _Rows:
-    order = 0
+    order = depth = count = 0
+    broken = ""
     try:
-        for _, element in iterparse(stream, forbid_dtd=False):
-            if element.tag not in ("PubmedArticle", "PubmedBookArticle"):
+        for event, element in iterparse(stream, events=("start", "end"), forbid_dtd=False):
+            depth += 1 if event == "start" else -1
+            count += 1
+            if depth > MAX_DEPTH or count > 2 * MAX_ELEMENTS:
+                raise ParseError("elements nested too deeply, or cut up beyond any article")
+            if event == "start" or element.tag not in ("PubmedArticle", "PubmedBookArticle"):
                 continue
             order += 1
+            count = 0
             try:
                 records, why = parse_articles(tostring(element)).records, "an article without PMID, or unreadable"
             except SearchError as error:
@@ -220,10 +232,11 @@ def _xml_rows(stream: BinaryIO) -> _Rows:
                 yield f"record {order}", why
             element.clear()
     except (ParseError, DefusedXmlException) as error:
+        broken = f" (it ends or breaks: {error})"
         if order:
             yield f"record {order + 1}", f"the XML ends or breaks here ({error})"
     if not order:
-        raise UsageError("the XML holds no PubMed articles")
+        raise UsageError(f"the XML holds no PubMed articles{broken}")
 
 
 def _open(path: Path, mode: str, verb: str) -> BinaryIO:

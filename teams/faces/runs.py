@@ -8,29 +8,37 @@ Each question to repeat has a folder in `.willowbark/watch/`: the question (`wat
 import asyncio
 import hashlib
 import json
+import os
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from xml.sax.saxutils import escape
 
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from willowbark.tools.errors import UsageError
+from willowbark.tools.local_files import read_json_file
 from willowbark.tools.whole_file import write_file
 
+from ..config import wording_of
 from ..ledger import DEFAULT_PATH
 from ..run.history import UNFINISHED, RunRow, differences, list_runs
 from ..run.options import RunOptions
 from .terminal import write_out
 
 if TYPE_CHECKING:
-    pass
+    from willowbark.tools.library import Library
 
+T = TypeVar("T")
+
+_REPORT = "report.json"
+_LARGEST_REPORT_BYTES = 256 << 20
 WATCHED = DEFAULT_PATH.parent / "watch"
 MOVED = 10  # exit code of `watch run` if anything changed
 FAILED = 4  # if a question could not be repeated, and nothing else changed
@@ -84,14 +92,63 @@ def add_watch(folder: Path, question: str, choices: Mapping[str, Any]) -> str:
 
 
 def list_watches(folder: Path) -> list[str]:
-    """List the questions, one per line: name, time of the last call, changes then."""
+    """List the questions, one per line: name, time of the last call, changes then; or what is wrong with its files."""
+    watched, problems = read_watches(folder)
     lines = []
-    for place in _watches(folder):
-        said, changes = _read(place / "watch.json"), _read(place / "changes.json", [])
-        asked = said.get("asked", "never asked")
-        moved = f"; last changed {changes[-1]['at']}" if changes else ""
-        lines.append(f"{place.name}  {said['question']}  ({asked}{moved})")
+    for watch in watched:
+        moved = f"; last changed {watch.changes[-1].at}" if watch.changes else ""
+        lines.append(f"{watch.place.name}  {watch.state.question}  ({watch.state.asked}{moved})")
+    lines += problems
     return lines or ['No question is watched; add one: willowbark watch add "QUESTION"']
+
+
+class WatchState(BaseModel, extra="allow"):
+    """A question to repeat (`watch.json`)."""
+
+    question: str = Field(min_length=1)
+    options: dict[str, Any]
+    added: str
+    asked: str = "never asked"
+    """When it was asked last."""
+    library_digest: str | None = None
+    """Of the library's records then."""
+
+
+class WatchChanges(BaseModel, frozen=True):
+    """What changed from one call to the next (an entry of `changes.json`)."""
+
+    at: str
+    watch: str
+    question: str
+    changes: list[str]
+
+
+class Watch(NamedTuple):
+    """A question to repeat, with what earlier calls left."""
+
+    place: Path
+    state: WatchState
+    changes: list[WatchChanges]
+    report: dict[str, Any] | None
+    """The last one; None before the first."""
+
+
+def read_watches(folder: Path) -> tuple[list[Watch], list[str]]:
+    """Return the questions, the longest watched first, and a line for each whose files are damaged."""
+    watched: list[Watch] = []
+    problems: list[str] = []
+    for place in sorted(path.parent for path in folder.glob("*/watch.json")):
+        try:
+            state = _read_state(place / "watch.json", TypeAdapter(WatchState))
+            changes = _read_state(place / "changes.json", TypeAdapter(list[WatchChanges]), [])
+            report = _read_state(place / _REPORT, TypeAdapter(dict[str, Any] | None), None)
+            if report is not None:
+                _compare(place, report, report)
+        except UsageError as error:
+            problems.append(f"{error}; repair it, or remove the folder {place} and add the question again")
+        else:
+            watched.append(Watch(place, state, changes, report))
+    return sorted(watched, key=lambda watch: (watch.state.added, watch.place.name)), problems
 
 
 def run_watches(
@@ -101,57 +158,91 @@ def run_watches(
 
     A question is skipped if its library is unchanged. If a source does not answer, no change is reported: the last
     report stays, and the next call compares with it. `tell` receives progress, `complain` a line for each question that
-    could not be repeated. UsageError if no question is watched.
+    could not be repeated, or whose files are damaged. UsageError if no question is watched.
+    """
+    watched, problems = read_watches(folder)
+    if not watched and not problems:
+        raise UsageError('no question is watched; add one: willowbark watch add "QUESTION"')
+    for problem in problems:
+        complain(problem)
+    moved = list[dict[str, Any]]()
+    failed = bool(problems)
+    for watch in watched:
+        try:
+            entry = _repeat(watch, tell, complain)
+        except UsageError as error:  # the other questions are still repeated
+            failed = True
+            complain(f"{watch.state.question}: {error}; compared next time")
+            continue
+        if entry is not None:
+            moved.append(entry)
+    return moved, MOVED if moved else FAILED if failed else 0
+
+
+def _repeat(watch: Watch, tell: Callable[[str], None], complain: Callable[[str], None]) -> dict[str, Any] | None:
+    """Ask a question again and keep its report; return what changed, None for nothing.
+
+    Raises:
+        UsageError: it could not be asked, was not answered in full, or the report could not be kept.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
 
     from ..run.research import RunFailed, research  # noqa: PLC0415
 
-    places = _watches(folder)
-    if not places:
-        raise UsageError('no question is watched; add one: willowbark watch add "QUESTION"')
-    moved, failed = list[dict[str, Any]](), False
-    for place in places:
-        said = _read(place / "watch.json")
-        try:
-            options = RunOptions.of(said["question"], said["options"])
-            library = options.chosen().library.path
-            digest = open_library(library).digest if library else None
-            if digest is not None and digest == said.get("library_digest"):
-                tell(f"{said['question']}: the library holds nothing new")
-                continue
-            report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
-        except (RunFailed, UsageError) as error:  # the other questions are still repeated
-            failed = True
-            complain(f"{said['question']}: {error}; compared next time")
-            continue
-        silent = sorted({each["source"] for each in report["search_log"] if each["status"] in _UNANSWERED})
-        if silent or report["model_failed"] or report["stop_reason"] in _CUT_SHORT:
-            failed = True
-            what = ", ".join(silent) or ("the model" if report["model_failed"] else "the run")
-            complain(f"{said['question']}: {what} did not answer in full; compared next time")
-            continue
-        before = _read(place / "report.json", None)
-        if before is None:
-            tell(f"{said['question']}: {len(report['candidates'])} candidates; later runs report what changes")
-        elif (changes := differences(before, report)[1:]) and not changes[0].startswith("Nothing changed"):
-            if library:  # mark studies that disappeared because they were retracted
-                gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
-                found = open_library(library).by_numbers(gone.values(), "pubmed") if gone else []
-                retracted = {each.key for each in found if each.paper and each.paper.retracted}
-                changes = [
-                    f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes
-                ]
-            entry = {"at": _now(), "watch": place.name, "question": said["question"], "changes": changes}
-            moved.append(entry)
-            all_entries = [*_read(place / "changes.json", []), entry]
-            write_file(place / "changes.md", as_markdown(all_entries).encode())
-            write_file(place / "changes.atom", as_atom(place.name, said["question"], all_entries).encode())
-            write_file(place / "changes.json", json.dumps(all_entries, indent=2, ensure_ascii=False).encode())
-        write_file(place / "report.json", json.dumps(report).encode())  # only after the changes are stored
-        said |= {"asked": _now(), "library_digest": digest}
-        write_file(place / "watch.json", json.dumps(said, indent=2).encode())
-    return moved, MOVED if moved else FAILED if failed else 0
+    state = watch.state
+    options = RunOptions.of(state.question, state.options)
+    library = options.chosen().library.path
+    digest = open_library(library).digest if library else None
+    if digest is not None and digest == state.library_digest:
+        tell(f"{state.question}: the library holds nothing new")
+        return None
+    for line in open_library(library).contents.unread if library else ():
+        complain(f"library {library}: {line}")
+    try:
+        report = asyncio.run(research(options, fresh=True)).model_dump(mode="json")
+    except RunFailed as error:
+        raise UsageError(str(error)) from None
+    silent = sorted({entry["source"] for entry in report["search_log"] if entry["status"] in _UNANSWERED})
+    if silent or report["model_failed"] or report["stop_reason"] in _CUT_SHORT:
+        what = ", ".join(silent) or ("the model" if report["model_failed"] else "the run")
+        raise UsageError(f"{what} did not answer in full")
+    entry = None
+    if watch.report is None:
+        tell(f"{state.question}: {len(report['candidates'])} candidates; later runs report what changes")
+    else:
+        changes = _compare(watch.place, watch.report, report)
+        if changes and not changes[0].startswith("Nothing changed"):
+            if library:
+                changes = _with_retractions(changes, open_library(library))
+            entry = {"at": _now(), "watch": watch.place.name, "question": state.question, "changes": changes}
+            _keep_changes(watch, entry)
+    write_file(watch.place / _REPORT, json.dumps(report).encode())  # only after the changes are stored
+    kept = state.model_copy(update={"asked": _now(), "library_digest": digest})
+    write_file(watch.place / "watch.json", json.dumps(kept.model_dump(), indent=2).encode())
+    return entry
+
+
+def _compare(place: Path, earlier: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
+    """Return `differences` without the question; UsageError, which names the file, if the earlier report is damaged."""
+    try:
+        return differences(earlier, later)[1:]
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        raise UsageError(f"{place / _REPORT}: is no report ({type(error).__name__}: {error})") from None
+
+
+def _with_retractions(changes: list[str], library: "Library") -> list[str]:
+    """Mark studies that disappeared because they were retracted."""
+    gone = {line: line.split(": ")[1] for line in changes if line.startswith("Gone: ")}
+    records = library.by_numbers(gone.values(), "pubmed") if gone else []
+    retracted = {record.key for record in records if record.paper and record.paper.retracted}
+    return [f"Retracted{line.removeprefix('Gone')}" if gone.get(line) in retracted else line for line in changes]
+
+
+def _keep_changes(watch: Watch, entry: dict[str, Any]) -> None:
+    entries = [*(changes.model_dump() for changes in watch.changes), entry]
+    write_file(watch.place / "changes.md", as_markdown(entries).encode())
+    write_file(watch.place / "changes.atom", as_atom(watch.place.name, watch.state.question, entries).encode())
+    write_file(watch.place / "changes.json", json.dumps(entries, indent=2, ensure_ascii=False).encode())
 
 
 def as_markdown(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -176,21 +267,16 @@ def as_atom(name: str, question: str, entries: Sequence[Mapping[str, Any]]) -> s
     )
 
 
-def _watches(folder: Path) -> list[Path]:
-    found = (path.parent for path in folder.glob("*/watch.json"))
-    return sorted(found, key=lambda each: (_read(each / "watch.json")["added"], each.name))
-
-
-def _read(path: Path, default: Any = ...) -> Any:
-    """Read a JSON file; return the default if it is missing."""
+def _read_state(path: Path, form: "TypeAdapter[T]", missing: Any = ...) -> T:
+    """Read a JSON file of a watched question; UsageError names the file, and the line or field that is damaged."""
+    if missing is not ... and not os.path.lexists(path):
+        return cast(T, missing)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        if default is ...:
-            raise UsageError(f"{path}: is missing") from None
-        return default
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error})") from None
+        return form.validate_python(read_json_file(path, _LARGEST_REPORT_BYTES))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "its beginning"
+        raise UsageError(f"{path}: is damaged ({where}: {wording_of(first)})") from None
 
 
 def _urn(*parts: str) -> str:

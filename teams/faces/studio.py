@@ -20,6 +20,7 @@ from willowbark.agents.autogen import (
 )
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.reporter import ReportWritten
+from willowbark.agents.specialist import TOOL_ROUNDS
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import GUIDANCE
 from willowbark.tools.records.registry import offered
@@ -151,6 +152,8 @@ def _component(made: Any, label: str = "", model: str = BASELINE) -> Json:
                 found["model_client"] = model_component(model)
             if kind == "agent" and provider.startswith("willowbark."):
                 found["config"]["fallback"] = model_component(BASELINE)
+                if "reflect_on_tool_use" in found["config"]:  # the baseline does not, a language model does
+                    found["config"] |= {"reflect_on_tool_use": True, "max_tool_iterations": TOOL_ROUNDS}
         return found
 
     content: Json = adapt(made.dump_component().model_dump(mode="json"))

@@ -176,6 +176,15 @@ class Journal:
         """Commit a failure; `reason` is a source's, or why a batch gave no answer before a model failed."""
         self._write(self._row("failure", request=request, kind=kind, source=source, reason=reason))
 
+    def find_decision(self, request: str) -> str | None:
+        """Return what a hook decided on a call, as kept; None if it decided nothing."""
+        rows = self._database.query("SELECT reason FROM failure WHERE request = ? AND run = ?", request, self.run_id)
+        return str(rows[0][0]) if rows else None
+
+    def keep_decision(self, request: str, decision: str) -> None:
+        """Commit what a hook decided on a call, so that a replay needs no hook."""
+        self.keep_failure(request, "Decision", "hook", decision)
+
     # --- turns, report ---
 
     def keep_turn(self, message: BaseAgentEvent | BaseChatMessage, iteration: int) -> bool:

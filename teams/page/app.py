@@ -164,7 +164,7 @@ class Pages:
             depths=DEPTHS,
             settings=settings,
             sources=searchable(),
-            chosen_sources=given.getlist("sources") or settings.tools.sources,
+            chosen_sources=given.getlist("sources") or settings.searched_sources,
         )
         return HTMLResponse(content, 400 if wrong else 200)
 

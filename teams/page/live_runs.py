@@ -17,7 +17,7 @@ from willowbark.agents.autogen import CancellationToken
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.registry import title_of
 
-from ..config import Settings
+from ..config import OutputSettings, Settings
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH, Ledger
 from ..ledger.run_ids import new_run_id
@@ -38,7 +38,10 @@ _TEAM = ("literature", "trials", "mechanism", "judge", "report")
 class LiveRun:
     """A run in progress and its events, with its existing folder; for use in the server's event loop."""
 
-    def __init__(self, folder: RunFolder, question: str, *, offline: bool) -> None:
+    def __init__(
+        self, folder: RunFolder, question: str, *, offline: bool, output: OutputSettings | None = None
+    ) -> None:
+        self._output = output
         self.run_id, self.question, self.folder, self.offline = folder.run_id, question, folder, offline
         self.life = secrets.token_hex(4)
         """Distinguishes a resumed run, which repeats its earlier events."""
@@ -87,7 +90,7 @@ class LiveRun:
             outcome = RunOutcome(error="a fault of Willowbark itself; see the server's terminal")
             try:
                 outcome = asyncio.run(live())
-                keep(outcome, self.folder)
+                keep(outcome, self.folder, self._output)
             except UsageError as error:
                 outcome.error = str(error)
             finally:
@@ -241,7 +244,7 @@ class LiveRuns:
         if len(self.under_way) >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs are already under way; wait for one to end, or stop one")
         folder = RunFolder.at(settings.output.directory, run_id or new_run_id(question))
-        run = LiveRun(folder, question, offline=settings.library.path is not None)
+        run = LiveRun(folder, question, offline=settings.library.path is not None, output=settings.output)
         approve = approver_for(run.ask_person, settings, "page")
         given = {"endpoints": self._endpoints, "approve": approve, "cancellation_token": run.token}
         self.known.pop(run.run_id, None)

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 DOING = {
     "search_complete": "reading",
     "thinking": "reading",
+    "analyzing": "reading",
+    "analysis_complete": "reading",
     "judging": "judging",
+    "hypothesizing": "judging",
     "judge_complete": "judging",
     "looping": "another round",
     "synthesizing": "writing the report",

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast, get_args
 
 from willowbark.agents.approval import Approval, ApprovalMessage
@@ -15,6 +16,7 @@ from willowbark.agents.autogen import (
     BaseChatMessage,
     CancellationToken,
     ChatCompletionClient,
+    FunctionExecutionResult,
     ModelInfo,
     RequestUsage,
     TaskResult,
@@ -30,11 +32,15 @@ from willowbark.agents.judge import BUDGET_RESERVE
 from willowbark.agents.report.content import TurnUsage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.reporter import ReportAgent, turns_of
+from willowbark.agents.routing import route_of
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.errors import WillowbarkError
+from willowbark.tools.http.attempts import RetryPolicy
 from willowbark.tools.http.endpoints import Endpoints
-from willowbark.tools.http.transport import RetryPolicy, Transport
+from willowbark.tools.http.transport import Transport
+from willowbark.tools.questions import parse_question
 from willowbark.tools.toolbox import replies_in
+from willowbark.tools.wording import capital
 
 from ..budget import WARN_SHARE, Budget, Prices, estimate
 from ..config import DEPTHS, Settings
@@ -43,6 +49,7 @@ from ..ledger import Journal, Model, Run, Turn, restore
 from ..ledger.model_calls import JournaledClient
 from ..model_clients import BASELINE, READS_REQUESTS, context_of
 from ..research_team import ResearchTeam, default_participants
+from .hooks import Hooks
 from .options import RunOptions, approver_for
 
 UNDERSTANDING = "the question in words"
@@ -50,7 +57,15 @@ UNDERSTANDING = "the question in words"
 _Message = BaseAgentEvent | BaseChatMessage | TaskResult
 _TURNS = FindingsMessage | AssessmentMessage | ApprovalMessage | ReportMessage
 _TYPES: Mapping[str, type[BaseChatMessage]] = {kind.__name__: kind for kind in get_args(_TURNS)}
-HOOK_TIMEOUT_S = 5.0  # a hook that takes longer is abandoned
+_ROLES: Mapping[str, EventType] = {
+    "specialist": "thinking",
+    "judge": "thinking",
+    "judging": "judging",
+    "hypothesizing": "hypothesizing",
+    "analyzing": "analyzing",
+    "analysis_complete": "analysis_complete",
+}
+"""Events for the texts with which agents tell people what they do, by the texts' role."""
 _PULSE_S = 0.5  # between updates while no message arrives
 
 
@@ -85,12 +100,14 @@ class Course:
         self._warnings: list[str] = []
         self._budget = Budget(
             Prices.of_run(self.model.name, self.settings.llm),
-            max_tokens=limits.max_tokens,
+            max_tokens=self.settings.research.token_limit(is_baseline=self.model.name == BASELINE and not self.others),
             max_cost_usd=limits.max_cost_usd,
             warn=self._warnings.append,
         )
         if (understanding := self.journal.find_answer(UNDERSTANDING)) is not None:
             self._budget.used(RequestUsage(**understanding["usage"]), self.model.name)
+        self._hooks = Hooks(self.options.hooks, self.journal, self._warnings)
+        self._asked_at: dict[tuple[str, str], datetime] = {}
         self._token = CancellationToken()  # also ends agents at work when the caller leaves early
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -99,34 +116,29 @@ class Course:
             self.options.cancellation_token.add_callback(self._end)
         async with aclosing(self._live()) as events:
             async for event in events:
-                problems = await self._call_hooks(event)
+                earlier = len(self._warnings)
+                await self._hooks.notify(event)
                 if event.report is None:
                     yield event
-                told, self._warnings[:] = [*problems, *self._warnings], []
-                for line in told:
+                lines = [*self._warnings[earlier:], *self._warnings[:earlier]]
+                self._warnings.clear()
+                for line in lines:
                     yield self._event("progress", line)
                 if event.report is not None:
                     yield event
-
-    async def _call_hooks(self, event: AgentEvent) -> list[str]:
-        """Hand the caller's hooks an event; return one line for each that failed or took too long."""
-        problems = []
-        for hook in self.options.hooks:
-            try:
-                async with asyncio.timeout(HOOK_TIMEOUT_S):
-                    await hook(event)
-            except Exception as error:  # noqa: BLE001  hooks are the caller's code
-                problems.append(f"a hook failed on {event.type}: {type(error).__name__}")
-        return problems
 
     async def _live(self) -> AsyncGenerator[AgentEvent, None]:  # noqa: PLR0912, PLR0915
         journal, asked = self.journal, self.settings.research
 
         # 1. The question, and its estimated cost.
         yield AgentEvent(type="started", message=self.question)
+        if understood := self._understood():
+            yield AgentEvent(type="progress", message=f"Understood as “{understood}”")
         if self.model.name != BASELINE:
             takes = estimate(self.model.name, asked.max_iterations, self.settings.llm, DEPTHS[asked.depth])
-            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}")
+            yield AgentEvent(type="progress", message=f"{self.model.name}: {takes}; {self._describe_limit()}")
+
+        yield AgentEvent(type="progress", message=capital(route_of(parse_question(self.question)).line))
 
         # 2. The team works until its report, or until stopped; every turn is recorded before its event.
         journal.attach(self.options.recorder, self._end)
@@ -201,6 +213,17 @@ class Course:
                 yield self._event("error", f"{journal.failure}")
         yield complete
 
+    def _understood(self) -> str:
+        """Return the question that is answered in place of the one that was typed; empty if they are the same."""
+        typed = (self.options.question or "").strip()
+        return parse_question(self.question).understood or (self.question if typed not in ("", self.question) else "")
+
+    def _describe_limit(self) -> str:
+        limit = self._budget.max_tokens
+        if limit is None:
+            return "without a limit of tokens (`max_tokens` sets one)"
+        return f"the run ends before {limit:,} tokens (`max_tokens`, which `none` lifts)"
+
     def _event(self, kind: EventType, message: str, data: Any = None, agent: str | None = None) -> AgentEvent:
         return AgentEvent(type=kind, message=message, data=data, iteration=self._iteration, agent=agent)
 
@@ -209,12 +232,21 @@ class Course:
         agent = message.source
         if isinstance(message, ToolCallRequestEvent):
             for call in message.content:
-                data = ToolRequest(tool=call.name, arguments=call.arguments)
-                yield self._event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
+                self._asked_at[agent, call.id] = message.created_at
+                data = ToolRequest(tool=call.name, arguments=call.arguments, call_id=call.id)
+                event = self._event("searching", f"{agent}: {call.name} {call.arguments}", data, agent)
+                yield event.model_copy(update={"tool": call.name, "call_id": call.id})
         elif isinstance(message, ToolCallExecutionEvent):
-            for reply in (reply for result in message.content for reply in replies_in(result.content)):
-                warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
-                yield self._event("search_complete", reply.line + warnings, reply, agent)
+            for result in message.content:
+                of_call = {
+                    "tool": result.name,
+                    "call_id": result.call_id,
+                    "elapsed_s": self._time_call(message, result),
+                }
+                for reply in replies_in(result.content):
+                    warnings = f" ({'; '.join(reply.warnings)})" if reply.warnings else ""
+                    event = self._event("search_complete", reply.line + warnings, reply, agent)
+                    yield event.model_copy(update=of_call)
         elif isinstance(message, FindingsMessage):
             yield self._event("progress", message.to_text(), message.content, agent)
         elif isinstance(message, AssessmentMessage):
@@ -234,9 +266,17 @@ class Course:
             yield self._event("progress", message.to_text(), message.content, agent)
             yield self._event("synthesizing", "Writing the report")
         elif isinstance(message, TextMessage):
-            kinds: Mapping[str | None, EventType] = {"specialist": "thinking", "judge": "judging"}
-            if (kind := kinds.get(message.metadata.get("role"))) is not None:
+            kind = _ROLES.get(message.metadata.get("role", ""))
+            if kind is not None:
                 yield self._event(kind, message.content, agent=agent)
+
+    def _time_call(self, message: ToolCallExecutionEvent, result: FunctionExecutionResult) -> float | None:
+        """Return the seconds that a call took, or from its request to the results of all calls made with it."""
+        elapsed_s = self._hooks.elapsed_s(message.source, result.call_id, result.name)
+        asked_at = self._asked_at.get((message.source, result.call_id))
+        if elapsed_s is not None or asked_at is None:
+            return elapsed_s
+        return max(0.0, (message.created_at - asked_at).total_seconds())
 
     def _end(self) -> None:
         """Stop at once: no more reading, no more requests."""
@@ -277,6 +317,7 @@ class Course:
             readings=self._readings,
             reads_in_batches=llm.batch,
             reads_in_short=llm.economy,
+            gate=self._hooks.gate,
         )
         self._in_hand = run.in_hand
         members = default_participants(client, self.settings, approver=self._approver, roles=roles)

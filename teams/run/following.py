@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from willowbark.tools.errors import UsageError
 from willowbark.tools.records.enclosure import one_line
 
+from ..config import OutputSettings
 from ..events import AgentEvent
 from .board import format_event
 from .logs import log_event
@@ -72,8 +73,22 @@ class RunOutcome:
 
     @property
     def unanswered(self) -> bool:
-        """Whether sources were searched and none answered."""
-        return self.report is not None and bool(self.report.search_log) and not self.report.sources_searched
+        """Whether there is no answer because sources failed: none answered, or not all that hold studies."""
+        if self.report is None or not self.report.search_log:
+            return False
+        return not self.report.sources_searched or (not self.report.candidates and bool(self.silent_sources))
+
+    @property
+    def silent_sources(self) -> list[str]:
+        """The sources of studies that were searched and answered no search."""
+        from willowbark.tools.records.registry import cards  # noqa: PLC0415  not needed where the input is bad
+        from willowbark.tools.sources.card import STUDIES  # noqa: PLC0415
+
+        if self.report is None:
+            return []
+        searched = dict.fromkeys(entry.source for entry in self.report.search_log)
+        silent = [name for name in searched if name in cards() and name not in self.report.sources_searched]
+        return [name for name in silent if cards()[name].use == "searched" and cards()[name].gives in STUDIES]
 
 
 async def follow(
@@ -138,8 +153,8 @@ async def follow(
     return outcome
 
 
-def keep(outcome: RunOutcome, folder: RunFolder) -> None:
-    """Write a run's report and its log into its folder; UsageError if it cannot be written to."""
+def keep(outcome: RunOutcome, folder: RunFolder, output: OutputSettings | None = None) -> None:
+    """Write a run's report, as the settings say, and its log into its folder; UsageError if that cannot be done."""
     if outcome.report is not None:
-        folder.write_report(outcome.report)
+        folder.write_report(outcome.report, output)
     folder.write("log.txt", "\n".join(outcome.log))

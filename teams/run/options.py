@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 
-from ..config import Depth, LibrarySettings, RoleSettings, Settings, nearest, wording_of
-from ..events import AgentEvent
+from ..config import Depth, LibrarySettings, RoleSettings, Settings, excess_of, nearest, wording_of
+from ..events import AgentEvent, Veto
 from ..model_clients import BASELINE
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def _override(setting: str) -> Any:
     return Field(default=None, json_schema_extra={"over": setting})
 
 
-Hook = Callable[[AgentEvent], Awaitable[None]]
+HookAnswer = Mapping[str, Any] | Veto | None
+"""To `searching`: other arguments for the call, a refusal, or None; to other events None."""
+Hook = Callable[[AgentEvent], Awaitable[HookAnswer]]
 
 
 class Shown(BaseModel, frozen=True, extra="forbid"):
@@ -81,13 +83,13 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     depth: Depth | None = _override("research.depth")
     """How much is read: `quick`, `standard` or `exhaustive`."""
     max_results: int | None = _override("research.max_results_per_tool")
-    """Records per page of a search, 1 to 50."""
+    """Records per page of a search, 1 to 50; None takes the settings', or 30, 50 or 200 by depth."""
     sources: Sequence[str] | None = _override("tools.sources")
     """Names of the sources to search."""
     include_rag: bool | None = _override("research.include_rag")
     """Whether judge and report agent may query the collected records."""
     max_tokens: int | None = _override("research.limits.max_tokens")
-    """Tokens of all model calls."""
+    """Tokens of all model calls; None takes the settings', by default 200,000 with a language model."""
     max_seconds: float | None = _override("research.limits.max_seconds")
     """Seconds from question to report."""
     max_cost_usd: float | None = _override("research.limits.max_cost_usd")
@@ -116,7 +118,8 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
     cancellation_token: CancellationToken | None = None
     """Stops the run, which still reports what it found so far."""
     hooks: Sequence[Hook] = ()
-    """Async functions that receive every event of the run. They change nothing; one that fails or hangs is reported."""
+    """Async functions that receive every event of the run. Before a call of one of Willowbark's tools they may return
+    other arguments or a `Veto`; one that fails or hangs is reported."""
     raise_unreachable: bool = True
     """Whether `research` raises `SourcesUnreachable` if no source answered; False returns a report that says so."""
     shown: Shown = Shown()
@@ -186,8 +189,21 @@ class RunOptions(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed
             return Endpoints(library=library_of(settings.library))
         endpoints = Endpoints.public()
         endpoints.require(settings.tools.sources)
-        email = settings.tools.pubmed.email
-        return endpoints.model_copy(update={"email": email}) if email else endpoints
+        return _with_limits(endpoints, settings)
+
+
+def _with_limits(endpoints: Endpoints, settings: Settings) -> Endpoints:
+    """Apply the contact address and the rate limits of the settings; UsageError for a limit above the source's."""
+    by_source = dict(endpoints.by_source)
+    for name, endpoint in endpoints.by_source.items():
+        limit = settings.tools.of(name).rate_limit
+        if limit is None:
+            continue
+        if endpoint.per_second is not None and limit > endpoint.per_second:
+            raise UsageError(f"tools.{name}.rate_limit: {excess_of(name, limit)}")
+        by_source[name] = endpoint.model_copy(update={"per_second": limit})
+    email = settings.tools.pubmed.email or endpoints.email
+    return endpoints.model_copy(update={"by_source": by_source, "email": email})
 
 
 def library_of(asked: LibrarySettings) -> "Library":

@@ -118,12 +118,13 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             settings = settings.model_copy(update={"llm": settings.llm.model_copy(update={"structured_output": True})})
         asked, understanding = await understand(asked, client, options.cancellation_token, limit)
         model = model_of(client)  # only now is its support for schemas known
+        settings = _with_token_limit(settings, is_baseline=model.name == BASELINE and not others)
         for name, other in others.items():
             await preflight(other, name, timeout_s=limit)
         book = options.ledger if isinstance(options.ledger, Ledger) else stack.enter_context(Ledger(options.ledger))
         begun = book.start(
             asked,
-            settings=settings.model_dump(mode="json"),
+            settings=settings.to_store(),
             model=model,
             sandboxed=not where.is_public,
             run_id=options.run_id,
@@ -217,6 +218,12 @@ async def replay_stream(run_id: str, ledger: Ledger) -> AsyncGenerator[AgentEven
     async with aclosing(course.run()) as events:
         async for event in events:
             yield event
+
+
+def _with_token_limit(settings: Settings, *, is_baseline: bool) -> Settings:
+    """Return settings with the limit of tokens of this run, which its resume and replay keep."""
+    limit = settings.research.token_limit(is_baseline=is_baseline)
+    return settings.overridden({"research.limits.max_tokens": "none" if limit is None else limit})
 
 
 @asynccontextmanager

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Self
 from willowbark.tools.errors import UsageError
 from willowbark.tools.whole_file import write_file
 
+from ..config import OutputSettings
 from ..ledger.run_ids import RUN_ID
 
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
+
+APPENDIX_FILE = "report-appendix.md"
+"""The appendix in a run's folder, which the report beside it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,13 @@ class RunFolder:
             raise UsageError(f"{path}: cannot be written to ({reason}); name another folder with --out") from None
         return cls(path)
 
-    def write_report(self, report: "ResearchReport") -> list[Path]:
-        """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically; return their paths."""
+    def write_report(self, report: "ResearchReport", output: OutputSettings | None = None) -> list[Path]:
+        """Write the report in the format of the settings, and `report.json`, each atomically; return their paths.
+
+        None in place of settings writes `report.md` with `report-appendix.md`.
+        """
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
-        texts = {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
+        texts = _render(report, output or OutputSettings())
         texts["report.json"] = report.to_json()
         return [self.write(name, text) for name, text in texts.items()]
 
@@ -65,6 +72,26 @@ class RunFolder:
         except OSError:
             return False
         return True
+
+
+def _render(report: "ResearchReport", output: OutputSettings) -> dict[str, str]:
+    """Return the files of a report beside `report.json`, by name."""
+    if output.format == "json":
+        return {}
+    is_whole = output.include_citations and output.include_methodology
+    if is_whole and output.format == "markdown":
+        return {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
+    from willowbark.agents.report.forms.markdown import appendix_in_markdown, as_markdown  # noqa: PLC0415
+    from willowbark.agents.report.forms.parts import leave_out  # noqa: PLC0415  agents take most of a second
+
+    from ..exports.formats import page_of  # noqa: PLC0415
+
+    tree = leave_out(
+        report.to_tree(), citations=not output.include_citations, methodology=not output.include_methodology
+    )
+    if output.format == "html":
+        return {"report.html": page_of(tree)}
+    return {"report.md": as_markdown(tree, APPENDIX_FILE), APPENDIX_FILE: appendix_in_markdown(tree)}
 
 
 def _check_id(run_id: str) -> str:

@@ -107,17 +107,23 @@ class ModelReader(TrainedReader):
 
     def check_budget(self) -> None:
         """Raise UsageError if what the settings allow is used up."""
-        limits = self.settings.research.limits
-        if self.tokens >= (limits.max_tokens or math.inf) or (self.cost_usd or 0) >= (limits.max_cost_usd or math.inf):
+        most_usd = self.settings.research.limits.max_cost_usd
+        if self.tokens >= (self._most_tokens or math.inf) or (self.cost_usd or 0) >= (most_usd or math.inf):
             raise UsageError(f"the budget is used up: {self.account}; with more the same command goes on from there")
 
     @property
     def budget(self) -> Budget:
         """What may still be used, so that a unit ends where the limits do; a batch is sent as a whole."""
         limits, prices = self.settings.research.limits, Prices(price_of(self.name, self.settings.llm.prices))
-        tokens = None if limits.max_tokens is None else max(1, limits.max_tokens - int(self.tokens))
+        tokens = None if self._most_tokens is None else max(1, self._most_tokens - int(self.tokens))
         money = None if limits.max_cost_usd is None else max(1e-9, limits.max_cost_usd - (self.cost_usd or 0.0))
         return Budget(prices, max_tokens=tokens, max_cost_usd=money)
+
+    @property
+    def _most_tokens(self) -> int | None:
+        """The limit of tokens that was set; the default is one run's, and a screening reads for many conditions."""
+        limits = self.settings.research.limits
+        return limits.max_tokens if "max_tokens" in limits.model_fields_set else None
 
     @property
     def account(self) -> str:

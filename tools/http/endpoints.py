@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from ..errors import UsageError
 from ..records.card import SourceCard
-from ..records.registry import cards, offered
+from ..records.registry import cards, has_package, offered
 
 LIMIT_SHARE = 0.8
 """Fraction of a published limit that we use: requests bunch up in transit, and others may share the address."""
@@ -86,6 +86,11 @@ class Endpoints(BaseModel, frozen=True, extra="forbid"):
     def require(self, sources: Iterable[str]) -> None:
         """Raise a UsageError with the remedy, in one line, if a source needs a key that is not set."""
         for source in sources:
+            if self.is_public and source in cards() and not has_package(cards()[source]):
+                raise UsageError(
+                    f"tools.sources: {source} is searched by the package {cards()[source].package}, which is not "
+                    f"installed: pip install '.[web]' in the folder of Willowbark's source, or leave it out"
+                )
             if not self.may_search(source):
                 raise UsageError(
                     f"tools.sources: {source} is not searched without a key: set {cards()[source].key} in the "

@@ -1,40 +1,28 @@
 """A source's reply: received whole and in time, and read safely, as any part may be missing or malformed.
 
-httpx accepts a truncated gzip body as a good reply and decodes any encoding that a server names, so bodies are read raw
-here, decoded under a size cap, and must contain the end of the compressed stream.
+httpx and requests accept a truncated gzip body as a good reply and decode any encoding that a server names, so bodies
+are read raw, decoded here under a size cap, and must contain the end of the compressed stream.
 """
 
-import asyncio
 import contextlib
 import email.utils
 import json
-import logging
 import mmap
 import re
-import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ..errors import SourceUnavailable, UnreadableReply
-
-if TYPE_CHECKING:
-    import httpx
 
 T = TypeVar("T")
 MAX_BODY_BYTES = 32 * 1024 * 1024  # 200 PubMed records with reference lists take about 6 MB
 HEADERS = {"User-Agent": "willowbark/0.1 (drug repurposing research)", "Accept-Encoding": "gzip"}
-_CHUNK_BYTES = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 _INFLATED_BYTES = 1024 * 1024  # decoded at a time, so that a decompression bomb is refused before it takes much memory
-_ABSURD_RETRY_AFTER_S = 3600.0  # a longer Retry-After is assumed to be a server error
-_REASONS = {
-    "ConnectError": "no connection",
-    "RemoteProtocolError": "the answer was cut or malformed",
-    "ReadError": "the connection broke",
-}
-"""Short messages for httpx's errors, whose own messages contain addresses and possibly keys."""
+_ABSURD_RETRY_AFTER_S = 7 * 86_400.0  # a longer Retry-After is assumed to be a server error; budgets are of a day
 _UNFORESEEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Exceptions raised when a record has an unexpected shape."""
 _BLANK = b"\xef\xbb\xbf \r\n\t"  # a byte order mark and white space
@@ -42,8 +30,6 @@ _HTML = re.compile(
     rb"[\xef\xbb\xbf\s]*(<\?xml[^>]*>\s*)?(<!--((?!-->).)*-->\s*)*<(!doctype\s+)?html\b", re.IGNORECASE | re.DOTALL
 )
 _SURROGATE = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
-
-logging.getLogger("httpx").addFilter(lambda record: "api_key=" not in record.getMessage())
 
 
 class TooSlow(SourceUnavailable):
@@ -66,6 +52,14 @@ class Request:
     hash: str = ""
     also: Collection[int] = ()
     """Statuses besides 2xx whose replies can be read."""
+    carrier: "Carrier | None" = field(default=None, repr=False)
+    """Carries the request in place of our HTTP client, to the public source alone; None sends it by our client."""
+    needs_key: bool = False
+    """Whether the public source is asked only with a key."""
+
+
+Carrier = Callable[[Request, float], Awaitable["Reply"]]
+"""Sends a request and returns its whole reply within so many seconds; raises `SearchError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ class Reply:
     def retry_after_s(self) -> float | None:
         """Seconds of the Retry-After header, given as such or as a date (RFC 9110, section 10.2.3).
 
-        None for a missing, unreadable, negative or excessive value (more than an hour).
+        None for a missing, unreadable, negative or excessive value (more than a week).
         """
         asked = self.headers.get("retry-after", "").strip()
         try:
@@ -129,74 +123,59 @@ class Reply:
             raise UnreadableReply(self.source, "answered with a web page instead of data")
 
 
-def open_client(network: "httpx.AsyncBaseTransport | None" = None) -> "httpx.AsyncClient":
-    """Open a client; `network` carries its requests, None uses the network."""
-    import httpx  # noqa: PLC0415  takes a while to load, and is not needed offline
+class BodyReader:
+    """Decodes a body as it arrives; refuses one that is truncated, too large or in an unknown encoding.
 
-    verify = httpx.create_ssl_context(verify=network is None)
-    # the TLS greeting of `requests`, since ClinicalTrials.gov's firewall is reported to refuse httpx's
-    verify.options |= ssl.OP_NO_TICKET
-    verify.post_handshake_auth = True
-    timeout = None  # each exchange has its own
-    return httpx.AsyncClient(transport=network, headers=HEADERS, timeout=timeout, verify=verify)
+    Closed by its `with`.
 
-
-async def receive(client: "httpx.AsyncClient", request: Request, timeout_s: float) -> Reply:
-    """Send one request and receive one complete reply within `timeout_s`, body included.
+    Args:
+        source: named in errors.
+        encoding: the reply's Content-Encoding.
 
     Raises:
-        SourceUnavailable: no connection, no reply, or an incomplete body; the message says how, without an address.
+        SourceUnavailable: when made, for an encoding other than gzip.
     """
-    import httpx  # noqa: PLC0415  loaded by now
 
-    try:
-        async with (
-            asyncio.timeout(timeout_s),
-            client.stream(request.method, request.url, content=request.content, headers=dict(request.headers)) as reply,
-        ):
-            headers = {name.lower(): value for name, value in reply.headers.items()}
-            if reply.is_stream_consumed:  # made in this process
-                body = reply.content
-            else:
-                encoding = headers.get("content-encoding", "").strip().lower()
-                body = await _decode_body(request.source, encoding, reply.aiter_raw(_CHUNK_BYTES))
-            return Reply(request.source, reply.status_code, headers, body)
-    except TimeoutError:
-        raise TooSlow(request.source, f"no whole answer within {timeout_s:.3g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-        names = [kind.__name__ for kind in type(error).__mro__]
-        why = next((_REASONS[name] for name in names if name in _REASONS), f"the exchange failed ({names[0]})")
-        why = "the certificate was not accepted" if "CERTIFICATE_VERIFY_FAILED" in str(error) else why
-        raise SourceUnavailable(request.source, why) from None
+    def __init__(self, source: str, encoding: str) -> None:
+        encoding = encoding.strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
+            raise SourceUnavailable(source, f"the answer is encoded as {encoding[:40]!r}; gzip was asked for")
+        self._source = source
+        self._gzip = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
+        self._raw_bytes = 0  # a stream that decodes to nothing could go on forever
+        # malloc would keep as much memory for every thread that used it; closed, it is not kept by an error's frames
+        self._body = mmap.mmap(-1, MAX_BODY_BYTES)
 
+    def __enter__(self) -> Self:
+        return self
 
-async def _decode_body(source: str, encoding: str, chunks: AsyncIterator[bytes]) -> bytes:
-    """Decode raw chunks; refuses a body that is truncated, too large or in an unknown encoding."""
-    if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise SourceUnavailable(source, f"the answer is encoded as {encoding[:40]!r}; gzip was asked for")
-    gzip = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-    raw_bytes = 0  # a stream that decodes to nothing could go on forever
-    # malloc would keep as much memory for every thread that used it; closed, it is not kept by an error's frames
-    with contextlib.closing(mmap.mmap(-1, MAX_BODY_BYTES)) as body:
-        async for chunk in chunks:
-            rest = chunk
-            raw_bytes += len(chunk)
-            while rest:
-                piece, rest = rest, b""
-                if gzip is not None:
-                    if gzip.eof:  # RFC 1952, section 2.2: members follow one another
-                        gzip = zlib.decompressobj(wbits=31)
-                    try:
-                        piece = gzip.decompress(piece, _INFLATED_BYTES)
-                    except zlib.error as error:
-                        raise SourceUnavailable(source, "the answer's gzip stream is broken") from error
-                    rest = gzip.unused_data or gzip.unconsumed_tail
-                if max(raw_bytes, body.tell() + len(piece)) > MAX_BODY_BYTES:
-                    raise SourceUnavailable(source, f"the answer is larger than {MAX_BODY_BYTES // 1024**2} MB")
-                body.write(piece)
-        if gzip is not None and not gzip.eof:
-            raise SourceUnavailable(source, "the answer's gzip stream was cut")
-        return body[: body.tell()]
+    def __exit__(self, *_: object) -> None:
+        self._body.close()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes; a SourceUnavailable says that they are broken, or too many."""
+        self._raw_bytes += len(chunk)
+        rest = chunk
+        while rest:
+            piece = rest
+            rest = b""
+            if self._gzip is not None:
+                if self._gzip.eof:  # RFC 1952, section 2.2: members follow one another
+                    self._gzip = zlib.decompressobj(wbits=31)
+                try:
+                    piece = self._gzip.decompress(piece, _INFLATED_BYTES)
+                except zlib.error as error:
+                    raise SourceUnavailable(self._source, "the answer's gzip stream is broken") from error
+                rest = self._gzip.unused_data or self._gzip.unconsumed_tail
+            if max(self._raw_bytes, self._body.tell() + len(piece)) > MAX_BODY_BYTES:
+                raise SourceUnavailable(self._source, f"the answer is larger than {MAX_BODY_BYTES // 1024**2} MB")
+            self._body.write(piece)
+
+    def finish(self) -> bytes:
+        """Return the whole body; a SourceUnavailable says that its end is missing."""
+        if self._gzip is not None and not self._gzip.eof:
+            raise SourceUnavailable(self._source, "the answer's gzip stream was cut")
+        return self._body[: self._body.tell()]
 
 
 def at(data: Any, *path: str) -> Any:
@@ -263,14 +242,16 @@ def count(value: Any) -> int | None:
     return int(written) if written.isascii() and written.isdecimal() and len(written) <= 12 else None
 
 
-def read_each(found: Iterable[Any], parse: Callable[[Any], T | None]) -> tuple[list[T], list[str]]:
+def read_each(found: Iterable[Any], parse: Callable[[Any], T | None], first: int = 1) -> tuple[list[T], list[str]]:
     """Read records one by one; return those that parse and a line for each that does not, so one costs no others.
+
+    `first` is the place in the reply of the first of them.
 
     >>> read_each([{"n": 1}, None], lambda each: each["n"])
     ([1], ['record 2 of the reply is unreadable (TypeError)'])
     """
     records, unread = [], []
-    for place, each in enumerate(found, 1):
+    for place, each in enumerate(found, first):
         try:
             record, why = parse(each), "no identifier"
         except _UNFORESEEN as error:

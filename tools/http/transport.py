@@ -8,19 +8,32 @@ run has one transport, which is passed to its sources.
 import asyncio
 import hashlib
 import json
-import math
-import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from ..errors import RateLimitError, SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ..errors import (
+    AccessRefused,
+    RateLimitError,
+    SearchError,
+    SourceRefused,
+    SourceUnavailable,
+    UnreadableReply,
+)
+from ..records.card import WireName
+from ..records.registry import cards
+from ..wording import listed
+from .attempts import Breaker, RetriedCall, RetryPolicy
 from .endpoints import LIMIT_SHARE, Endpoint, Endpoints, RateLimiter, default_path
-from .reply import Reply, Request, TooSlow, open_client, receive
+from .ladder import Ladder, WireMemory
+from .ladder import default_path as default_wires_path
+from .opening import open_wire
+from .recent import RecentReplies
+from .reply import Carrier, Reply, Request
+from .wires import Wire
 
 if TYPE_CHECKING:
     import httpx
@@ -28,75 +41,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
+_FORBIDDEN = 403
+_NO_ACCESS = frozenset({401, _FORBIDDEN})
 _MAX_REDIRECTS = 3
-_AT_ONCE = 4  # concurrent exchanges with one source: enough for its limit, and few are lost if it is down
-_LONGEST_ATTEMPT_S = 15.0
-_MORE_PATIENCE = 1.5  # a source that timed out once may be slow rather than down
 _LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How long to keep retrying; all times in seconds."""
-
-    attempts: int = 12
-    """If every second request fails, one call in 4,000 fails twelve times; with eight attempts it is one in 250."""
-    first_wait_s: float = 0.5
-    longest_wait_s: float = 6.0
-    first_timeout_s: float = 12.0
-    """For a call's first attempt, body included; each timeout makes the next attempt's half as long again."""
-    attempt_timeout_s: float = _LONGEST_ATTEMPT_S
-    """Longest timeout of any attempt."""
-    deadline_s: float = 60.0
-    """For a call with all its attempts and waits, counted from the first send; time spent queueing does not count."""
-    breaker_failures: int = 14
-    """Consecutive failures after which a source is paused; chance alone rarely causes so many."""
-    breaker_pause_s: float = 60.0
-
-    @classmethod
-    def within(cls, seconds: float) -> "RetryPolicy":
-        """Build a policy for calls of at most `seconds`: time for twelve attempts, or three if the source is silent."""
-        longest = min(_LONGEST_ATTEMPT_S, seconds / 2)
-        return cls(
-            longest_wait_s=min(8.0, seconds / 10),
-            first_timeout_s=min(longest, max(seconds / 5, min(5.0, seconds / 3))),
-            attempt_timeout_s=longest,
-            deadline_s=seconds,
-        )
-
-    def timeout_s(self, silences: int) -> float:
-        return min(self.attempt_timeout_s, self.first_timeout_s * _MORE_PATIENCE**silences)
-
-
-class Breaker:
-    """Circuit breaker of a source: counts its failures and pauses it."""
-
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
-        self.places = asyncio.Semaphore(_AT_ONCE)
-        self.failures, self.reason = 0, ""
-        self.heard_at = -math.inf
-        """When the source last replied, even with an error; monotonic seconds."""
-        self._paused_until = -math.inf
-
-    def lets_pass(self) -> bool:
-        """Whether to send an attempt; after a pause one goes first and the others wait for its outcome."""
-        if time.monotonic() < self._paused_until:
-            return False
-        if self._paused_until > -math.inf:
-            self.pause(self._policy.breaker_pause_s)
-        return True
-
-    def pause(self, seconds: float) -> None:
-        self._paused_until = time.monotonic() + seconds
-
-    def failed(self, reason: str) -> None:
-        self.failures, self.reason = self.failures + 1, reason
-        if self.failures >= self._policy.breaker_failures:
-            self.pause(self._policy.breaker_pause_s)
-
-    def worked(self) -> None:
-        self.failures, self._paused_until = 0, -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +178,11 @@ class Transport:
         policy: how long to keep retrying.
         recorder: receives every exchange.
         limiter: applies the rate limits; by default shared by all processes of the user.
-        network: replaces the network for every request, as `httpx.MockTransport` does in tests.
+        network: replaces the network for every request, whatever the wire, as `httpx.MockTransport` does in tests.
+        wire_memory: which wires passed where others were refused; by default shared by all runs of the user against the
+            public sources.
         sleep: async function that waits between attempts, in seconds.
+        recent: replies of other transports to give again; None starts without any.
     """
 
     def __init__(
@@ -242,17 +193,23 @@ class Transport:
         recorder: Recorder | None = None,
         limiter: RateLimiter | None = None,
         network: "httpx.AsyncBaseTransport | None" = None,
+        wire_memory: WireMemory | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        recent: RecentReplies[Any] | None = None,
     ) -> None:
         self.endpoints = endpoints or Endpoints.public()
         self.policy = policy or RetryPolicy()
         self.recorder: Recorder = recorder or ExchangeLog()
         self.shelf = Shelf()
+        self.recent: RecentReplies[Any] = RecentReplies() if recent is None else recent
+        """Replies to searches, as `search.Source.find` gives them."""
         self.marks: dict[tuple[str, str, int], dict[int, tuple[str | None, int]]] = {}
         """Start of each page of a search, with the total number of hits: see `search.Source.page`."""
         self._limiter = limiter or RateLimiter(default_path(), sleep=sleep)
         self._network = network
-        self._client: httpx.AsyncClient | None = None
+        self._wire_memory = wire_memory
+        self._wires = dict[WireName, Wire]()
+        self._ladders = dict[str, Ladder]()
         self._sleep = sleep
         self._breakers: dict[str, Breaker] = {}
 
@@ -264,13 +221,16 @@ class Transport:
 
     async def close(self) -> None:
         await self.shelf.clear()
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        for wire in self._wires.values():
+            await wire.close()
+        self._wires.clear()
         self._limiter.close()
 
     def breaker(self, source: str) -> Breaker:
-        return self._breakers.setdefault(source, Breaker(self.policy))
+        if source not in self._breakers:
+            card = cards().get(source)
+            self._breakers[source] = Breaker(self.policy, one_first=card is not None and card.has_daily_budget)
+        return self._breakers[source]
 
     async def get(
         self,
@@ -281,6 +241,8 @@ class Transport:
         params: Mapping[str, object] | None = None,
         also: Collection[int] = (),
         post_if_long: bool = False,
+        carrier: Carrier | None = None,
+        needs_key: bool = False,
     ) -> T:
         """Query a source and read its reply, with as many attempts as needed and allowed.
 
@@ -291,6 +253,9 @@ class Transport:
             params: query parameters; None values are left out.
             also: statuses besides 2xx that `read` handles (404 as "no such record", say).
             post_if_long: send long parameters in the body; for sources that accept both.
+            carrier: carries the request to the public source; None sends it by our own HTTP client, as a replacement
+                server and `network` always get it.
+            needs_key: refuse to ask the public source without a key.
 
         Raises:
             SourceUnavailable: no usable answer after all attempts.
@@ -302,7 +267,9 @@ class Transport:
         query, url = urlencode(clean), f"{self.endpoints[source].base_url}/{path}"
         shown_url = f"{url}?{query}" if query else url
         method = "POST" if post_if_long and len(query) > _LONG_URL_BYTES else "GET"
-        request = Request(source, method, url, shown_url=shown_url, hash=self._hash(source, path, clean), also=also)
+        hashed = self._hash(source, path, clean)
+        request = Request(source, method, url, shown_url=shown_url, hash=hashed, also=also)
+        request = replace(request, carrier=carrier, needs_key=needs_key)
         return await self._call(_with_query(request, query, self.endpoints[source]), read)
 
     async def post(
@@ -329,7 +296,7 @@ class Transport:
         if isinstance(known, SearchError):
             raise known
         if known is not None:
-            return read(_checked(request, known))
+            return read(self._checked(request, known))
         try:
             return await self._ask(request, read)
         except SearchError as error:
@@ -337,48 +304,38 @@ class Transport:
             raise
 
     async def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
-        """Retry until an attempt succeeds, retrying is pointless, or the deadline passes; queueing extends it."""
-        self._client = self._client or open_client(self._network)  # before queueing: loading would delay the first
-        source, policy, breaker = request.source, self.policy, self.breaker(request.source)
-        began, silences, reason = time.monotonic(), 0, "none came"
-        due = began + policy.deadline_s
-        for attempt in count(1):
-            queued = time.monotonic()
-            async with breaker.places:
-                if not breaker.lets_pass():
-                    told = f"left alone after {breaker.failures} failed attempts in a row; the last: {breaker.reason}"
-                    raise SourceUnavailable(source, told)
-                await self._wait_turn(source)
-                waited_s = time.monotonic() - queued
-                began, due = began + waited_s, due + waited_s
-                left_s, timeout_s = due - time.monotonic(), policy.timeout_s(silences)
-                try:
-                    found = await self._exchange(request, read, attempt, min(left_s, timeout_s), waited_s)
-                except SourceRefused:
-                    breaker.worked()
-                    raise
-                except (SourceUnavailable, UnreadableReply) as failed:
-                    breaker.failed(failed.reason)
-                    error: SearchError = failed
-                else:
-                    breaker.worked()
-                    return found
-            silences += isinstance(error, TooSlow)
-            is_over = isinstance(error, TooSlow) and left_s <= timeout_s
-            if is_over:
-                error = SourceUnavailable(
-                    source, f"no usable answer within {policy.deadline_s:.3g} s; the last: {reason}"
-                )
-            reason = error.reason
-            wait_s = random.uniform(0, min(policy.longest_wait_s, policy.first_wait_s * 2 ** (attempt - 1)))
-            if isinstance(error, RateLimitError) and error.retry_after_s is not None:
-                wait_s = error.retry_after_s
-            if is_over or attempt >= policy.attempts or wait_s >= due - time.monotonic():
-                if attempt > 1 and breaker.heard_at < began:  # no reply to any call since: do not wait for the next
-                    breaker.pause(policy.breaker_pause_s)
-                raise error
-            await self._sleep(wait_s)
-        raise AssertionError
+        # asked here, not by the source: a replay has no keys, and needs none, since the journal answers before
+        if request.needs_key and not self.endpoints.may_search(request.source):
+            raise SourceRefused(request.source, f"is not searched without a key ({cards()[request.source].key})")
+        self._wire(self._ladder(request.source).first)  # before queueing: loading would delay the first
+        card = cards().get(request.source)
+        passing = card.passing_statuses if card else ()
+        call = RetriedCall(
+            request.source, self.policy, self.breaker(request.source), passing=passing, sleep=self._sleep
+        )
+        return await call.attempts(self._attempt, call, request, read)
+
+    async def _attempt(self, call: RetriedCall, request: Request, read: Callable[[Reply], T]) -> T:
+        """Send once, when a place is free and the source's rate limit allows."""
+        breaker = call.breaker
+        queued_at = time.monotonic()
+        async with breaker.places:
+            breaker.check(request.source)
+            await self._wait_turn(request.source)
+            waited_s = time.monotonic() - queued_at
+            timeout_s = call.start_attempt(waited_s)
+            try:
+                found = await self._exchange(request, read, call.number, timeout_s, waited_s)
+            except SourceRefused:
+                breaker.worked()
+                raise
+            except (SourceUnavailable, UnreadableReply) as failed:
+                breaker.failed(failed.reason)
+                error = call.note_failure(failed, timeout_s)
+            else:
+                breaker.worked()
+                return found
+        raise error
 
     async def _exchange(
         self, request: Request, read: Callable[[Reply], T], attempt: int, timeout_s: float, waited_s: float
@@ -390,7 +347,7 @@ class Transport:
         try:
             reply = await self._send(request, started + timeout_s)
             self.breaker(request.source).heard_at = time.monotonic()
-            return read(_checked(request, reply))
+            return read(self._checked(request, reply))
         except SearchError as error:
             failure = error.reason
             raise
@@ -418,10 +375,11 @@ class Transport:
 
     async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""
-        assert self._client is not None
+        if request.carrier is not None and self._network is None and self.endpoints.is_public:
+            return await request.carrier(request, until - time.monotonic())
         endpoint = self.endpoints[request.source]
         known = {endpoint.host} if endpoint.key else self.endpoints.hosts
-        reply = await receive(self._client, request, until - time.monotonic())
+        reply = await self._receive(request, until)
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
@@ -434,8 +392,59 @@ class Transport:
                 raise SourceRefused(request.source, "redirected to a host that is not one of the sources")
             request = replace(request, url=target)
             await self._wait_turn(request.source)
-            reply = await receive(self._client, request, until - time.monotonic())
+            reply = await self._receive(request, until)
         return reply
+
+    async def _receive(self, request: Request, until: float) -> Reply:
+        """Send over the source's first wire, and after a 403 over each of its others in turn."""
+        ladder = self._ladder(request.source)
+        name: WireName | None = ladder.first
+        while name is not None:
+            reply = await self._wire(name).send(request, until - time.monotonic())
+            if reply.status != _FORBIDDEN:
+                ladder.accept(name)
+                break
+            name = ladder.refuse(name)
+            if name is not None:
+                await self._wait_turn(request.source)
+        return reply
+
+    def _ladder(self, source: str) -> Ladder:
+        if source not in self._ladders:
+            card = cards().get(source)
+            wires = card.wires if card is not None and self._network is None else ("httpx",)
+            if self._wire_memory is None:
+                is_remembered = self.endpoints.is_public and len(wires) > 1
+                self._wire_memory = WireMemory(default_wires_path() if is_remembered else None)
+            self._ladders[source] = Ladder(source, wires, self._wire_memory)
+        return self._ladders[source]
+
+    def _wire(self, name: WireName) -> Wire:
+        if name not in self._wires:
+            self._wires[name] = open_wire(name, self._network)
+        return self._wires[name]
+
+    def _checked(self, request: Request, reply: Reply) -> Reply:
+        """Return a reply that can be read, or raise the error that says how to proceed."""
+        source, status = request.source, reply.status
+        if 200 <= status < 300 or status in request.also:
+            return replace(reply, url=request.shown_url)
+        line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
+        if status == 429 or (status in _RETRIED_STATUS and reply.retry_after_s is not None):
+            raise RateLimitError(source, line, reply.retry_after_s)
+        if status in _RETRIED_STATUS:
+            raise SourceUnavailable(source, line)
+        if status in _NO_ACCESS:
+            raise AccessRefused(source, self._explain_refusal(source, status), status)
+        raise SourceRefused(source, f"refused the request ({status})", status)
+
+    def _explain_refusal(self, source: str, status: int) -> str:
+        """Say that a source lets nothing through, how it was asked, and what its user can do."""
+        names = self._ladder(source).names
+        ways = f" over {listed(names)}" if status == _FORBIDDEN and len(names) > 1 else ""
+        card = cards().get(source)
+        way_out = f"; {card.way_out}" if card is not None and card.way_out else ""
+        return f"refused ({status}){ways}{way_out}"
 
     async def _wait_turn(self, source: str) -> None:
         endpoint = self.endpoints[source]
@@ -454,16 +463,3 @@ def _with_query(request: Request, query: str, endpoint: Endpoint) -> Request:
         return replace(request, method="POST", content=query.encode(), headers=form)
     headers = {endpoint.key_header: key} if key and endpoint.key_in == "header" else {}
     return replace(request, url=f"{request.url}?{query}" if query else request.url, headers=headers)
-
-
-def _checked(request: Request, reply: Reply) -> Reply:
-    """Return a reply that can be read, or raise the error that says how to proceed."""
-    source, status = request.source, reply.status
-    if 200 <= status < 300 or status in request.also:
-        return replace(reply, url=request.shown_url)
-    line = f"asks for fewer requests ({status})" if status == 429 else f"is not available ({status})"
-    if status == 429 or (status in _RETRIED_STATUS and reply.retry_after_s is not None):
-        raise RateLimitError(source, line, reply.retry_after_s)
-    if status in _RETRIED_STATUS:
-        raise SourceUnavailable(source, line)
-    raise SourceRefused(source, f"refused the request ({status})")

@@ -7,30 +7,32 @@ alone, by the function that reads PubMed's replies: a broken one affects no othe
 https://pubmed.ncbi.nlm.nih.gov/download/
 """
 
-import gzip
 import hashlib
 import json
 import os
 import re
 import shutil
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError, fromstring
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from tantivy import Index, Query
 
 from ..errors import UnreadableReply, UsageError
-from ..sources.studies.pubmed import article_facts, read_articles
+from ..http.xml import attribute, first, read_trees
+from ..local_files import UnusableFile, open_pieces, open_regular, read_whole
+from ..sources.studies.pubmed import article_facts
 from ..whole_file import write_file
 from .index import (
     BUILT_INDEX,
     FORMAT,
     MANIFEST,
+    damaged_manifest,
     document_of,
     english_words,
     library_schema,
@@ -42,14 +44,12 @@ from .rows import ArticleRow, row_of
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
 _BEGIN, _END = b"<PubmedArticle>", b"</PubmedArticle>"
-_CHUNK = 1 << 20
 _LONGEST = 16_000_000  # longest article in bytes
 _HEAD = 4096
 _PASSED_OVER = ((b"<ReferenceList", b"</ReferenceList>"), (b"<History>", b"</History>"))
 """Long elements that are not needed, and in which no others occur."""
-_AFFILIATION = re.compile(rb"<AffiliationInfo>[^<]*(?:<(?!/AffiliationInfo>)[^<]*)*</AffiliationInfo>")
-_DELETED = re.compile(rb"<DeleteCitation>(.*?)</DeleteCitation>", re.DOTALL)
-_PMID = re.compile(rb"<PMID[^>]*>\s*(\d+)\s*</PMID>")
+_MOST_TAGS = 50_000  # of an article, without its references; above, it is read with bounds of depth and number
+_PMID = re.compile(rb"<PMID[^>]{0,100}>\s{0,20}(\d{1,10})\s{0,20}</PMID>")
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
@@ -72,7 +72,11 @@ class Manifest:
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
-        return cls(**read_manifest(folder))
+        """Read the manifest of a library; raises as `read_manifest`."""
+        try:
+            return TypeAdapter(cls).validate_python(read_manifest(folder))
+        except ValidationError:
+            raise damaged_manifest(folder) from None
 
     def write(self, folder: Path) -> None:
         write_file(folder / MANIFEST, json.dumps(asdict(self)).encode())
@@ -126,7 +130,7 @@ def build_library(
         writer.garbage_collect_files()  # those that a killed build left would be in the way
         held.refused = {}
         waiting = [file for file in files if not _is_in(file, held)]
-        sizes = [file.stat().st_size for file in waiting]
+        sizes = [_size_of(file) for file in waiting]
         began, read = time.monotonic(), 0
         for place, file in enumerate(waiting, 1):
             try:
@@ -156,23 +160,33 @@ def _is_in(file: Path, held: Manifest) -> bool:
     """Whether a file is in the library already; one whose size has changed is reported and left out."""
     if (known := held.files.get(file.name)) is None:
         return False
-    if known["bytes"] != file.stat().st_size:
+    if known["bytes"] != _size_of(file):
         held.refused[file.name] = "is another file than the one of this name that was read"
     return True
+
+
+def _size_of(file: Path) -> int:
+    """Return a file's size; 0 if it cannot be told, as of a link to nothing."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def checked_md5(file: Path) -> str:
     """Return the MD5 of a file, checked against its `.md5` file if there is one; raises `BadFile` if they differ."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
         beside = file.with_name(f"{file.name}.md5")
-        if beside.exists():
-            due = _MD5.search(beside.read_text(encoding="ascii", errors="replace"))
+        if os.path.lexists(beside):
+            due = _MD5.search(read_whole(beside, _HEAD).decode("ascii", "replace"))
             if due is None or due[0].lower() != found:
                 raise BadFile("is cut or damaged: its MD5 differs from that of its .md5 file")
     except OSError as error:
         raise BadFile(f"cannot be read ({error.strerror})") from None
+    except UnusableFile as error:
+        raise BadFile(str(error)) from None
     return found
 
 
@@ -271,15 +285,14 @@ class Unread(NamedTuple):
 
 def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
     """Read a whole `.xml.gz` or `.xml` file; on `BadFile`, discard everything read from it so far."""
+    held = b""
     try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
-            held = stream.read(_HEAD)
-            if b"<PubmedArticleSet" not in held:
-                raise BadFile("holds no set of PubMed articles")
-            chunk = held
-            while chunk:
-                chunk = stream.read(_CHUNK)
-                held += chunk
+        with open_pieces(file) as pieces:
+            for piece in pieces:
+                is_first = not held
+                held += piece
+                if is_first and b"<PubmedArticleSet" not in held[:_HEAD]:
+                    raise BadFile("holds no set of PubMed articles")
                 at = 0
                 while (end := held.find(_END, at)) >= 0:
                     begin = held.find(_BEGIN, at, end)
@@ -288,32 +301,54 @@ def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
                 held = held[at:]
                 if len(held) > _LONGEST:
                     raise BadFile("holds an article of more than 16 MB")
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise BadFile("is cut or damaged") from None
-    except OSError as error:
-        raise BadFile(f"cannot be read ({error.strerror})") from None
+    except UnusableFile as error:
+        raise BadFile(str(error)) from None
     if b"</PubmedArticleSet>" not in held:
         raise BadFile("ends before its last article")
-    for group in _DELETED.findall(held):
-        for pmid in _PMID.findall(group):
+    for begin, end in _places_of(held, b"<DeleteCitation>", b"</DeleteCitation>"):
+        for pmid in _PMID.findall(held, begin, end):
             yield Deletion(pmid.decode())
+
+
+def _places_of(xml: bytes, opening: bytes, closing: bytes) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each element, in a time that grows with the length alone, also where none is closed."""
+    begin = xml.find(opening)
+    while begin >= 0:
+        end = xml.find(closing, begin)
+        if end < 0:
+            return
+        end += len(closing)
+        yield begin, end
+        begin = xml.find(opening, end)
+
+
+def _without(xml: bytes, opening: bytes, closing: bytes) -> bytes:
+    kept = []
+    at = 0
+    for begin, end in _places_of(xml, opening, closing):
+        kept.append(xml[at:begin])
+        at = end
+    kept.append(xml[at:])
+    return b"".join(kept)
 
 
 def _read_article(xml: bytes) -> Article | Unread:
     number = _PMID.search(xml)
     name = f"PMID {number[1].decode()}" if number else "an article without PMID"
     try:
-        for first, last in _PASSED_OVER:
-            begin, end = xml.find(first), xml.rfind(last)
-            xml = xml[:begin] + xml[end + len(last) :] if 0 <= begin < end else xml
-        xml = _AFFILIATION.sub(b"", xml)
-        if b"<mml:" in xml:  # formulas, whose prefix may not be declared
-            (root,) = read_articles(xml)
+        for opening, closing in _PASSED_OVER:
+            begin = xml.find(opening)
+            end = xml.rfind(closing)
+            if 0 <= begin < end:
+                xml = xml[:begin] + xml[end + len(closing) :]
+        xml = _without(xml, b"<AffiliationInfo>", b"</AffiliationInfo>")
+        # the prefix of formulas may not be declared; what has very many elements is not PubMed's
+        if b"<mml:" in xml or xml.count(b"<") > _MOST_TAGS:
+            _, (root,) = read_trees("pubmed", xml, ("PubmedArticle",))
         else:
             root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
-        facts = article_facts(root)
-        version = root.find("MedlineCitation/PMID")
-        said = version.get("Version", "1") if version is not None else "1"
+        facts = article_facts({root.tag: root})
+        said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
         return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
-    except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return Unread(f"{name} is unreadable ({type(error).__name__})")

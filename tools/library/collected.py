@@ -14,12 +14,14 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from pydantic import BaseModel
 
 from ..errors import UsageError
 from ..lexicon import common_drug_names, find_drugs
 from ..lexicon.matching import content_words
+from ..lexicon.variants import other_names, spelling_variants
 from ..questions.kinds import question_words
 from ..reading.screening import readable
 from ..reading.sections import TITLE, own_part, places
@@ -38,6 +40,7 @@ _RANKED = 300  # windows, and records, per ranking
 _K = 60  # constant of reciprocal rank fusion, as published
 _MAX_WORDS = 64  # per question
 _MAX_DRUGS = 8  # per question that are also searched by synonyms
+_MAX_NAMES = 40  # per question, of the conditions and outcomes that it names
 _WIDE = 4  # characters between two sentences: wider gaps come from screening
 _SPACE = 1000  # window numbers reserved per record
 _SCHEMA = """
@@ -191,18 +194,29 @@ def _names_of(record: Evidence) -> list[str]:
 
 
 def _match_expression(query: str) -> str:
-    """Build the FTS5 expression: any word of a question, or a synonym of a drug in it.
+    """Build the FTS5 expression: any word of a question in either English, or another name of what it names.
 
-    >>> _match_expression("What is known of Inderal?")
-    '"inderal" OR "propranolol"'
+    >>> _match_expression("What is known of Inderal in anaemia?")
+    '"inderal" OR "anaemia" OR "propranolol" OR "anemia" OR "anemic" OR "anaemic"'
     """
     asking = question_words("asks the records")
     words = [word for word in content_words(query) if word not in asking][:_MAX_WORDS]
     names = [name for drug in find_drugs(query)[:_MAX_DRUGS] for name in common_drug_names(drug.name)]
+    names += islice(other_names(query), _MAX_NAMES)
     terms = dict.fromkeys([*words, *(" ".join(content_words(name)) for name in names)])
+    for term in list(terms):
+        terms |= dict.fromkeys(_other_spellings(term))
     if not terms:
         raise UsageError(f"{query.strip()[:80]!r} names nothing to look for: name a drug, a condition, an outcome")
     return " OR ".join(f'"{term}"' for term in terms)
+
+
+def _other_spellings(term: str) -> Iterator[str]:
+    """Yield a term with each of its words spelt otherwise."""
+    words = term.split()
+    for place, word in enumerate(words):
+        for form in spelling_variants(word):
+            yield " ".join([*words[:place], form, *words[place + 1 :]])
 
 
 def _as_passage(record: Evidence, section: str, text: str) -> Passage:

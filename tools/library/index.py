@@ -4,7 +4,7 @@ Queries follow the syntax of PubMed and Europe PMC: AND, OR, NOT, groups, quoted
 adjacent words that must all occur; fields after a term (`migraine[tiab]`) or before it (`TITLE:migraine`).
 """
 
-import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ from tantivy import (
 )
 
 from ..errors import UsageError
+from ..local_files import UnusableFile, parse_json, read_whole
 from .rows import PublicationRow, StudyRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
@@ -54,6 +55,8 @@ _OPERATORS = tuple(("word", each) for each in ("AND", "OR", "NOT"))
 _DEEPEST = 50  # nested groups; deeper opening brackets are ignored
 _HEAP_BYTES = 64_000_000
 _MOST_NAMED = 10_000  # most records that can be looked up at once
+MAX_PROBLEMS = 20
+_LARGEST_MANIFEST_BYTES = 512 * 1024 * 1024  # all of PubMed, with the numbers of what was deleted, takes some 20 MB
 FORMAT = 1
 """Format version of manifest and index; a library in another format is refused."""
 MANIFEST, BUILT_INDEX = "library.json", "index"
@@ -69,6 +72,25 @@ class LibraryContents:
     """Most frequent first."""
     sources: tuple[str, ...]
     """Sources that it can replace in searches and look-ups."""
+    unread: tuple[str, ...] = ()
+    """A line for what is bent in its files, with file and line: the first 20, and how many more there are."""
+
+
+class _Problems:
+    """Keeps the first of the lines on what is bent: a file of another kind may have millions."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.count = 0
+
+    def tell(self, line: str) -> None:
+        self.count += 1
+        if self.count <= MAX_PROBLEMS:
+            self.lines.append(line)
+
+    def first_ones(self) -> tuple[str, ...]:
+        more = self.count - len(self.lines)
+        return (*self.lines, f"and {more:,} more") if more else tuple(self.lines)
 
 
 class LibraryIndex:
@@ -78,7 +100,7 @@ class LibraryIndex:
         folder: folder of the records; those of JSON lines are indexed in memory.
 
     Raises:
-        UsageError: a folder, file or record cannot be read; one line.
+        UsageError: the folder cannot be read, or holds no record that can; one line.
     """
 
     def __init__(self, folder: Path, digest: str) -> None:
@@ -88,9 +110,10 @@ class LibraryIndex:
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
         kinds, topics, sources = Counter[type](), Counter[str](), {"pubmed"} if self._is_built else set[str]()
+        problems = _Problems()
         if not self._is_built:
             writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
-            for row, line in read_rows(files):
+            for row, line in read_rows(files, problems.tell):
                 fields = row.indexed()
                 writer.add_document(document_of(fields, line.encode()))
                 kinds[type(row)] += 1
@@ -98,6 +121,8 @@ class LibraryIndex:
                 sources.update(tag.removeprefix("source:") for tag in tags if tag.startswith("source:"))
                 if isinstance(row, PublicationRow | StudyRow) and row.topic != "other":
                     topics[row.topic.replace("_", " ")] += 1
+            if problems.lines and not kinds:
+                raise UsageError(f"library {folder}: holds no record that can be read; {problems.lines[0]}")
             writer.commit()
             writer.wait_merging_threads()
             index.reload()
@@ -108,6 +133,7 @@ class LibraryIndex:
             trials=kinds[StudyRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
             sources=tuple(sorted(sources)),
+            unread=problems.first_ones(),
         )
 
     def named(self, *names: str) -> list[str]:
@@ -173,17 +199,21 @@ def library_schema() -> Schema:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a library made by `building`; a UsageError says in one line why it cannot be used."""
     path = folder / MANIFEST
+    if not os.path.lexists(path):
+        raise UsageError(f"{folder}: is not a library that `willowbark library build` made")
     try:
-        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        said: dict[str, Any] = parse_json(read_whole(path, _LARGEST_MANIFEST_BYTES).decode())
         if (made_as := said["format"]) == FORMAT:
             return said
-    except FileNotFoundError:
-        raise UsageError(f"{folder}: is not a library that `willowbark library build` made") from None
-    except OSError as error:
-        raise UsageError(f"library {path}: cannot be read ({error.strerror})") from None
+    except UnusableFile as error:
+        raise UsageError(f"library {path}: {error}") from None
     except (ValueError, TypeError, LookupError):
-        raise UsageError(f"library {path}: is damaged; delete the folder and build it again") from None
+        raise damaged_manifest(folder) from None
     raise UsageError(f"library {folder}: of format {made_as}, not {FORMAT}; build it again in another folder")
+
+
+def damaged_manifest(folder: Path) -> UsageError:
+    return UsageError(f"library {folder / MANIFEST}: is damaged; delete the folder and build it again")
 
 
 def open_index(folder: Path) -> Index:

@@ -6,12 +6,13 @@ reports what it lacks, as an empty reply with a warning, or as a failure where a
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import SourceRefused
 from ..http.endpoints import Endpoints
+from ..http.reply import read_each
 from ..lexicon import canonical_condition, canonical_drug
 from ..questions import Question, read_query
 from ..records.evidence import Evidence, checked_identifier
@@ -64,6 +65,9 @@ class Library(LibraryIndex):
             *some, last = held.topics
             about = f" on {', '.join(some)} and {last}" if some else f" on {last}"
         counts = f"{held.publications:,} publications and {held.trials:,} trials{about}"
+        if held.unread:
+            others = " and others" if held.unread[1:] else ""
+            counts += f"; faults in its files: {held.unread[0]}{others}"
         if self.path == BUNDLED:
             return f"the library that comes with Willowbark ({counts}; its texts are paraphrased)"
         return f"the library {Path(self.path).name} ({counts})"
@@ -93,8 +97,8 @@ class Library(LibraryIndex):
             start=(page - 1) * size,
             left_to_right=source.name == "pubmed",
         )
-        records = [self._evidence(line, source.name) for line in lines]
-        return source.reply(query, records, words=plain_words(query), total=total, notes=notes)
+        records, unread = read_each(lines, partial(self._evidence, source=source.name))
+        return source.reply(query, records, words=plain_words(query), total=total, problems=unread, notes=notes)
 
     def _find_entries(self, source: Source, asked: Question, most: int, start: int) -> tuple[list[Evidence], int]:
         """Return entries on the drugs and conditions that a query names, or if it names none, entries that contain its
@@ -144,7 +148,7 @@ class Library(LibraryIndex):
     def by_numbers(self, names: Iterable[str], source: str = "europepmc") -> list[Evidence]:
         """Return the publications with the given numbers (`pmid:…`, `pmcid:…`, `doi:…`); unknown ones are left out."""
         lines = self.named(*(name.lower() if name.startswith("doi:") else name for name in names))
-        return [self._evidence(line, source) for line in lines]
+        return read_each(lines, partial(self._evidence, source=source))[0]  # callers name those that are missing
 
     def citations(self, source: Source, pmid: str) -> SourceReply:
         """Return the publications that cite one and those that it cites, as far as the library holds them."""

@@ -1,28 +1,38 @@
 """The records in a library's files, and their conversion to evidence.
 
 A library is a folder of JSON Lines files (`*.jsonl`, or `*.jsonl.gz`), one record per line; a record's fields decide
-its type, not the name of its file. `docs/how-to/run-offline.md` describes them for users.
+its type, not the name of its file. `docs/how-to/run-offline.md` describes them for users. What is bent in a file costs
+itself alone: a line that is no record is left out, a bent identifier or full text is left off its record, too long a
+text is cut, and each is named with file and line.
 """
 
-import gzip
 import hashlib
 import json
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from ..errors import UsageError
+from ..errors import UnreadableReply, UsageError
+from ..local_files import UnusableFile, open_lines, open_regular, parse_json
 from ..records import Notice, Publication
-from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName
+from ..records.enclosure import one_line
+from ..records.evidence import UNKNOWN_DATE, Citation, Evidence, SourceName, checked_identifier
 from ..sources.publications import NOTICE_TYPES, trial_numbers, written
 from ..sources.studies.clinicaltrials import parse_study
 from ..works.fulltext import ArticleText, parse_full_text
 
 BROADER = {"Randomized Controlled Trial": "Clinical Trial"}
 """PubMed's tree of publication types: a search for the broader type includes the narrower."""
+LONGEST_TEXT = 100_000  # characters; the longest abstracts have some 30,000, and longer texts take long to read
+
+_DEEPEST = 60  # objects and lists within one another; studies with results stay below 20
+_SHORT_LINE = 4_000  # characters of a line whose texts and depth need no look
+_IDENTIFIERS = {"doi": "doi", "published_doi": "doi", "pmcid": "pmcid"}
+"""Fields that a publication can do without, and the kind of identifier that each holds."""
+_DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 _SAME_IN_RECORDS = set(
     "pmid pmcid doi ppr_id journal journal_abbreviation volume issue pages publication_types mesh_terms".split()
 )
@@ -32,6 +42,9 @@ class LibraryRow(BaseModel, frozen=True, extra="ignore"):
     """A record of a library; `provenance` says where its facts come from."""
 
     provenance: str = ""
+
+    def check(self) -> None:
+        """Raise a ValueError where the record could not be handed out."""
 
     def indexed(self) -> dict[str, list[Any]]:
         """Return the values to index, by field.
@@ -52,7 +65,7 @@ class PublicationRow(LibraryRow, frozen=True):
     title: str = Field(min_length=1)
     authors: list[str] = []
     """`Surname AB`; groups by name."""
-    date: str | None = Field(default=None, pattern=r"^\d{4}(-\d\d){0,2}$")
+    date: str | None = None
     """As precise as known."""
     journal: str | None = None
     journal_abbreviation: str | None = None
@@ -134,6 +147,9 @@ class ArticleRow(LibraryRow, frozen=True):
         said, abstract = self.facts["metadata"], self.facts["content"].partition("\n\n")[2]
         return _index_paper(said, self.facts["citation"], ["source:pubmed"], [abstract, *said["keywords"]])
 
+    def check(self) -> None:
+        self.evidence()
+
     def evidence(self, _source: str = "pubmed") -> Evidence:
         return Evidence.model_validate(self.facts)
 
@@ -176,6 +192,9 @@ class StudyRow(LibraryRow, frozen=True):
             ],
             "number": [identity["nctId"]],
         }
+
+    def check(self) -> None:
+        self.evidence()
 
     def evidence(self) -> Evidence:
         """Return the record as ClinicalTrials.gov would; a UsageError names a study that lacks a required field."""
@@ -247,53 +266,153 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits."""
-    found = hashlib.sha256()
+    """Return the SHA-256 hash of the names and contents of files, in 16 hexadecimal digits.
+
+    Of a file that cannot be read, the reason counts in place of its content.
+    """
+    digest = hashlib.sha256()
     for file in files:
         try:
-            found.update(f"{file.name}\n{file.stat().st_size}\n".encode())
-            with file.open("rb") as stream:
+            with open_regular(file) as stream:
+                digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())
                 while part := stream.read(1 << 20):
-                    found.update(part)
+                    digest.update(part)
         except OSError as error:
-            raise UsageError(f"library {file}: cannot be read ({error.strerror})") from None
-    return found.hexdigest()[:16]
+            digest.update(f"{file.name}\n{error.strerror}\n".encode())
+        except UnusableFile as error:
+            digest.update(f"{file.name}\n{error}\n".encode())
+    return digest.hexdigest()[:16]
 
 
-def read_rows(files: Sequence[Path]) -> Iterator[tuple[LibraryRow, str]]:
-    """Yield the records of files one by one, each with its line.
+def read_rows(files: Sequence[Path], tell: Callable[[str], None]) -> Iterator[tuple[LibraryRow, str]]:
+    """Yield the records of files one by one, each with its line, mended where need be.
+
+    Args:
+        files: in this order; of a publication or trial that is listed twice, the first counts.
+        tell: receives a line for everything that is left out, cut or left off, with the name of its file and its line.
+    """
+    places: dict[str, str] = {}
+    for file in files:
+        done = 0  # lines
+        try:
+            with open_lines(file) as lines:
+                for number, content in lines:
+                    if number == 1 and content is not None and content.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        raise UnusableFile("is in UTF-16; save it in UTF-8")
+                    here = f"{file.name}, line {number}"
+                    done = number
+                    try:
+                        read = _read_line(content, here, tell)
+                        if read is None:
+                            continue
+                        _check_index(read[0], here, places)
+                    except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
+                        tell(f"{here}: {_reason_of(error)}; left out")
+                        continue
+                    yield read
+        except UnusableFile as error:
+            tell(f"{file.name}{f', after line {done}' if done else ''}: {error}")
+
+
+def _read_line(content: bytes | None, here: str, tell: Callable[[str], None]) -> tuple[LibraryRow, str] | None:
+    """Return the record of a line, and the line as it is to be kept; None for a blank line.
 
     Raises:
-        UsageError: a file cannot be read or ends early, a line is not a record, or a publication is listed twice.
+        ValueError, KeyError, TypeError, AttributeError, UsageError: it is no record, or one that cannot be used.
     """
-    seen: dict[str, str] = {}
-    for file in files:
-        number = 0
-        try:
-            with (
-                gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text
-            ):
-                for number, line in enumerate(text, 1):
-                    if not line.strip():
-                        continue
-                    row = row_of(line)
-                    for name in row.indexed()["name"]:
-                        here = f"{file.name}, line {number}"
-                        if name.startswith(("pmid:", "nct:")) and (there := seen.setdefault(name, here)) != here:
-                            raise ValueError(f"{name} is already in {there}")
-                    yield row, line
-        except (EOFError, zlib.error, gzip.BadGzipFile, OSError, UnicodeDecodeError) as error:
-            said = getattr(error, "strerror", None) or "it is cut or damaged"
-            raise UsageError(f"library {file}: cannot be read after line {number} ({said})") from None
-        except json.JSONDecodeError:
-            raise UsageError(f"library {file}, line {number}: is not JSON; the file may be cut") from None
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            raise UsageError(f"library {file}, line {number}: {where}: {first['msg']}") from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            said = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-            raise UsageError(f"library {file}, line {number}: {said}") from None
+    if content is None:
+        raise ValueError("is longer than 32 MB")
+    line = content.decode("utf-8-sig")
+    if not line.strip():
+        return None
+    fields = parse_json(line)
+    if not isinstance(fields, dict):
+        raise ValueError("is a bare value, not a record")
+    notes = _mend(fields, line)
+    if notes:
+        line = json.dumps(fields, ensure_ascii=False)
+    row = _row_of_fields(fields)
+    row.check()
+    for note in notes:
+        tell(f"{here}: {note}")
+    return row, line
+
+
+def _mend(fields: dict[str, Any], line: str) -> list[str]:
+    """Cut, or leave off, what the rest of a record can do without; return a note for each. ValueError: too deep."""
+    notes: list[str] = []
+    if "title" in fields and "asked_by" not in fields and "metadata" not in fields:
+        for name, kind in _IDENTIFIERS.items():
+            if fields.get(name) is not None and checked_identifier(kind, fields[name]) is None:
+                del fields[name]
+                notes.append(f"{name}: is no {kind.upper()}; left off")
+        if fields.get("date") is not None and not _DATE.fullmatch(str(fields["date"])):
+            del fields["date"]
+            notes.append("date: is no date (2019, 2019-03, 2019-03-05); left off")
+        if fields.get("full_text") is not None and not _is_full_text(fields["full_text"]):
+            del fields["full_text"]
+            notes.append("full_text: is not the XML of an article (JATS); left off")
+    if len(line) > _SHORT_LINE or line.count("[") + line.count("{") > _DEEPEST:
+        _cut_texts(fields, "", 1, notes)
+    if "\\u" in line and _has_half_characters(fields):
+        whole = json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")
+        fields.update(json.loads(whole))
+        notes.append("half characters (surrogates) are replaced by ?")
+    return notes
+
+
+def _is_full_text(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and parse_full_text(text.encode(), "") is not None
+    except (UnreadableReply, UnicodeEncodeError):
+        return False
+
+
+def _has_half_characters(fields: dict[str, Any]) -> bool:
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _cut_texts(holder: Any, path: str, depth: int, notes: list[str]) -> None:
+    """Cut every text that is too long, wherever in a record it stands, except its full text."""
+    if depth > _DEEPEST:
+        raise ValueError(f"is nested more than {_DEEPEST} deep")
+    for place, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
+        here = f"{path}.{place}" if path else str(place)
+        if isinstance(value, dict | list):
+            _cut_texts(value, here, depth + 1, notes)
+        elif isinstance(value, str) and len(value) > LONGEST_TEXT and here != "full_text":
+            holder[place] = value[:LONGEST_TEXT]
+            notes.append(f"{here}: cut to {LONGEST_TEXT:,} of {len(value):,} characters")
+
+
+def _check_index(row: LibraryRow, here: str, places: dict[str, str]) -> None:
+    """Raise a ValueError where a record cannot be indexed, or is in another place already."""
+    indexed = row.indexed()
+    for field, values in indexed.items():
+        due = int if field == "day" else str
+        if not {type(None), due}.issuperset(map(type, values)):
+            raise ValueError(f"{field}: is no {'date' if field == 'day' else 'text'}")
+    for name in indexed["name"]:
+        there = places.setdefault(name, here) if name.startswith(("pmid:", "nct:")) else here
+        if there != here:
+            raise ValueError(f"{name} is already in {there}")
+
+
+def _reason_of(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return "is not JSON; the file may be cut"
+    if isinstance(error, UnicodeDecodeError):
+        return "is not in UTF-8"
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    if isinstance(error, KeyError):
+        return f"lacks {error}"
+    return one_line(str(error))
 
 
 def row_of(line: str) -> LibraryRow:
@@ -301,6 +420,10 @@ def row_of(line: str) -> LibraryRow:
     fields = json.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("is a bare value, not a record")
+    return _row_of_fields(fields)
+
+
+def _row_of_fields(fields: dict[str, Any]) -> LibraryRow:
     if "protocolSection" in fields:
         about = fields.pop("willowbark", {})
         row = StudyRow.model_validate({"study": fields, **about})

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, cached_property, lru_cache, reduce
 
@@ -107,6 +107,8 @@ class Question:
     """The terms as plain text, without query syntax."""
     searched: str
     """The text to build the query from, without words that would miss relevant records."""
+    understood: str = ""
+    """The whole question for which a few bare words stand ("aspirin repurposing"); empty if it is asked in full."""
 
     @cached_property
     def query(self) -> str:
@@ -257,7 +259,7 @@ def parse_question(question: str) -> Question:
     is_preventive = kind == "prevent" or PREVENTION_WORD.search(text) is not None
     sexes = [name for name in SEXES if speaks_of(text, name)]
     one_sex = sexes if len(sexes) == 1 and population not in _OF_WOMEN else []
-    return Question(
+    asked = Question(
         text=question,
         kind=kind,
         is_sure=bool(guess.sure >= SURE or is_search or is_alone or kind != guess.kind),
@@ -279,6 +281,33 @@ def parse_question(question: str) -> Question:
         words=" ".join(distinct_words(bare_words(" ".join(units)) or bare_words(searched))),
         searched=searched,
     )
+    is_whole = asked.is_sure or is_query(text) or asked.left_out or population or parts[1:] or not (drugs or classes)
+    if is_whole:
+        return asked
+    covered = _mask_spans(text, [name[1:3] for name in names])
+    words = [word[0] for word in re.finditer(r"\S+", text) if True not in covered[slice(*word.span())]]
+    return _complete(asked, [word.lower() for word in bare_words(" ".join(words))])
+
+
+def _complete(asked: Question, words: Sequence[str]) -> Question:
+    """Return bare words as the question for which they stand, or as they are if that is not clear.
+
+    A drug with a word for repurposing asks what it is studied for, or whether it helps in the condition beside it; with
+    the field of a disease ("cardiovascular") whether it helps there.
+
+    Args:
+        asked: the words as a question.
+        words: those that belong to no name.
+    """
+    rest = [word for word in words if word not in question_words("repurposing")]
+    conditions = asked.conditions
+    if rest:
+        disease = canonical_condition(f"{' '.join(rest)} disease")
+        if conditions or disease is None:
+            return asked
+        conditions = (disease,)
+    meant = replace(asked, kind="treat" if conditions else "uses", is_sure=True, conditions=conditions, unread=())
+    return replace(meant, understood=meant._ask(meant.kind))
 
 
 def nearest_name(word: str, *, is_drug: bool = False) -> str | None:

@@ -29,9 +29,14 @@ STUDIES = PAPERS | frozenset[Kind]({"trial"})
 Dialect = Literal["boolean", "names", "identifiers"]
 """Form of a source's queries: boolean (with AND, OR, NOT and quotes), names of conditions and drugs one at a time, or
 identifiers only."""
-Use = Literal["searched", "on_demand", "named", "looked_up"]
-"""`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `named`, searched only if
-listed in the settings; `looked_up`, queried only about records already found."""
+Use = Literal["searched", "on_demand", "web", "named", "looked_up"]
+"""`searched` for every question; `on_demand`, a tool for single drugs, offered in every run; `web`, an engine, of which
+the first whose key or package is there is searched for every question; `named`, searched only if listed in the
+settings; `looked_up`, queried only about records already found."""
+
+
+WireName = Literal["requests", "httpx", "the standard library"]
+"""An HTTP library that carries requests."""
 
 
 class SourceCard(BaseModel, frozen=True, extra="forbid"):
@@ -50,6 +55,14 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """Requests per second: the published limit, or a modest one if there is none."""
     typical_s: float = Field(default=0.8, gt=0)
     """Typical response time in seconds, for rehearsals; assumed, as none is published."""
+    wires: tuple[WireName, ...] = ("httpx",)
+    """Libraries that carry its requests: the first, and after a 403 each of the others in turn."""
+    way_out: str | None = None
+    """What a user can do where it refuses every request."""
+    passing_statuses: tuple[int, ...] = ()
+    """Statuses of refusals that it is known to send in passing; each is worth one more attempt."""
+    has_daily_budget: bool = False
+    """Whether it counts a day's requests; a run's first goes alone then, as the budget may be used up."""
     per_second_with_key: float | None = Field(default=None, gt=0)
     per_second_with_email: float | None = Field(default=None, gt=0)
     """With a contact address (`NCBI_EMAIL`)."""
@@ -60,8 +73,10 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     key_header: str = "x-api-key"
     without_key: str | None = None
     """What still works without the key, for the doctor."""
+    package: str | None = None
+    """Package that carries its requests, of the extra `web`; None for our own HTTP client."""
     off: str | None = None
-    """Why a source that needs no key is not searched by default, for the doctor."""
+    """Why a source that needs no key is not, or not always, searched by default, for the doctor."""
     fresh_days: float = Field(default=1, ge=0)
     """Days for which a cached reply may be reused by other runs."""
     hosts: tuple[str, ...] = ()
@@ -85,8 +100,10 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"{self.name}: a source that is searched belongs to a specialist, any other to none")
         if (self.use == "on_demand") is not (self.tool is not None):
             raise ValueError(f"{self.name}: a source that is asked on demand names its tool, and no other does")
-        if (self.off is not None) is not (self.use == "named" and not self.needs_key):
+        if (self.off is not None) is not (self.use in ("named", "web") and self.key is None):
             raise ValueError(f"{self.name}: a source that is off says why, and no other does")
+        if self.use == "web" and (self.key is None) is (self.package is None):
+            raise ValueError(f"{self.name}: a web engine has either a key or a package")
         if (self.key is None) is not (self.without_key is None):
             raise ValueError(f"{self.name}: a key comes with what goes on without it")
         return self
@@ -100,7 +117,7 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     @property
     def needs_key(self) -> bool:
         """Whether searching it requires a key."""
-        return self.use == "named" and self.key is not None
+        return self.use in ("named", "web") and self.key is not None
 
 
 @cache

@@ -3,8 +3,10 @@
 All other differences between sources are looked up in the cards here.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.util import find_spec
 
 from .card import OF_NO_SOURCE, SourceCard, given_kind, source_modules
 from .evidence import Evidence
@@ -24,8 +26,40 @@ def searchable(specialist: str | None = None) -> tuple[str, ...]:
 
 
 def offered(specialist: str | None = None) -> tuple[str, ...]:
-    """List the default sources of a run, which need no key, for one specialist or all."""
-    return tuple(name for name in searchable(specialist) if cards()[name].use in ("searched", "on_demand"))
+    """List the default sources of a run, for one specialist or all: those that need no key, and one web engine."""
+    engine = default_engine()
+    return tuple(
+        name for name in searchable(specialist) if cards()[name].use in ("searched", "on_demand") or name == engine
+    )
+
+
+def web_engines() -> tuple[str, ...]:
+    """List the web's search engines in their order, whether they can be asked here or not."""
+    return tuple(card.name for card in cards().values() if card.use == "web")
+
+
+def default_engine() -> str | None:
+    """Return the first web engine whose key is set or whose package is installed; None if there is none."""
+    # one alone: the engines find much the same pages, and each search of a second one may cost money
+    return next((name for name in web_engines() if _is_available(cards()[name])), None)
+
+
+def _is_available(card: SourceCard) -> bool:
+    if card.package is not None:
+        return has_package(card)
+    return card.key is not None and bool(os.environ.get(card.key, "").strip())
+
+
+def has_package(card: SourceCard) -> bool:
+    """Whether the package that carries a source's requests is installed, or the source needs none."""
+    return card.package is None or find_spec(card.package) is not None
+
+
+def without_web(names: Iterable[str]) -> tuple[str, ...]:
+    """Leave out the web's engines; names that are nothing else stay, so that a run has something to search."""
+    listed = tuple(names)
+    others = tuple(name for name in listed if name not in web_engines())
+    return others or listed
 
 
 def title_of(name: str) -> str:

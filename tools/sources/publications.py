@@ -3,16 +3,15 @@
 import html
 import re
 from calendar import month_abbr, monthrange
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from datetime import date
 from functools import partial
-from typing import Annotated, NamedTuple, NoReturn
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers.expat import ExpatError, ParserCreate
+from typing import Annotated, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from ..errors import SourceRefused, UnreadableReply
+from ..errors import SourceRefused
+from ..http.xml import raised
 from ..questions.query import OPERATORS, without_tags
 from ..records.evidence import UNKNOWN_DATE, Evidence, checked_identifier
 from ..search import SearchFilters
@@ -47,9 +46,6 @@ _TAG = re.compile(
 _HEADING = re.compile(r"<h\d>([^<>]*)</h\d>", re.IGNORECASE)
 _SUPERSCRIPT = re.compile(r"<sup>([^<>]*)</sup>", re.IGNORECASE)
 _LINES = frozenset({"p", "br", "li", "div", "ul", "ol", "sec", "title"})
-_MAX_DEPTH = 100  # PubMed's own records stay below 20, including formulas
-_MAX_ELEMENTS = 500_000  # of a reply, built into trees: 200 articles of PubMed's have some 100,000
-_DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[<>]*>")  # without declarations; any other is refused
 _PAGES = re.compile(r"\b(?P<head>[A-Za-z]{0,2})(?P<first>\d+)-(?P<last>\d+)\b(?!\.)")
 _REDACTED = re.compile(
     r"https?://\S+|www\.\S+"  # may hold a key, and reports are not to link to them
@@ -105,18 +101,6 @@ def written(title: str, abstract: str, *, preprint: bool = False) -> str:
     return f"{head}\n\n{abstract}" if abstract else head
 
 
-def raised(before: str, inside: str) -> str:
-    """Write a superscript inline, with `^` where dropping it would change a number or a unit.
-
-    >>> raised("10", "-5"), raised("kg/m", "2"), raised("CD4", "+"), raised("19", "th"), raised("[", "18")
-    ('^-5', '^2', '+', 'th', '18')
-    """
-    inside, last = inside.strip(), before[-1:]
-    is_ordinal = inside.lower() in ("st", "nd", "rd", "th")
-    power = any(c.isdigit() for c in inside) or (last.isdigit() and inside.isalpha() and not is_ordinal)
-    return f"^{inside}" if power and last and (last.isalnum() or last in ")]") else inside
-
-
 def without_markup(text: str) -> str:
     """Remove markup: headings become labels, superscripts stay readable; a lone `<` is not markup."""
 
@@ -129,103 +113,6 @@ def without_markup(text: str) -> str:
     text = _SUPERSCRIPT.sub(lambda m: raised(text[max(0, m.start() - 1) : m.start()], m[1]), text)
     lines = (" ".join(line.split()) for line in html.unescape(_TAG.sub("", text)).split("\n"))
     return "\n".join(line for line in lines if line)
-
-
-def running_text(element: Element, is_left_out: Callable[[Element], bool] | None = None) -> str:
-    """Return the text of an XML element, nested 100 deep at most; superscripts, powers and fractions stay readable.
-
-    `is_left_out` selects descendants to skip; superscripts left empty by this are dropped too.
-    """
-    pieces: list[str] = []
-    _gather(element, pieces, is_left_out)
-    return "".join(pieces)
-
-
-def _gather(element: Element, pieces: list[str], is_left_out: Callable[[Element], bool] | None) -> None:
-    between = {"msup": "^", "mfrac": "/"}.get(_plain_tag(element))  # MathML: inserted between the two children
-    pieces.append(element.text or "")
-    for at, each in enumerate(element):
-        if _plain_tag(each) == "sup":
-            inside: list[str] = []
-            _gather(each, inside, is_left_out)
-            above = "".join(inside)
-            if is_left_out is None or above.strip(" \t\n,;–-"):  # not what stood between those left out
-                pieces.append(raised(next((piece for piece in reversed(pieces) if piece), ""), above))
-        elif is_left_out is None or not is_left_out(each):
-            _gather(each, pieces, is_left_out)
-            if _plain_tag(each) in ("p", "list-item", "title", "break"):
-                pieces.append(" ")
-        if between and at == 0:
-            pieces.append(between)
-        pieces.append(each.tail or "")
-
-
-def _plain_tag(element: Element) -> str:
-    return element.tag.rpartition(":")[2]
-
-
-def read_xml(
-    source: str, xml: bytes, kept: Collection[str], dropped: Collection[str] = ()
-) -> tuple[str, list[Element]]:
-    """Parse the elements named in `kept`, each whole but for those named in `dropped`; prefixes need not be declared.
-
-    Returns:
-        The root's name, and the elements in order.
-
-    Raises:
-        UnreadableReply: the XML is cut or broken, holds entities or too many elements, or is nested deeper than 100.
-    """
-    reader, parser = _ElementReader(kept, dropped), ParserCreate()  # which loads nothing and knows no namespaces
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = reader.add_text, _refuse_declarations
-    try:
-        parser.Parse(_DOCTYPE.sub(b"", xml[:4096], count=1) + xml[4096:], True)
-    except (ExpatError, ValueError, LookupError) as error:
-        raise UnreadableReply(source, f"answered with XML that is cut or broken ({type(error).__name__})") from None
-    return reader.root, reader.found
-
-
-def _refuse_declarations(*_: object) -> NoReturn:
-    raise ValueError("declares entities or a grammar of its own")
-
-
-class _ElementReader:
-    """Builds a tree for each wanted element, and keeps no whole document."""
-
-    def __init__(self, kept: Collection[str], dropped: Collection[str]) -> None:
-        self.root, self.found = "", list[Element]()
-        self._kept, self._dropped = frozenset(kept), frozenset(dropped)
-        self._depth = self._built = 0
-        self._began_at = self._dropped_at = 0  # depth of the wanted element, and of one skipped in it; 0 outside
-        self._tree = TreeBuilder()
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
-        self.root = self.root or name
-        if self._depth > _MAX_DEPTH or self._built > _MAX_ELEMENTS:
-            raise ValueError("nested too deeply, or cut up beyond any article")
-        if not self._began_at and name in self._kept:
-            self._began_at, self._tree = self._depth, TreeBuilder()
-        if self._began_at and not self._dropped_at:
-            if name in self._dropped:
-                self._dropped_at = self._depth
-            else:
-                self._built += 1
-                self._tree.start(name, attributes)
-
-    def add_text(self, text: str) -> None:
-        if self._began_at and not self._dropped_at:
-            self._tree.data(text)
-
-    def end(self, name: str) -> None:
-        if self._began_at and not self._dropped_at:
-            self._tree.end(name)
-        if self._depth == self._dropped_at:
-            self._dropped_at = 0
-        if self._depth == self._began_at:
-            self.found.append(self._tree.close())
-            self._began_at = 0
-        self._depth -= 1
 
 
 def is_code(text: str, least: int, most: int, marks: str = "") -> bool:

@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from ..errors import SearchError, SourceRefused, UnreadableReply
 from ..http.reply import Reply
 from ..http.transport import Transport
+from ..http.xml import read_trees, running_text
 from ..reading.screening import addressed_to_machines, set_aside
 from ..reading.sections import Place, SectionKind
 from ..reading.text import says
@@ -22,7 +23,7 @@ from ..records import ArticleSection, FullText
 from ..records.enclosure import visible
 from ..records.evidence import Evidence, checked_identifier
 from ..search import local_library
-from ..sources.publications import in_whole_sentences, read_xml, running_text
+from ..sources.publications import in_whole_sentences
 
 FULL_TEXT_LIMIT = 12  # articles per run, 0.1 to 1 MB each: one or two for every candidate that a report shows
 DEADLINE_S = 15.0  # for all of them; Europe PMC delivers one in about a second
@@ -51,7 +52,7 @@ def parse_full_text(xml: bytes, pmcid: str) -> ArticleText | None:
     """
     if len(xml) > MAX_XML_BYTES:
         raise UnreadableReply("europepmc", f"answered with an article of more than {MAX_XML_BYTES // 1024**2} MB")
-    root, found = read_xml("europepmc", xml, ("article",))
+    root, found = read_trees("europepmc", xml, ("article",))
     if root == "errorBean":  # `Article with id … is not open access one`, with status 200
         return None
     if not found:

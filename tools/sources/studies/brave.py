@@ -5,7 +5,7 @@ A wrong or missing key is 422 with `SUBSCRIPTION_TOKEN_INVALID` or `VALIDATION`;
 
 from collections.abc import Sequence
 
-from ...errors import SourceRefused, UnreadableReply
+from ...errors import AccessRefused, SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, entries, text
 from ...records.card import SourceCard
 from ..publications import is_code
@@ -25,7 +25,7 @@ CARD = SourceCard(
     without_key="the web is not searched by Brave",
     gives="publication",
     dialect="boolean",
-    use="named",
+    use="web",
     specialist="literature",
 )
 
@@ -37,25 +37,27 @@ class Brave(WebSearch):
 
     async def leads(self, words: str) -> Sequence[Lead]:
         """Return the top pages; raises `SourceRefused` where the key is missing or invalid."""
-        if not self.transport.endpoints.may_search(self.name):
-            raise SourceRefused(self.name, f"is not searched without a key ({CARD.key})")
         params = {"q": words, "count": MOST_PAGES, "result_filter": "web", "text_decorations": "false"}
-        return await self.transport.get(self.name, "web/search", params=params, also=(401, 403, 422), read=parse)
+        refusals = (401, 403, 422)
+        return await self.transport.get(
+            self.name, "web/search", params=params, also=refusals, read=parse, needs_key=True
+        )
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
     """Parse the pages of a reply; an error's wording, which may repeat the key, is left out.
 
     Raises:
-        SourceRefused: the reply reports an error.
+        SourceRefused: the reply reports an error; `AccessRefused` where the key is at fault.
         UnreadableReply: neither a search nor an error.
     """
     data = reply.json()
     code = str(at(data, "error", "code") or "")
     if code or reply.status != 200:
         shown = f" ({code})" if is_code(code, 3, 60, "_") and code.isupper() else f" ({reply.status})"
-        at_fault = "key" if "TOKEN" in code or reply.status in (401, 403) else "request"
-        raise SourceRefused(reply.source, f"refused the {at_fault}{shown}; its key is {CARD.key}")
+        if "TOKEN" in code or reply.status in (401, 403):
+            raise AccessRefused(reply.source, f"refused the key{shown}; its key is {CARD.key}", reply.status)
+        raise SourceRefused(reply.source, f"refused the request{shown}; its key is {CARD.key}", reply.status)
     if at(data, "type") != "search":
         raise UnreadableReply(reply.source, "answered with something that is not a search result")
     if "web" not in data:

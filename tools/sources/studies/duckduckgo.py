@@ -1,18 +1,23 @@
-"""DuckDuckGo, for leads: its page for browsers without scripts, as there is no API.
+"""DuckDuckGo, for leads, through the package `ddgs` (the extra `web`), as DuckDuckGo has no interface for programs.
 
-Suspected robots get, with status 202, a page with a picture puzzle: that is reported as a refusal, without retries.
-Willowbark identifies itself and never poses as a browser.
+`ddgs` sends its own requests, as a browser would: SECURITY.md says what that means. Its class for DuckDuckGo is asked,
+not `DDGS`, whose `text` goes to other engines if this one is gone, and calls a refusal "No results found.".
+https://github.com/deedy5/ddgs
 """
 
-import re
+import asyncio
+import json
+import threading
 from collections.abc import Sequence
-from html import unescape
+from concurrent.futures import Future
+from importlib import import_module
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ...errors import SourceRefused, UnreadableReply
-from ...http.reply import Reply
+from ...errors import SearchError, SourceRefused, SourceUnavailable, UnreadableReply
+from ...http.reply import Reply, Request, TooSlow, text
 from ...records.card import SourceCard
-from .leads import Lead, WebSearch
+from .leads import MOST_PAGES, Lead, WebSearch
 
 CARD = SourceCard(
     name="duckduckgo",
@@ -22,17 +27,15 @@ CARD = SourceCard(
     address="https://html.duckduckgo.com",
     documentation="https://duckduckgo.com/duckduckgo-help-pages/",
     per_second=0.25,  # none published; after a few quick requests it asks for proof of being human
-    off="its page is made for people, and it may refuse programs; what it finds are leads of uneven worth",
+    package="ddgs",
+    off="it is searched where no key of another engine is set",
     gives="publication",
     dialect="boolean",
-    use="named",
+    use="web",
     specialist="literature",
 )
-_LARGEST = 2_000_000  # bytes per page; real ones have some 40,000
-_LINK = re.compile(r"<a\s([^<>]{1,4000})>((?:(?!</a>).){0,4000})", re.IGNORECASE | re.DOTALL)
-_ATTRIBUTE = re.compile(r"\b(class|href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]{0,4000}>")
-_CHALLENGE = ("anomaly-modal", "anomaly.js", "challenge-form")
+_UNSURE = "gave no results: there are none, or it takes programs for robots for a while; brave and serpapi take a key"
+_UNKNOWN = "cannot be asked: the installed version of ddgs is not one that Willowbark knows; install '.[web]'"
 
 
 class DuckDuckGo(WebSearch):
@@ -41,26 +44,76 @@ class DuckDuckGo(WebSearch):
     card = CARD
 
     async def leads(self, words: str) -> Sequence[Lead]:
-        return await self.transport.get(self.name, "html/", params={"q": words}, read=parse)
+        """Return the top pages; raises `SourceRefused` where there are none, since a refusal looks the same."""
+        return await self.transport.get(self.name, "html/", params={"q": words}, read=parse, carrier=search_by_ddgs)
 
 
 def parse(reply: Reply) -> Sequence[Lead]:
-    """Parse a page of results; raises `SourceRefused` if it asks for proof of being human."""
-    page = reply.html(_LARGEST) if reply.status == 200 else ""
-    if not page or any(mark in page for mark in _CHALLENGE):
-        why = "takes the request for a robot's and asks for a person; use Brave, with a key"
-        raise SourceRefused(reply.source, why)
-    found: list[Lead] = []
-    for attributes, inside in _LINK.findall(page):
-        said = {name.lower(): unescape(one or other) for name, one, other in _ATTRIBUTE.findall(attributes)}
-        kinds, text = said.get("class", "").split(), unescape(_TAG.sub("", inside))
-        if "result__a" in kinds:
-            found.append(Lead(_target(said.get("href", "")), text))
-        elif "result__snippet" in kinds and found:
-            found[-1] = Lead(found[-1].url, f"{found[-1].text} {text}")
-    if not found and "no-results" not in page:
-        raise UnreadableReply(reply.source, "answered with a page that holds no results")
-    return [lead for lead in found if lead.url]
+    """Parse the results of ddgs, a list of `title`, `href` and `body`.
+
+    Raises:
+        SourceRefused: the list is empty.
+        UnreadableReply: no list of results.
+    """
+    hits = reply.json()
+    if not isinstance(hits, list):
+        raise UnreadableReply(reply.source, "answered with something that is not a list of results")
+    if not hits:
+        raise SourceRefused(reply.source, _UNSURE)
+    leads = list[Lead]()
+    for hit in hits:
+        address = text(hit.get("href")) if isinstance(hit, dict) else None
+        if address is not None:
+            leads.append(Lead(_target(address), f"{hit.get('title')} {hit.get('body')}"))
+    if not leads:
+        raise UnreadableReply(reply.source, "answered with results that have no address")
+    return [lead for lead in leads if lead.url]
+
+
+async def search_by_ddgs(request: Request, timeout_s: float) -> Reply:
+    """Ask DuckDuckGo by ddgs, in a thread of its own, and return the results as JSON.
+
+    Raises:
+        TooSlow: no results in time; the thread ends with the timeout that ddgs was given.
+        SearchError: ddgs failed, or DuckDuckGo refused.
+    """
+    words = parse_qs(urlsplit(request.url).query)["q"][0]
+    outcome: Future[list[dict[str, Any]]] = Future()
+
+    def search() -> None:
+        try:
+            hits = _search(words, timeout_s)
+        except Exception as error:  # noqa: BLE001  told to whoever waits
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(hits)
+
+    # a daemon, not asyncio's pool: a program that ends would wait for a search that hangs
+    outcome.set_running_or_notify_cancel()
+    threading.Thread(target=search, name="willowbark-ddgs", daemon=True).start()
+    try:
+        async with asyncio.timeout(timeout_s):
+            hits = await asyncio.wrap_future(outcome)
+    except SearchError:
+        raise
+    except TimeoutError:
+        raise TooSlow(request.source, f"no whole answer within {timeout_s:.3g} s") from None
+    except Exception as error:  # noqa: BLE001  whatever ddgs and its client raise
+        raise SourceUnavailable(request.source, f"the exchange failed ({type(error).__name__})") from None
+    return Reply(request.source, 200, {"content-type": "application/json"}, json.dumps(hits).encode())
+
+
+def _search(words: str, timeout_s: float) -> list[dict[str, Any]]:
+    """Return the results of one page; runs in a thread."""
+    try:
+        engine_class = import_module("ddgs.engines").ENGINES["text"]["duckduckgo"]
+        engine = engine_class(timeout=max(1, round(timeout_s)))
+    except (ImportError, AttributeError, LookupError, TypeError):
+        raise SourceRefused(CARD.name, _UNKNOWN) from None
+    hits = engine.search(words)
+    if hits is None:  # ddgs says so of every status but 200
+        raise SourceRefused(CARD.name, "refused the request; brave and serpapi take a key")
+    return [{name: getattr(hit, name, None) for name in ("title", "href", "body")} for hit in hits[:MOST_PAGES]]
 
 
 def _target(href: str) -> str:
@@ -69,6 +122,7 @@ def _target(href: str) -> str:
         parts = urlsplit(href)
     except ValueError:
         return ""
-    if parts.netloc.lower().endswith("duckduckgo.com"):
-        return next(iter(parse_qs(parts.query).get("uddg", ())), "") if parts.path == "/l/" else ""
-    return href if parts.scheme in ("http", "https") else ""
+    if not parts.netloc.lower().endswith("duckduckgo.com"):
+        return href if parts.scheme in ("http", "https") else ""
+    targets = parse_qs(parts.query).get("uddg", [""])
+    return targets[0] if parts.path == "/l/" else ""

@@ -62,13 +62,18 @@ class WebSearch(Source):
             numbers = [number for each in named for number in each]
             found = await self.transport.shelf.take(self.name, numbers, self._fetch_records)
         problems = dict.fromkeys(line for each in found.values() for line in each.problems)
-        records = [each.record for each in found.values() if each.record is not None]
+        records = [self._led_to(each.record) for each in found.values() if each.record is not None]
         silent = sum(not each for each in named)
         notes = [f"{silent} of {len(pages)} pages name no publication or trial and were excluded"] if silent else []
         lost = len(found) - len(records)
         notes += [f"{lost} of {len(found)} numbers that pages name led to no record"] if lost else []
         words = plain_words(query)
         return self.reply(sent, records[:max_results], words=words, problems=problems, notes=notes, url=url)
+
+    def _led_to(self, record: Evidence) -> Evidence:
+        """Note on a record that this engine led to it, besides the sources that have it."""
+        sources = {record.citation.source, *record.record.found_in, self.name}
+        return record.noting(found_in=sorted(sources))
 
     async def _fetch_records(self, names: Sequence[str]) -> Mapping[str, Item]:
         """Fetch the records with the given numbers (`pmid:…`), with notes on failed requests."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import Annotated, Any, NamedTuple
-from xml.etree.ElementTree import Element
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from ...errors import RateLimitError, SourceRefused, SourceUnavailable, UnreadableReply
 from ...http.reply import Reply, at, count, read_each
+from ...http.xml import attribute, every, first, read_items, text_of
 from ...lexicon import find_conditions
 from ...lexicon.conditions import is_in_mesh
 from ...records import Notice, Publication
@@ -33,9 +33,7 @@ from ..publications import (
     page_range,
     plain_words,
     publication_date,
-    read_xml,
     redacted,
-    running_text,
     trial_numbers,
     without_markup,
     written,
@@ -51,6 +49,7 @@ CARD = SourceCard(
     documentation="https://www.ncbi.nlm.nih.gov/books/NBK25497/",
     per_second=3,
     per_second_with_key=10,
+    passing_statuses=(400,),  # its servers answer so now and then, and give the same request its records afterwards
     key="NCBI_API_KEY",
     without_key="PubMed is asked 3 times a second, not 10",
     hosts=("pubmed.ncbi.nlm.nih.gov",),
@@ -241,17 +240,25 @@ def _refuse_error(error: Any) -> None:
 
 def _links(reply: Reply) -> Citations:
     """Parse an ELink reply; a publication without links of a kind has no list of it. Raises as `_hits`."""
-    root, found = read_xml("pubmed", _xml(reply), ("LinkSetDb", "ERROR"))
-    _refuse_error(next((_text(each) or "no reason given" for each in found if each.tag == "ERROR"), None))
+    linked = dict[str, list[str]]()
+    errors = list[str]()
+
+    def take(name: str, data: Any) -> None:
+        if name == "ERROR":
+            errors.append(_error_text(data))
+            return
+        numbers = (checked_identifier("pmid", text_of(link)) for link in every_id(data))
+        linked[text_of(first(data, "LinkName"))] = [pmid for pmid in numbers if pmid]
+
+    def every_id(data: Any) -> Iterator[Any]:
+        for link in every(data, "Link"):
+            yield from every(link, "Id")
+
+    root = read_items("pubmed", _xml(reply), take, items=("LinkSetDb", "ERROR"), texts=("Id", "LinkName", "ERROR"))
+    _refuse_error(next(iter(errors), None))
     if root != "eLinkResult":
         raise UnreadableReply("pubmed", "answered without links")
-    named = {
-        group.findtext("LinkName"): [
-            pmid for each in group.iterfind("Link/Id") if (pmid := checked_identifier("pmid", each.text))
-        ]
-        for group in found
-    }
-    return Citations(named.get("pubmed_pubmed_citedin", []), named.get("pubmed_pubmed_refs", []))
+    return Citations(linked.get("pubmed_pubmed_citedin", []), linked.get("pubmed_pubmed_refs", []))
 
 
 def _articles(reply: Reply, *, due: bool = False) -> "Articles":
@@ -272,8 +279,17 @@ _ARTICLES = frozenset({"PubmedArticle", "PubmedBookArticle"})
 _ROOTS = frozenset({*_ARTICLES, "PubmedArticleSet", "PubmedBookArticleSet", "eFetchResult", "ERROR"})
 _DROPPED = frozenset(
     "ReferenceList OtherAbstract CopyrightInformation AffiliationInfo InvestigatorList GrantList CoiStatement History"
-    " GeneralNote PersonalNameSubjectList Sections".split()
+    " GeneralNote PersonalNameSubjectList Sections DateCompleted DateRevised QualifierName RegistryNumber Identifier"
+    " ISSN Country NlmUniqueID ISSNLinking CitationSubset PublicationStatus CitedMedium DataBankName OtherID".split()
 )
+"""Elements that are not read, the references of an article among them."""
+_TEXTS = frozenset(
+    "ERROR PMID ArticleTitle VernacularTitle BookTitle Title ISOAbbreviation MedlineTA AbstractText Volume Issue"
+    " MedlinePgn StartPage EndPage Language PublicationType ELocationID ArticleId AccessionNumber RefSource"
+    " DescriptorName Keyword NameOfSubstance LastName ForeName Initials Suffix CollectiveName MedlineDate Year Month"
+    " Day".split()
+)
+"""Elements that hold text, of which some may be marked up; every element that is read as text has to be among them."""
 _NO_RECORDS = ("empty result", "empty id list", "nothing to do", "nothing todo")
 _UNTRANSLATED = "[Not Available]."
 _RETRACTED = frozenset({"RetractionIn", "PartialRetractionIn"})
@@ -285,7 +301,6 @@ _NOTICES = {
     "ErratumFor": "corrected",
 }
 """Types of comments on another article, and the flag that each raises on it."""
-_NOTHING = Element("nothing")
 
 
 class Articles(NamedTuple):
@@ -304,90 +319,113 @@ def parse_articles(xml: bytes) -> Articles:
     >>> parse_articles(b"<PubmedArticleSet/>").records
     []
     """
-    found = read_articles(xml)
-    for error in (_text(element) or "no reason given" for element in found if element.tag == "ERROR"):
-        if not any(said in error.lower() for said in _NO_RECORDS):
-            raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
-    return Articles(*read_each([each for each in found if each.tag in _ARTICLES], parse_article))
+    articles = Articles([], [])
+    errors = list[str]()
 
+    def take(name: str, data: Any) -> None:
+        if name == "ERROR":
+            errors.append(_error_text(data))
+            return
+        place = len(articles.records) + len(articles.unread) + 1
+        read, unread = read_each([{name: data}], parse_article, place)
+        articles.records.extend(read)
+        articles.unread.extend(unread)
 
-def read_articles(xml: bytes) -> list[Element]:
-    """Return the elements of articles, without unused parts, and PubMed's own error; raises as `parse_articles`."""
-    root, found = read_xml("pubmed", xml, (*_ARTICLES, "ERROR"), _DROPPED)
+    root = read_items("pubmed", xml, take, items=(*_ARTICLES, "ERROR"), texts=_TEXTS, dropped=_DROPPED)
     if root not in _ROOTS:
         raise UnreadableReply("pubmed", "answered with XML that holds no articles")
-    return found
+    for error in errors:
+        if not any(phrase in error.lower() for phrase in _NO_RECORDS):
+            raise SourceUnavailable("pubmed", f"reports an error: {redacted(error)}")
+    return articles
 
 
-def parse_article(root: Element) -> Evidence:
-    """Convert one article; raises `ValueError` if it has no PMID."""
-    facts = article_facts(root)
+def _error_text(data: Any) -> str:
+    return _text(data) or "no reason given"
+
+
+def parse_article(data: Mapping[str, Any]) -> Evidence:
+    """Convert one article, as `article_facts` takes it; raises `ValueError` if it has no PMID."""
+    facts = article_facts(data)
     kind = Notice if facts["metadata"].pop("kind") == "notice" else Publication
     record = kind.model_validate(facts["metadata"])
     return Evidence(content=facts["content"], citation=Citation(**facts["citation"]), record=record)
 
 
-def article_facts(root: Element) -> dict[str, Any]:
-    """Return the fields of an `Evidence` for a `PubmedArticle` or `PubmedBookArticle`, as in its JSON.
+def article_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an `Evidence`, as in its JSON.
+
+    Args:
+        data: a `PubmedArticle` or `PubmedBookArticle` under its name, as `tools.http.xml` makes it of XML.
 
     Raises:
         ValueError: it has no PMID.
     """
-    is_book = root.tag == "PubmedBookArticle"
-    citation = _at(root, "BookDocument" if is_book else "MedlineCitation")
-    article, book = citation if is_book else _at(citation, "Article"), _at(citation, "Book")
-    journal, pagination = _at(article, "Journal"), _at(article, "Pagination")
-    issue = _at(journal, "JournalIssue")
-    container = _text(book.find("BookTitle") if is_book else journal.find("Title"))
+    is_book = "PubmedBookArticle" in data
+    root = first(data, "PubmedBookArticle" if is_book else "PubmedArticle")
+    citation = first(root, "BookDocument" if is_book else "MedlineCitation")
+    article = citation if is_book else first(citation, "Article")
+    book = first(citation, "Book")
+    journal = first(article, "Journal")
+    pagination = first(article, "Pagination")
+    issue = first(journal, "JournalIssue")
     if is_book:
-        date = publication_date(_date(book.find("PubDate")), _date(citation.find("ContributionDate")))
+        container = _text(first(book, "BookTitle"))
+        date = publication_date(_date(first(book, "PubDate")), _date(first(citation, "ContributionDate")))
     else:
-        date = publication_date(_date(issue.find("PubDate")), _date(article.find("ArticleDate")))
-    pmid = checked_identifier("pmid", _text(citation.find("PMID")))
+        container = _text(first(journal, "Title"))
+        date = publication_date(_date(first(issue, "PubDate")), _date(first(article, "ArticleDate")))
+    pmid = checked_identifier("pmid", _text(first(citation, "PMID")))
     if pmid is None:
         raise ValueError("an article without PMID")
-    title, vernacular = _text(article.find("ArticleTitle")), _text(article.find("VernacularTitle"))
+    title = _text(first(article, "ArticleTitle"))
+    vernacular = _text(first(article, "VernacularTitle"))
     title = (vernacular or title if title in ("", _UNTRANSLATED) else title) or container or NO_TITLE
     sections = list[str]()
-    for section in _all(article, "Abstract", "AbstractText"):
-        label = section.get("Label", "").strip(" :")
+    for section in every(article, "Abstract", "AbstractText"):
+        label = (attribute(section, "Label") or "").strip(" :")
         if text := _text(section):
             sections.append(text if label in ("", "UNLABELLED") else f"{label}: {text}")
     abstract = "\n".join(sections)
-    types = _texts([*_all(article, "PublicationTypeList", "PublicationType"), *article.findall("PublicationType")])
-    is_preprint, is_notice = "Preprint" in types, bool(NOTICE_TYPES.intersection(types))
+    types = _texts([*every(article, "PublicationTypeList", "PublicationType"), *every(article, "PublicationType")])
+    is_preprint = "Preprint" in types
+    is_notice = bool(NOTICE_TYPES.intersection(types))
 
     # https://www.nlm.nih.gov/bsd/licensee/elements_descriptions.html#commentscorrections
-    notes = _all(citation, "CommentsCorrectionsList", "CommentsCorrections")
-    referred = [(note.get("RefType", ""), _names_of_subject(note)) for note in notes]
+    notes = every(citation, "CommentsCorrectionsList", "CommentsCorrections")
+    referred = [(attribute(note, "RefType") or "", _names_of_subject(note)) for note in notes]
     kinds = {kind for kind, _ in referred}
     later = next((names for kind, names in referred if kind == "UpdateIn" and names), [])
-    ends = (_text(pagination.find(name)) for name in ("StartPage", "EndPage"))
-    data = _at(root, "PubmedBookData" if is_book else "PubmedData")
-    identifiers = [*_all(citation, "ArticleIdList", "ArticleId"), *_all(data, "ArticleIdList", "ArticleId")]
-    own = {node.get("IdType"): _text(node) for node in identifiers}
+    ends = (_text(first(pagination, name)) for name in ("StartPage", "EndPage"))
+    added = first(root, "PubmedBookData" if is_book else "PubmedData")
+    identifiers = [*every(citation, "ArticleIdList", "ArticleId"), *every(added, "ArticleIdList", "ArticleId")]
+    own = {attribute(identifier, "IdType"): _text(identifier) for identifier in identifiers}
     located = (  # the article's references have identifier lists of the same name
-        _text(node)
-        for node in article.findall("ELocationID")
-        if node.get("EIdType") == "doi" and node.get("ValidYN", "Y") == "Y"
+        _text(location)
+        for location in every(article, "ELocationID")
+        if attribute(location, "EIdType") == "doi" and attribute(location, "ValidYN") in (None, "Y")
     )
-    banks = _all(article, "DataBankList", "DataBank")
-    registered = _texts(each for bank in banks for each in _all(bank, "AccessionNumberList", "AccessionNumber"))
-    headings = _all(citation, "MeshHeadingList", "MeshHeading")
-    chemicals = _all(citation, "ChemicalList", "Chemical")
+    registered = list[str]()
+    for bank in every(article, "DataBankList", "DataBank"):
+        registered += map(_text, every(bank, "AccessionNumberList", "AccessionNumber"))
+    keywords = list[Any]()
+    for group in every(citation, "KeywordList"):
+        keywords += every(group, "Keyword")
+    headings = every(citation, "MeshHeadingList", "MeshHeading")
+    chemicals = every(citation, "ChemicalList", "Chemical")
     metadata = {
         "kind": "notice" if is_notice else "publication",
         "pmid": pmid,
         "pmcid": checked_identifier("pmcid", own.get("pmc")),
         "doi": checked_identifier("doi", own.get("doi")) or checked_identifier("doi", next(located, None)),
         "journal": container or None,
-        "journal_abbreviation": _text(_at(citation, "MedlineJournalInfo").find("MedlineTA"))  # as in reference lists
-        or _text(journal.find("ISOAbbreviation"))
+        "journal_abbreviation": _text(first(citation, "MedlineJournalInfo", "MedlineTA"))  # as in reference lists
+        or _text(first(journal, "ISOAbbreviation"))
         or None,
-        "volume": _text(issue.find("Volume")) or None,
-        "issue": _text(issue.find("Issue")) or None,
-        "pages": page_range(_text(pagination.find("MedlinePgn")) or "-".join(filter(None, ends))),
-        "language": ", ".join(_texts(article.findall("Language"))) or None,
+        "volume": _text(first(issue, "Volume")) or None,
+        "issue": _text(first(issue, "Issue")) or None,
+        "pages": page_range(_text(first(pagination, "MedlinePgn")) or "-".join(filter(None, ends))),
+        "language": ", ".join(_texts(every(article, "Language"))) or None,
         "publication_types": types,
         "is_preprint": is_preprint,
         "retracted": "Retracted Publication" in types or bool(kinds & _RETRACTED),
@@ -401,9 +439,9 @@ def article_facts(root: Element) -> dict[str, Any]:
         ]
         if is_notice
         else [],
-        "mesh_terms": _texts(each.find("DescriptorName") for each in headings),
-        "keywords": _texts(word for group in citation.findall("KeywordList") for word in group.findall("Keyword")),
-        "chemicals": _texts(each.find("NameOfSubstance") for each in chemicals),
+        "mesh_terms": _texts(first(heading, "DescriptorName") for heading in headings),
+        "keywords": _texts(keywords),
+        "chemicals": _texts(first(chemical, "NameOfSubstance") for chemical in chemicals),
         "nct_ids": trial_numbers(*registered, title, abstract),
         "has_abstract": bool(abstract),
     }
@@ -412,55 +450,49 @@ def article_facts(root: Element) -> dict[str, Any]:
         "title": title,
         "url": f"https://pubmed.ncbi.nlm.nih.gov/{pmid}/",
         "date": date,
-        "authors": list(_authors(article.findall("AuthorList") or book.findall("AuthorList"))),
+        "authors": list(_authors(every(article, "AuthorList") or every(book, "AuthorList"))),
     }
     return {"content": written(title, abstract, preprint=is_preprint), "citation": cited, "metadata": metadata}
 
 
-def _names_of_subject(note: Element) -> list[str]:
-    source = _text(note.find("RefSource"))
+def _names_of_subject(note: Any) -> list[str]:
+    source = _text(first(note, "RefSource"))
     said = source[source.find("10.") :].split() if "10." in source else []
-    pmid = checked_identifier("pmid", _text(note.find("PMID")))
+    pmid = checked_identifier("pmid", _text(first(note, "PMID")))
     doi = checked_identifier("doi", said[0].rstrip(".")) if said else None
     return [f"{kind}:{number}" for kind, number in (("pmid", pmid), ("doi", doi)) if number]
 
 
-def _authors(lists: list[Element]) -> Iterator[str]:
+def _authors(lists: list[Any]) -> Iterator[str]:
     """Yield authors as `Surname Initials`, groups by name; editors only for a book without authors."""
-    authors = [group for group in lists if group.get("Type") != "editors"] or lists
-    for author in (author for group in authors for author in group.findall("Author")):
-        if author.get("ValidYN", "Y") == "Y":
-            forename, initials = author.find("ForeName"), _text(author.find("Initials"))
-            if surname := _text(author.find("LastName")):
-                initials = initials or "".join(name[0] for name in _text(forename).split())
-                yield " ".join(filter(None, (surname, initials, _text(author.find("Suffix")))))
-            elif name := _text(forename) or _text(author.find("CollectiveName")):
-                yield name
+    groups = [group for group in lists if attribute(group, "Type") != "editors"] or lists
+    for author in (author for group in groups for author in every(group, "Author")):
+        if attribute(author, "ValidYN") not in (None, "Y"):
+            continue
+        if surname := _text(first(author, "LastName")):
+            initials = _text(first(author, "Initials")) or _initials_of(_text(first(author, "ForeName")))
+            yield " ".join(filter(None, (surname, initials, _text(first(author, "Suffix")))))
+        elif name := _text(first(author, "ForeName")) or _text(first(author, "CollectiveName")):
+            yield name
 
 
-def _date(node: Element | None) -> str | None:
-    if node is None:
-        return None
-    if free := _text(node.find("MedlineDate")):
+def _initials_of(forename: str) -> str:
+    return "".join(name[0] for name in forename.split())
+
+
+def _date(data: Any) -> str | None:
+    if free := _text(first(data, "MedlineDate")):
         return date_of(free)
-    return iso_date(_text(node.find("Year")), _text(node.find("Month")), _text(node.find("Day")))
+    return iso_date(_text(first(data, "Year")), _text(first(data, "Month")), _text(first(data, "Day")))
 
 
-def _texts(nodes: Iterable[Element | None]) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(_text, nodes))))
+def _texts(elements: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(_text, elements))))
 
 
-def _at(node: Element, name: str) -> Element:
-    found = node.find(name)
-    return _NOTHING if found is None else found
-
-
-def _all(node: Element, group: str, name: str) -> list[Element]:
-    return _at(node, group).findall(name)
-
-
-def _text(element: Element | None) -> str:
-    if element is None or not (text := running_text(element) if len(element) else element.text):
+def _text(data: Any) -> str:
+    text = text_of(data)
+    if not text:
         return ""
     if "<" in text and ("</" in text or "<br" in text):  # some publishers' markup arrives escaped
         text = without_markup(text)
