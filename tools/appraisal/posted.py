@@ -3,14 +3,16 @@
 Only randomised trials of treatment or prevention are decided, by their primary outcomes. Significantly better than
 placebo, nothing or the same background supports; so does better than, or not inferior to, another drug. Significantly
 worse than placebo or nothing contradicts. Not significant is "missed its primary outcome", which refutes nothing: the
-interval may include a benefit. `stance_of` has the table.
+interval may include a benefit. `stance_of` has the table for one comparison. Of several doses or comparators on one
+outcome, one that holds suffices; all outcomes have to agree, else they are mixed; and since all of a trial's primary
+analyses are at hand, one that cannot be read keeps the others from deciding.
 
 Stopping for benefit is no evidence by itself, since such trials overstate effects
 (https://doi.org/10.1001/jama.2010.310); posted results are used instead.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
@@ -20,25 +22,27 @@ from ..reading.registered import read_registered_trial
 from ..reading.registered_arms import role_in_arms
 from ..records import PostedResults
 from ..records.evidence import Evidence
-from ..records.study import Comparison, StatedView, Study
-from .stance import DrugStance, Says, stance_of
+from ..records.study import Comparison, Study
+from .stance import stance_of
 
+PostedVerdict = Literal["supports", "contradicts", "missed", "mixed", "neutral", "combined", "comparator", "none"]
+"""As `stance.Says`; `mixed`: primary outcomes that disagree."""
 _INERT = "placebo or no treatment"
-_DIRECTIONS: Mapping[Says, Direction] = {
+_DIRECTIONS: Mapping[PostedVerdict, Direction] = {
     "supports": Direction.supports,
     "contradicts": Direction.contradicts,
     "missed": Direction.inconclusive,
     "mixed": Direction.inconclusive,
     "neutral": Direction.inconclusive,
 }
-_EFFECTS: Mapping[Says, Effect] = {
+_EFFECTS: Mapping[PostedVerdict, Effect] = {
     "supports": "better",
     "contradicts": "worse",
     "missed": "no_difference",
     "mixed": "mixed",
     "neutral": "mixed",
 }
-_PRIMARY: Mapping[Says, Primary] = {"supports": "met", "contradicts": "not_met", "missed": "not_met"}
+_PRIMARY: Mapping[PostedVerdict, Primary] = {"supports": "met", "contradicts": "not_met", "missed": "not_met"}
 _COMPARATORS: Mapping[str, Comparator] = {"placebo": "placebo", "none": "none", "usual_care": "none"}
 
 
@@ -70,6 +74,14 @@ class PostedFinding(BaseModel, frozen=True, extra="forbid"):
     estimate: str = ""
     """That analysis' figures, as in the sentence; empty if it has none."""
     serious_events: list[SeriousEvents] = []
+
+
+class PostedStance(NamedTuple):
+    """What a trial's comparisons say of a drug together, and the one that decides."""
+
+    says: PostedVerdict
+    comparison: Comparison | None = None
+    is_against_nothing: bool = False
 
 
 def posted_finding(record: Evidence, drug: str, names: Sequence[str] = ()) -> PostedFinding | None:
@@ -131,7 +143,7 @@ def _role_of(record: Evidence, drug: str, *, is_decided: bool, is_rival: bool) -
     return role_in_arms(record.trial, drug)
 
 
-def _facts_of(study: Study, stance: DrugStance, row: Comparison, record: Evidence) -> dict[str, Any]:
+def _facts_of(study: Study, stance: PostedStance, row: Comparison, record: Evidence) -> dict[str, Any]:
     """Return the fields of a reading that come from the comparison that decides."""
     is_shown_equal = stance.says == "supports" and row.favours == "neither"
     other = study.arm(row.versus) if row.versus else None
@@ -170,17 +182,68 @@ def read_events(groups: Iterable[Mapping[str, Any]]) -> list[SeriousEvents]:
     ]
 
 
-def _find_stance(study: Study, drug: str, names: Sequence[str]) -> DrugStance:
+def _find_stance(study: Study, drug: str, names: Sequence[str]) -> PostedStance:
+    """Combine what a trial's comparisons say of a drug: of efficacy, on the condition, the drug alone before
+    combinations."""
     wanted = [frozenset(stems(name)) for name in names]
 
-    def is_on_condition(part: Comparison | StatedView) -> bool:
+    def is_on_condition(part: Comparison) -> bool:
         own = frozenset(stems(part.condition or ""))
         return not own or any(name and name <= own for name in wanted)
 
-    return stance_of(study, drug, is_on_condition)
+    applying = [row for row in study.comparisons if row.endpoint == "efficacy" and is_on_condition(row)]
+    stances = [_judge_alone(study, drug, row) for row in applying]
+    alone = [stance for stance in stances if stance.says not in ("combined", "comparator", "none")]
+    if alone:
+        return _combine_outcomes(alone)
+    others = [stance for stance in stances if stance.says != "none"]
+    return min(others, key=lambda stance: stance.says != "combined", default=PostedStance("none"))
 
 
-def _make_finding(record: Evidence, study: Study, drug: str, stance: DrugStance | None) -> PostedFinding:
+def _judge_alone(study: Study, drug: str, row: Comparison) -> PostedStance:
+    """Judge one comparison as if it were the study's only one."""
+    if drug not in study.drugs_of(row.arm) ^ study.drugs_of(row.versus):
+        return PostedStance("none")
+    stance = stance_of(study.model_copy(update={"comparisons": (row,)}), drug)
+    says = "neutral" if row.favours is None and stance.says == "missed" else stance.says
+    return PostedStance(says, stance.comparison, stance.is_against_nothing)
+
+
+def _combine_outcomes(stances: Sequence[PostedStance]) -> PostedStance:
+    for stance in stances:
+        if stance.comparison and stance.comparison.favours is None:
+            return stance._replace(says="neutral")
+    outcomes: dict[str, list[PostedStance]] = {}
+    for stance in stances:
+        outcomes.setdefault(stance.comparison.outcome if stance.comparison else "", []).append(stance)
+    settled = [_settle_outcome(group) for group in outcomes.values()]
+    said = {stance.says for stance in settled}
+    if "supports" in said and len(said) > 1:
+        return next(stance for stance in settled if stance.says == "supports")._replace(says="mixed")
+    return _find_first(settled)
+
+
+def _settle_outcome(group: Sequence[PostedStance]) -> PostedStance:
+    """Settle one outcome's comparisons, of doses or with several comparators: better and worse are mixed."""
+    said = {stance.says for stance in group}
+    if {"supports", "contradicts"} <= said:
+        return group[0]._replace(says="mixed")
+    guarded = [stance for stance in group if stance.comparison and stance.comparison.hedged]
+    return guarded[0] if guarded and said <= {"neutral", "missed"} else _find_first(group)
+
+
+def _find_first(stances: Sequence[PostedStance]) -> PostedStance:
+    for word in _ORDER:
+        for stance in stances:
+            if stance.says == word:
+                return stance
+    return stances[0]
+
+
+_ORDER: tuple[PostedVerdict, ...] = ("mixed", "supports", "contradicts", "missed")
+
+
+def _make_finding(record: Evidence, study: Study, drug: str, stance: PostedStance | None) -> PostedFinding:
     results = record.trial.results if record.trial else None
     events = read_events(results.get("serious_adverse_events", ())) if results else []
     obstacle = _find_obstacle(record, study)
@@ -220,7 +283,7 @@ def _find_obstacle(record: Evidence, study: Study) -> str:
     return ""
 
 
-def _explain_silence(results: PostedResults | None, study: Study, drug: str, stance: DrugStance) -> str:
+def _explain_silence(results: PostedResults | None, study: Study, drug: str, stance: PostedStance) -> str:
     """Say why posted results say nothing of a drug."""
     row = stance.comparison
     if stance.says == "combined" and row:
@@ -246,7 +309,7 @@ def _explain_silence(results: PostedResults | None, study: Study, drug: str, sta
     return "the drug is on both sides" if is_given else "neither group is said to have had the drug"
 
 
-def _explain(study: Study, drug: str, stance: DrugStance, row: Comparison) -> str:
+def _explain(study: Study, drug: str, stance: PostedStance, row: Comparison) -> str:
     """Say what decides, in words for the report."""
     other = _INERT if stance.is_against_nothing else "another treatment"
     rows = [each for each in study.comparisons if study.contrast_of(each) == {drug} and each.outcome == row.outcome]

@@ -15,8 +15,8 @@
 | none of these | – | none |
 
 The primary outcome decides before others, efficacy before surrogates, everybody before a subgroup, the drug alone
-before combinations. Of several doses on one outcome, one that holds suffices; outcomes that disagree are mixed. A
-comparator is never credited or blamed by another drug's result.
+before combinations. Comparisons of one rank that disagree are mixed. A comparator is never credited or blamed by
+another drug's result.
 """
 
 from collections.abc import Callable
@@ -159,50 +159,17 @@ def _rank(study: Study, row: Comparison) -> tuple[bool, bool, bool, bool]:
 
 
 def _combine(study: Study, stances: list[DrugStance]) -> DrugStance | None:
-    """Combine the drug's comparisons: those of the first rank decide; None if there is none.
-
-    Of several doses or comparators on one outcome, one that holds suffices. Outcomes that disagree are mixed. In a
-    registry, where all of a trial's primary analyses are at hand, one that cannot be read keeps the others from
-    deciding.
-    """
+    """Combine the drug's comparisons: those of the first rank decide; None if there is none."""
     rows = [stance for stance in stances if stance.comparison is not None]
     if not rows:
         return None
     best = min(_rank(study, stance.comparison) for stance in rows if stance.comparison)
     first = [stance for stance in rows if stance.comparison and _rank(study, stance.comparison) == best]
-    is_registry = study.reader == "registry"
-    unread = [stance for stance in first if stance.comparison and stance.comparison.favours is None]
-    if is_registry and unread:
-        return unread[0].model_copy(update={"says": "neutral"})
-    outcomes: dict[str, list[DrugStance]] = {}
-    for stance in first:
-        outcomes.setdefault(stance.comparison.outcome if stance.comparison else "", []).append(stance)
-    settled = [_settle_outcome(group) for group in outcomes.values()]
-    said = {stance.says for stance in settled}
-    disagreeing = {"contradicts", "missed", "mixed"} | ({"neutral"} if is_registry else set())
-    if "supports" in said and said & disagreeing:
-        supporting = next(stance for stance in settled if stance.says == "supports")
-        return supporting.model_copy(update={"says": "mixed"})
-    for word in _ORDER:
-        for stance in settled:
+    said = {stance.says for stance in first}
+    if "supports" in said and said & {"contradicts", "missed"}:
+        return first[0].model_copy(update={"says": "mixed"})
+    for word in ("supports", "contradicts", "missed"):
+        for stance in first:
             if stance.says == word:
                 return stance
-    return settled[0]
-
-
-_ORDER: tuple[Says, ...] = ("mixed", "supports", "contradicts", "missed")
-
-
-def _settle_outcome(group: list[DrugStance]) -> DrugStance:
-    """Settle one outcome's comparisons, of doses or with several comparators: better and worse are mixed."""
-    said = {stance.says for stance in group}
-    if {"supports", "contradicts"} <= said:
-        return group[0].model_copy(update={"says": "mixed"})
-    guarded = [stance for stance in group if stance.comparison and stance.comparison.hedged]
-    if guarded and said <= {"neutral", "missed"}:
-        return guarded[0]
-    for word in _ORDER:
-        for stance in group:
-            if stance.says == word:
-                return stance
-    return group[0]
+    return first[0]
