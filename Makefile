@@ -130,6 +130,10 @@ bench-library: install ## Build and ask a library of made-up articles (ARGS="--r
 bench-screen: install ## Screen conditions over a library, beside curated indications (ARGS="FOLDER --library DIR")
 	$(BIN)/python -m benchmarks.screen $(ARGS)
 
+.PHONY: bench-registry
+bench-registry: install ## What posted registry results say, beside a reading by hand (ARGS="studies.jsonl.gz --part apart")
+	$(BIN)/python -m benchmarks.registry $(ARGS)
+
 .PHONY: bench-watch
 bench-watch: install ## A year of update files, week by week, for a watched question (ARGS="--weeks 4")
 	$(BIN)/python -m benchmarks.watch $(ARGS)

@@ -35,7 +35,7 @@ from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.encoder import View, encoder
 from willowbark.tools.reading.learned import FIELDS, weights
-from willowbark.tools.reading.posted import higher_is_better
+from willowbark.tools.reading.outcomes import higher_is_better
 from willowbark.tools.reading.reading import Effect, Reading
 from willowbark.tools.records.evidence import Citation, Evidence
 

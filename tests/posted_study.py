@@ -62,7 +62,7 @@ def study(*outcomes: Facts, arms: Any = (DRUG, PLACEBO), **more: Any) -> Facts:
         "protocolSection": {
             "identificationModule": {"nctId": "NCT99999901", "briefTitle": "A trial to prevent migraine"},
             "statusModule": {"overallStatus": "COMPLETED", **more.get("status", {})},
-            "conditionsModule": {"conditions": ["Migraine"]},
+            "conditionsModule": {"conditions": more.get("conditions", ["Migraine"])},
             "designModule": {"designInfo": info, "enrollmentInfo": {"count": 240}},
             "armsInterventionsModule": {
                 "armGroups": [{"label": a[0], "type": a[1], "interventionNames": a[2]} for a in arms],

@@ -191,6 +191,21 @@ def test_posted_results_with_secondary_outcomes_and_deaths_are_kept_and_told() -
     ]
 
 
+@pytest.mark.parametrize(
+    ("unit", "told"),
+    [
+        ("Participants", "Active 12 of 40; Placebo 20 of 41 Participants"),
+        ("percentage of participants", "Active 12 (of 40 analysed); Placebo 20 (of 41 analysed) percentage of"),
+        ("attacks", "Active 12; Placebo 20 attacks"),
+    ],
+)
+def test_people_and_shares_are_told_with_their_denominators(unit: str, told: str) -> None:
+    values = [{"groupId": "OG000", "value": "12"}, {"groupId": "OG001", "value": "20"}]
+    classes = [{"categories": [{"measurements": values}]}]
+    record = posted({**PRIMARY, "unitOfMeasure": unit, "classes": classes}, events=[])
+    assert f"RESULT: Attacks a month: {told}" in record.content
+
+
 async def test_a_later_page_is_asked_for_by_its_token_and_keeps_the_count() -> None:
     tokens: list[str | None] = []
 

@@ -10,8 +10,9 @@ from willowbark.tools.appraisal import Direction, posted_finding
 from willowbark.tools.appraisal.appraised import AppraisedRecord, Readings, appraise_record
 from willowbark.tools.appraisal.candidates import appraise_candidates
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.posted import more_is_better, role_in_arms
+from willowbark.tools.reading.outcomes import more_is_better
 from willowbark.tools.reading.reading import QuotedPassage, StudyDesign
+from willowbark.tools.reading.registered_arms import role_in_arms
 from willowbark.tools.records import Trial
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
@@ -47,7 +48,9 @@ def rival(ours: str, theirs: str, told: Facts) -> Evidence:
 
 def death(p: str, ratio: str, low: str, high: str, ours: int, theirs: int, **more: Any) -> Evidence:
     told = analysis(p, "Hazard Ratio (HR)", ratio, ci=(low, high), **more)
-    return other("First occurrence of stroke or death", (ours, 3000), (theirs, 3000), told, "Participants")
+    values = {"Topiramate": (ours, 3000), "Placebo": (theirs, 3000)}
+    events = outcome("First occurrence of stroke or death", values, told, unit="Participants")
+    return trial(events, conditions=["Stroke"])
 
 
 def together(name: str, against: str, arm: Any) -> Evidence:
@@ -81,7 +84,7 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
         "better",
     ),
     "better than another drug": (rival("-2.1", "-1.0", P01), "supports", "better than another treatment"),
-    "one of three doses after correction": (doses("0.30", "0.04", "0.001"), "supports", "2 of 3 groups"),
+    "one of three doses after correction": (doses("0.30", "0.04", "0.001"), "supports", "1 of 3 groups"),
     "added to the background": (
         together("Topiramate plus propranolol", "Propranolol", ACTIVE),
         "supports",
@@ -92,7 +95,7 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
     "more deaths": (death("0.01", "1.30", "1.06", "1.58", 220, 170), "contradicts", "worse"),
     "a large trial with nothing to show": (
         death("0.81", "1.02", "0.90", "1.14", 598, 590),
-        "contradicts",
+        "inconclusive",
         "not significant",
     ),
     "no different from another drug": (rival("-2", "-1.9", analysis("0.80")), "inconclusive", "another treatment"),
@@ -102,13 +105,13 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
         "inconclusive",
         "1 of 2 in its favour",
     ),
-    "two analyses that disagree": (days(analysis("0.06"), P01), "inconclusive", "disagree"),
+    "two analyses that disagree": (days(analysis("0.06"), P01), "not assessed", "disagree"),
     "another drug did better": (
         rival("-1", "-2", P01),
         "inconclusive",
         "says nothing of the drug against no treatment",
     ),
-    "not inferior to another drug": (rival("-2", "-1.9", NOT_INFERIOR), "inconclusive", "non-inferiority"),
+    "not inferior to another drug": (rival("-2", "-1.9", NOT_INFERIOR), "supports", "non-inferiority"),
     "no analysis": (days(), "not assessed", "no statistical analysis"),
     "not randomised": (days(SIGNIFICANT, allocation="NON_RANDOMIZED"), "not assessed", "not randomised"),
     "against its own baseline": (days(analysis("0.001", groups=["Topiramate"])), "not assessed", "one group alone"),
@@ -149,7 +152,7 @@ CASES: dict[str, tuple[Evidence, str, str]] = {
         "which way the outcome is good",
     ),
     "p and interval that disagree": (days(analysis("0.01", ci=("-2.2", "0.3"))), "not assessed", "disagree"),
-    "a one-sided p": (days(analysis("0.04", statisticalMethod="t-test, 1 sided")), "contradicts", "not significant"),
+    "a one-sided p": (days(analysis("0.04", statisticalMethod="t-test, 1 sided")), "inconclusive", "not significant"),
     "another purpose": (days(SIGNIFICANT, purpose="BASIC_SCIENCE"), "not assessed", "neither treatment nor prevention"),
 }
 

@@ -10,13 +10,16 @@ from willowbark.tools.sources.studies.pubmed import PubMed
 KIDNEYS = "Which existing drugs might treat diabetic nephropathy?"
 
 
-async def test_posted_results_of_recorded_trials_support_a_drug() -> None:
+async def test_posted_results_of_recorded_trials_support_a_drug_by_outcomes_on_the_condition() -> None:
     async with recorded() as way:
         found = await ClinicalTrials(way).find("diabetic nephropathy", 20)
 
     best = appraise_candidates(parse_question(KIDNEYS), found.records)[0]
     assert best.drug == "finerenone"
-    assert best.appraisal.supporting == ["nct:NCT01874431", "nct:NCT02540993", "nct:NCT02545049"]
+    assert best.appraisal.supporting == ["nct:NCT01874431", "nct:NCT02540993"]
+    on_the_heart = {each.key: each.posted for each in best.records}["nct:NCT02545049"]
+    assert on_the_heart
+    assert on_the_heart.reason == "its primary outcome is on cardiovascular events"
 
 
 async def test_a_retracted_article_is_excluded() -> None:

@@ -8,13 +8,14 @@ from posted_study import analysis, outcome, trial
 from test_appraisal_certainty import items, level, replace
 
 from willowbark.tools.appraisal import AppraisedItem, Direction
-from willowbark.tools.appraisal.appraised import Readings, trials_of
+from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import one_per_trial
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.works.identity import link
+from willowbark.tools.works.trials import name_trial
 
 NUMBER = "NCT99999901"
 POSTED = trial(
@@ -132,10 +133,11 @@ def test_a_pooled_analysis_has_its_trials_and_a_review_has_none() -> None:
         nct_ids=[NUMBER],
     )
 
-    assert trials_of(both, StudyDesign.rct_blinded) == (NUMBER, "NCT99999902")
+    assert name_trial(both, StudyDesign.rct_blinded).pools == (NUMBER, "NCT99999902")
     assert topiramate(both).records[0].item.pools == (NUMBER, "NCT99999902")
-    assert trials_of(review, StudyDesign.systematic_review) == ()
-    assert trials_of(POSTED, StudyDesign.registry_entry) == (NUMBER,)
+    assert name_trial(review, StudyDesign.systematic_review).names == ()
+    assert name_trial(review, StudyDesign.systematic_review).holds == (NUMBER,)
+    assert name_trial(POSTED, StudyDesign.registry_entry).names == (NUMBER,)
 
 
 @settings(max_examples=200)

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
+from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
-from willowbark.tools.reading.posted import PostedFinding
 from willowbark.tools.reading.reading import Value, ValueKind
 from willowbark.tools.records import EvidenceType
 from willowbark.tools.wording import counted

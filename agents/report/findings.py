@@ -9,11 +9,11 @@ from typing import Any
 from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.candidates import Candidate, drug_of, label_sections
 from willowbark.tools.appraisal.harms import NOT_PATIENTS, harm_sentences
+from willowbark.tools.appraisal.posted import SeriousEvents
 from willowbark.tools.lexicon import withdrawal_of
 from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
-from willowbark.tools.reading.posted import SeriousEvents
 from willowbark.tools.reading.screening import readable, set_aside
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Drug, DrugApproval, Label

@@ -108,9 +108,16 @@ def candidates(report: ReportContent) -> Section:
         outcome = next((row.pico.outcome for row in rows if row.key == best and row.pico), None)
         group = established if candidate.group == "established" else new
         has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
-        group.append((candidate, place, has_block, studies, of_effect))
+        group.append((candidate, place, has_block, studies, _count_people(studies), of_effect))
     blocks = write_blocks("candidates", "candidates", report.cite, new=new, established=established)
     return Section("Candidates", "candidates", blocks)
+
+
+def _count_people(studies: Sequence[EvidenceRow]) -> int:
+    """Count the participants of trials together, or of the largest review if it has more: a review includes trials."""
+    reviews = [row.sample_size or 0 for row in studies if row.design == StudyDesign.systematic_review.label]
+    others = [row.sample_size or 0 for row in studies if row.design != StudyDesign.systematic_review.label]
+    return max([sum(others), *reviews])
 
 
 def _in_order(report: ReportContent) -> list[tuple[int, DrugCandidate]]:

@@ -1,8 +1,8 @@
 """Appraisal: combine readings of records and rate the certainty of evidence for each candidate."""
 
-from ..reading.posted import PostedFinding, SeriousEvents, posted_finding
 from ..reading.reading import Direction
 from .certainty import AppraisedItem, CandidateAppraisal, Certainty, CertaintyLevel, Level, Quality, appraise_candidate
+from .posted import PostedFinding, SeriousEvents, posted_finding
 
 __all__ = [
     "AppraisedItem", "CandidateAppraisal", "Certainty", "CertaintyLevel", "Direction", "Level", "PostedFinding",

@@ -17,26 +17,25 @@ from ..lexicon import condition_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
+from ..reading.arm_sizes import size_of_comparison
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
-from ..reading.posted import PostedFinding, registered_design, registered_reading, why_stopped_kind
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
+from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, places, section_of
+from ..reading.stopping import why_stopped_kind
 from ..records.card import STUDIES
-from ..records.evidence import Evidence, checked_identifier
-from ..sources.publications import trial_acronyms
-from ..works.identity import named_trials
+from ..records.evidence import Evidence
+from ..works.trials import name_trial
 from .certainty import DECIDED, AppraisedItem
+from .posted import PostedFinding, registered_reading
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
 _FOR_CAUSE = frozenset({"safety", "futility"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
-_TELLING_SIZE = 100
-_LONGEST_NAME, _MOST_INITIALS = 40, 4
-_OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
 
 
 class DocumentReader(Protocol):
@@ -231,7 +230,7 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     condition, document = condition_of(asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
-        reading, posted = registered_reading(record, drug, condition)
+        reading, posted = registered_reading(record, drug, condition, condition_names(asked))
         found = readings.beside(reading, record, document)
         found = found[::-1] if reading.kind == "efficacy" else found  # posted results before a model's reading
     else:
@@ -278,18 +277,23 @@ def _item(
         design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
     direction = direction_of(reading.verdict)
+    is_posted = posted is not None and reading.reader == "posted" and reading.kind == "efficacy"
+    if is_posted and posted is not None:
+        direction = posted.direction
     unclear = not reading.sure or not reading.alone or reading.indication == "other"
     if direction in DECIDED and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
     size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
+    if size is not None and design in RANDOMISED and reading.reader not in ("posted", "model"):
+        own = size_of_comparison(document, reading.drug)
+        size = own if own is not None and own < size else size
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
-    reports = trials_of(record, design, reading.participants)
-    pools = reports if len(reports) > 1 and design in RANDOMISED else ()
+    known = name_trial(record, design, reading.participants)
     return AppraisedItem(
         key=record.key,
         design=design,
@@ -300,6 +304,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
+        missed_primary=is_posted and posted is not None and posted.missed_primary,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
@@ -309,8 +314,12 @@ def _item(
         trial_status=data.get("overall_status"),
         why_stopped_kind=stop,
         second_reader=direction_of(readings[1].verdict).value if len(readings) > 1 else None,
-        trial=reports[0] if len(reports) == 1 else None,
-        pools=pools,
+        trial=known.names[0] if known.names else None,
+        names=known.names[1:],
+        hints=known.hints,
+        pools=known.pools if design in RANDOMISED else (),
+        holds=known.holds,
+        secondary=known.is_secondary,
     )
 
 
@@ -338,27 +347,3 @@ def _prevents(document: Document, reading: Reading) -> bool:
     """Whether a record uses the drug for prevention, where it reports the result."""
     quotes = [passage.text for passage in reading.passages] or [""]
     return any(purpose_at(document, quote) == "prevention" for quote in quotes)
-
-
-def trials_of(record: Evidence, design: StudyDesign, participants: int | None = None) -> tuple[str, ...]:
-    """List the trials that a record reports, several for a pooled analysis; none for reviews or if unidentifiable.
-
-    Trials are identified by NCT number, else by spelt-out acronym, else, if randomised, by first author and number of
-    participants: of 13 pairs of labelled trials that share these, with at least `_TELLING_SIZE` participants, 12
-    were one trial and one pair was on two conditions.
-    """
-    if own := record.record.nct_id:
-        return (own,)
-    if design not in _OF_ONE_STUDY:
-        return ()
-    linked = (
-        checked_identifier("nct_id", str(key).partition(":")[2]) for key in record.metadata.get("linked_trials", ())
-    )
-    named = {*named_trials(record), *filter(None, linked)} or {*trial_acronyms(record.citation.title, record.content)}
-    if named or design not in RANDOMISED or (participants or 0) < _TELLING_SIZE:
-        return tuple(sorted(named))
-    author = next(iter(record.citation.authors), "")
-    *words, initials = author.split() or [""]
-    plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
-    is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
-    return (f"{author}, {participants:,} participants",) if plain_words and is_name else ()  # "van den Berg JA"

@@ -9,11 +9,11 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 |---|---|
 | start | high: randomised trials or reviews of them that test the drug; low: observational; very low: anything else |
 | risk of bias | -1 unless enough trials are blinded or placebo-controlled, peer-reviewed and under no concern |
-| inconsistency | -1 if a quarter of all participants are in contradicting studies, -2 if half are |
+| inconsistency | -1 if a quarter of all participants are in studies that contradict or missed, -2 if half are |
 | indirectness | -1 unless one is against placebo, nothing, or a comparator that other studies here show to work |
 | indirectness | -1 unless enough are on the condition itself and name it in the title; -2 if none is on it |
 | imprecision | -1 below 400 participants in support, -2 below 100 |
-| publication bias | -1 unless there are two trials, a review and a trial, or one trial of 1,000 participants |
+| publication bias | -1 unless there are two trials, a review and a trial outside it, or one trial of 1,000 people |
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
@@ -27,9 +27,10 @@ from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel
 
-from ..reading.posted import StoppingKind
 from ..reading.reading import RANDOMISED, Comparator, Direction, IndicationKind, Primary, StudyDesign
+from ..reading.stopping import StoppingKind
 from ..wording import counted
+from ..works.trials import trial_key
 
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
 
@@ -53,6 +54,9 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     comparator_works: bool = False
     """Whether other studies in the report show with moderate or high certainty that the comparator works."""
     primary: Primary = "not_reported"
+    missed_primary: bool = False
+    """Whether a trial of it against placebo or nothing showed no difference on its primary outcome. That refutes
+    nothing; in inconsistency it weighs as a study that found nothing."""
     indication: IndicationKind = "condition"
     in_title: bool = True
     """Whether the title names the condition asked about, and no other one before it."""
@@ -74,8 +78,16 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     trial: str | None = None
     """NCT number or acronym of the trial it reports, or first author and participants if there is neither;
     None if it reports none or several, or does not say."""
+    names: tuple[str, ...] = ()
+    """Further names of that trial, by which other records may know it."""
+    hints: tuple[str, ...] = ()
+    """Acronyms in its title that count as names where another record is known by them."""
     pools: tuple[str, ...] = ()
     """NCT numbers or acronyms of the trials in a pooled analysis; empty for others."""
+    holds: tuple[str, ...] = ()
+    """NCT numbers or acronyms of the trials that a review names; empty for others."""
+    secondary: bool = False
+    """Whether its title calls it a substudy or a secondary analysis."""
 
 
 class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
@@ -264,7 +276,8 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     if not supporting:
         return None
     better = [each for each in _STARTS if _STARTS[each] >= _STARTS[tier]]
-    against = [i for i in items if i.tier in better and i.direction is Direction.contradicts]
+    against = [i for i in items if i.tier in better and (i.direction is Direction.contradicts or i.missed_primary)]
+    missed = sum(i.direction is not Direction.contradicts for i in against)
     reviews = [i for i in supporting if i.is_review]
     trials = [i for i in supporting if not i.is_review]
     size, opposed = count_participants(supporting), count_participants(against)
@@ -277,7 +290,9 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         steps.append((1, f"Risk of bias: {len(sound)} of {len(judged)} blinded or placebo-controlled"))
     if against:
         share = opposed / (opposed + size) if opposed + size else 1.0
-        told = f"{len(against)} of {len(against) + len(supporting)} studies contradict ({share:.0%} of participants)"
+        verb = "missed their primary outcome" if missed == len(against) else "contradict"
+        verb = "contradict or missed their primary outcome" if 0 < missed < len(against) else verb
+        told = f"{len(against)} of {len(against) + len(supporting)} studies {verb} ({share:.0%} of participants)"
         steps.append((2 if share >= 1 / 2 else 1 if share >= 1 / 4 else 0, f"Inconsistency: {told}"))
     if tier == "randomised" and not any(i.against_nothing or i.comparator_works for i in supporting):
         told = "none against placebo, no treatment, or a comparator shown to work here"
@@ -293,8 +308,11 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
         unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
         told = f"{size} participants compared{unsaid}; optimal information size {OPTIMAL_SIZE}"
         steps.append((2 if size < FAR_TOO_FEW else 1, f"Imprecision: {told}"))
-    if tier == "randomised" and len(trials) + bool(reviews) < 2 and count_participants(trials) < LARGE:
-        what = "a single, unreplicated trial" if trials else "no trial beside the review"
+    contained = [i for i in trials if any(_is_in(i, review) for review in reviews)]
+    bodies = len(trials) - len(contained) + bool(reviews)
+    if tier == "randomised" and bodies < 2 and count_participants(trials) < LARGE:
+        what = "no trial beside the review" if reviews else "a single, unreplicated trial"
+        what = "one trial, and the review that contains it" if contained else what
         steps.append((1, f"Publication bias: {what}"))
 
     lines = [f"{text}{f' (-{down})' if down else ''}." for down, text in steps]
@@ -310,6 +328,12 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
     )
 
 
+def _is_in(item: AppraisedItem, review: AppraisedItem) -> bool:
+    """Whether a review names the trial that an item reports."""
+    held = {trial_key(name) for name in review.holds}
+    return not held.isdisjoint(trial_key(name) for name in _names_of(item))
+
+
 class OnePerTrial(NamedTuple):
     """Items without duplicates of a trial, the keys of those represented by another one, and notes on both."""
 
@@ -321,31 +345,84 @@ class OnePerTrial(NamedTuple):
 def one_per_trial(items: Sequence[AppraisedItem]) -> OnePerTrial:
     """Keep one item per trial, of items on one drug that are not retracted; their order does not matter.
 
-    A pooled analysis counts only if none of its trials counts, and of several that share a trial only the largest.
+    Records that share any name of a trial report one. A pooled analysis counts only if none of its trials counts, and
+    of several that share a trial only the largest.
     """
-    by_trial: dict[str | None, list[AppraisedItem]] = {}
-    for item in items:
-        by_trial.setdefault(item.trial, []).append(item)
-    counted, folded, notes = by_trial.pop(None, []), list[str](), list[str]()
-    for trial, group in sorted(by_trial.items()):
+    groups, counted = _group_by_trial(items)
+    folded, notes = list[str](), list[str]()
+    held: dict[str, str] = {}
+    for name, group in sorted(groups.items()):
         stands = _select_report(group) if len(group) > 1 else group[0]
         counted.append(stands)
+        held |= {trial_key(each): stands.key for item in group for each in _names_of(item)}
         if others := sorted(each.key for each in group if each.key != stands.key):
             folded += others
             said = sorted(f"{i.key} {i.direction.value}" for i in group if i.direction in DECIDED)
             disagree = f", although they disagree ({'; '.join(said)})" if len(_find_directions(group)) > 1 else ""
-            notes.append(f"{', '.join([stands.key, *others])} report one trial ({trial}) and count once{disagree}.")
+            notes.append(f"{', '.join([stands.key, *others])} report one trial ({name}) and count once{disagree}.")
 
-    held = {item.trial: item.key for item in counted if item.trial}
     pooled = sorted((item for item in counted if item.pools), key=lambda item: (-item.weight, item.key))
     for item in pooled:
-        if shared := [name for name in item.pools if name in held]:
+        if shared := [name for name in item.pools if trial_key(name) in held]:
             counted.remove(item)
             folded.append(item.key)
-            notes.append(f"{item.key} pools {', '.join(shared)}, counted with {held[shared[0]]}.")
+            notes.append(f"{item.key} pools {', '.join(shared)}, counted with {held[trial_key(shared[0])]}.")
         else:
-            held |= dict.fromkeys(item.pools, item.key)
+            held |= dict.fromkeys(map(trial_key, item.pools), item.key)
+    for item in sorted(counted, key=lambda item: item.key):
+        inside = sorted({held[trial_key(name)] for name in item.holds if trial_key(name) in held} - {item.key})
+        if inside:
+            notes.append(
+                f"{item.key} contains {', '.join(inside)}, and adds nothing to {'them' if inside[1:] else 'it'}."
+            )
     return OnePerTrial(counted, sorted(folded), notes)
+
+
+def _names_of(item: AppraisedItem) -> tuple[str, ...]:
+    return (item.trial, *item.names) if item.trial else item.names
+
+
+def _group_by_trial(items: Sequence[AppraisedItem]) -> tuple[dict[str, list[AppraisedItem]], list[AppraisedItem]]:
+    """Group items by the trials that they report, each by its most telling name; and those that report none."""
+    known = {trial_key(name) for item in items for name in _names_of(item)} - _find_ambiguous(items)
+    group_of: dict[str, str] = {}
+
+    def find(key: str) -> str:
+        while group_of.setdefault(key, key) != key:
+            key = group_of[key]
+        return key
+
+    keys: dict[str, list[str]] = {}
+    for item in items:
+        hints = () if item.pools else item.hints
+        keys[item.key] = [key for key in map(trial_key, (*_names_of(item), *hints)) if key in known]
+        roots = sorted({find(key) for key in keys[item.key]})
+        group_of |= dict.fromkeys(roots, roots[0]) if roots else {}
+    groups: dict[str, list[AppraisedItem]] = {}
+    alone = list[AppraisedItem]()
+    for item in items:
+        if keys[item.key]:
+            groups.setdefault(find(keys[item.key][0]), []).append(item)
+        else:
+            alone.append(item)
+    return {_name_group(group): group for group in groups.values()}, alone
+
+
+def _find_ambiguous(items: Sequence[AppraisedItem]) -> set[str]:
+    """Find names that records of different registry numbers share: a programme's, not a trial's."""
+    numbers: dict[str, set[str]] = {}
+    for item in items:
+        own = _names_of(item)
+        registered = {name for name in own if name.startswith("NCT")}
+        for name in own:
+            numbers.setdefault(trial_key(name), set()).update(registered)
+    return {key for key, found in numbers.items() if len(found) > 1}
+
+
+def _name_group(group: Sequence[AppraisedItem]) -> str:
+    """Return a trial's most telling name: its registry number, its acronym, its author with participants."""
+    names = {name for item in group for name in (*_names_of(item), *(item.hints if not item.trial else ()))}
+    return min(names, key=lambda name: (not name.startswith("NCT"), "," in name, len(name), name))
 
 
 def _find_directions(group: Iterable[AppraisedItem]) -> set[Direction]:
@@ -353,11 +430,17 @@ def _find_directions(group: Iterable[AppraisedItem]) -> set[Direction]:
 
 
 def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
-    """Select the report that counts for a trial: of those that agree with it, the soundest, then the largest."""
+    """Select the report that counts for a trial: of those that agree with it, the soundest, then the largest.
+
+    Its main reports decide, never a substudy beside them: MERIT-HF's 3,991 people are not undone by 94 of them who
+    exercised.
+    """
+    main = _find_main_reports(group)
     stopped = _find_directions(i for i in group if i.why_stopped_kind in ("safety", "futility"))
     posted = _find_directions(i for i in group if i.key.startswith("nct:"))
-    told = stopped or posted or _find_directions(group)
-    sharing = [i for i in group if i.direction in told] if len(told) == 1 else list(group)
+    told = stopped or posted or _find_directions(main)
+    among = main if not (stopped or posted) else group
+    sharing = [i for i in among if i.direction in told] if len(told) == 1 else list(main)
 
     def order(item: AppraisedItem) -> tuple[object, ...]:
         is_entry = item.key.startswith("nct:")
@@ -366,5 +449,13 @@ def _select_report(group: Sequence[AppraisedItem]) -> AppraisedItem:
     best = min(sharing, key=order)
     if len(told) == 1:
         return best
-    undecided = bool(told) or any(i.direction is Direction.inconclusive for i in group)
+    undecided = bool(told) or any(i.direction is Direction.inconclusive for i in main)
     return best.model_copy(update={"direction": Direction.inconclusive if undecided else Direction.not_assessed})
+
+
+def _find_main_reports(group: Sequence[AppraisedItem]) -> list[AppraisedItem]:
+    """Find a trial's main reports: without those that call themselves secondary, or have less than half of its
+    people."""
+    largest = max((item.sample_size or 0 for item in group), default=0)
+    main = [item for item in group if not item.secondary and 2 * (item.sample_size or largest) >= largest]
+    return main or list(group)

@@ -19,13 +19,13 @@ from ..questions import Question, speaks_of
 from ..questions.kinds import ON_HARM, asks_yes_or_no
 from ..reading.document import Document, Sentence
 from ..reading.numbers import figures
-from ..reading.posted import SeriousEvents, read_events
 from ..reading.reading import Reading
 from ..reading.text import says, sentences
 from ..records import Drug, Label
 from ..records.evidence import Evidence
 from .appraised import Readings
 from .candidates import cautions_of, drug_of, find_namer, is_asked_about, is_condition, label_sections, named_drugs
+from .posted import SeriousEvents, read_events
 
 HarmStance = Literal["reports", "undecided", "silent"]
 """`reports`: the drug is a cause, or worse than no drug. `silent`: apart from title and aim, no sentence names the drug

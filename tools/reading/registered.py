@@ -12,16 +12,14 @@ https://clinicaltrials.gov/data-api/about-api/study-data-structure
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from ..lexicon import find_drugs
 from ..records import Trial
 from ..records.evidence import Evidence
 from ..records.study import (
     Aim,
     Arm,
     ArmCount,
-    ArmRole,
     Comparison,
     Equivalence,
     Estimate,
@@ -31,32 +29,30 @@ from ..records.study import (
     StudyPassage,
     TrialName,
 )
-from .posted import OF_PLACEBO, P_VALUE, counted_values, more_is_better, posted_number, registered_design
+from .outcomes import counts_people, higher_is_better, more_is_better, posted_number
+from .reading import StudyDesign
+from .registered_arms import ArmTreatment, TrialTreatments
 from .text import says
 
 VERSION = "1"
-ALPHA = 0.05  # two-sided, ICH E9; half of it for a one-sided test
+ALPHA = 0.05  # two-sided, ICH E9; half of it for a one-sided test and for non-inferiority
 FULL_LEVEL = 95.0  # percent; the interval that says the same as a two-sided p of 0.05
-_AIMS: Mapping[str, Aim] = {"TREATMENT": "treat", "PREVENTION": "prevent", "BASIC_SCIENCE": "mechanism"}
-_OF_DRUGS = frozenset({"DRUG", "BIOLOGICAL", "DIETARY_SUPPLEMENT", "COMBINATION_PRODUCT", "GENETIC"})
-_LAYOUTS = {"PARALLEL": "parallel", "CROSSOVER": "crossover", "FACTORIAL": "factorial", "SINGLE_GROUP": "single_group"}
-_FILLERS = re.compile(r"\b(?:arm|group|cohort|part|phase)\b(?:\s+[0-9ivab]{1,3}\b)?|[^a-z0-9.]+", re.IGNORECASE)
-_DOSE = re.compile(r"\s*\b\d[\d.,]*\s*(?:mg|g|mcg|µg|ug|ml|iu|units?|%)\b.*$", re.IGNORECASE)
-_ROLES: Mapping[str, ArmRole] = {
-    "PLACEBO_COMPARATOR": "placebo",
-    "SHAM_COMPARATOR": "placebo",
-    "NO_INTERVENTION": "none",
+_AIMS: Mapping[str, Aim] = {
+    "TREATMENT": "treat",
+    "SUPPORTIVE_CARE": "treat",
+    "PREVENTION": "prevent",
+    "BASIC_SCIENCE": "mechanism",
+    "DIAGNOSTIC": "other",
+    "SCREENING": "other",
+    "HEALTH_SERVICES_RESEARCH": "other",
+    "DEVICE_FEASIBILITY": "other",
+    "ECT": "other",
 }
+_P_VALUE = re.compile(
+    r"^(?:p\s*)?(?P<sign>[<>≤≥=]{0,2})\s*(?P<value>\d*\.?\d+(?:e-?\d+)?)(?:\s*[*†a-z]{0,2})?$", re.IGNORECASE
+)
+_OF_HEART_OR_VESSELS = ("cardiovascular events", "blood pressure")
 _NULL_OF_RATIO, _NULL_OF_DIFFERENCE = 1.0, 0.0
-
-
-class ArmTreatment(NamedTuple):
-    """What an arm or a group of results got."""
-
-    role: ArmRole
-    drugs: tuple[str, ...]
-    kind: str
-    """The registry's type of the arm; empty where no arm matches."""
 
 
 class Finding(NamedTuple):
@@ -64,41 +60,45 @@ class Finding(NamedTuple):
 
     favours: Favours | None
     significant: bool | None
-    equivalence: Equivalence | None
+    equivalence: Equivalence | None = None
+    unread: str = ""
+    """Why `favours` is None."""
+
+
+_NO_TEST = "neither a p value that decides nor an interval is posted"
+_DISAGREE = "p value and confidence interval disagree"
+_NO_DIRECTION = "which way the outcome is good is not said"
+_NO_VALUES = "the posted values do not say which group did better"
+_TWO_ANALYSES = "analyses of the same two groups disagree"
+_SEVERAL_GROUPS = "the analysis covers several groups at once"
 
 
 def read_registered_trial(record: Evidence) -> Study | None:
     """Read a registered trial and its posted primary outcomes; None if the record is no trial.
 
     Every pair of groups that a primary outcome's analyses name is a comparison. One that cannot be read has `favours`
-    None, which keeps the others of its outcome from deciding.
+    None, which keeps the others of its drug from deciding.
     """
     trial = record.trial
     if trial is None:
         return None
     outcomes = trial.results.get("primary_outcomes", []) if trial.results else []
-    treatments = _list_treatments(trial, outcomes)
-    background = _find_background(trial)
+    registered = TrialTreatments(trial)
+    treatments = _list_treatments(registered, outcomes)
+    background = registered.background
     comparisons: list[Comparison] = []
     for outcome in outcomes:
-        comparisons += _correct_for_doses(list(_read_outcome(outcome, treatments, background, record)))
+        rows = list(_read_outcome(outcome, treatments, background, record))
+        comparisons += _correct_for_doses(rows, treatments)
     sizes = {name: size for outcome in outcomes for name, size in _sizes_of(outcome).items()}
-    arms = tuple(
-        Arm(
-            name=name,
-            role=got.role,
-            drugs=tuple(drug for drug in got.drugs if drug not in background),
-            n=sizes.get(name),
-        )
-        for name, got in treatments.items()
-    )
+    arms = tuple(_make_arm(name, got, background, sizes.get(name)) for name, got in treatments.items())
     is_randomised = trial.allocation == "RANDOMIZED"
     return Study(
         key=record.key,
         reader="registry",
         version=VERSION,
         depth="registry",
-        aim=_AIMS.get(trial.primary_purpose or "", "other" if trial.primary_purpose else None),
+        aim=_AIMS.get(trial.primary_purpose or ""),
         condition="; ".join(trial.conditions),
         design=str(registered_design(trial)),
         blinded=None if not trial.masking else trial.masking != "NONE",
@@ -112,81 +112,27 @@ def read_registered_trial(record: Evidence) -> Study | None:
     )
 
 
-def _find_background(trial: Trial) -> frozenset[str]:
-    """Return the drugs that every registered arm takes; none if there is one arm."""
-    drugs = [set(_treatment_of(arm, trial).drugs) for arm in trial.arms]
-    return frozenset(set.intersection(*drugs)) if len(drugs) > 1 else frozenset()
+def registered_design(trial: Trial) -> StudyDesign:
+    """Return a trial's registered design: randomised with its blinding if reported, else a registry entry."""
+    if trial.allocation != "RANDOMIZED":
+        return StudyDesign.registry_entry
+    if not trial.masking:
+        return StudyDesign.rct
+    return StudyDesign.rct_open if trial.masking == "NONE" else StudyDesign.rct_blinded
 
 
-def _list_treatments(trial: Trial, outcomes: Sequence[Mapping[str, Any]]) -> dict[str, ArmTreatment]:
+def _make_arm(name: str, got: ArmTreatment, background: frozenset[str], size: int | None) -> Arm:
+    drugs = tuple(drug for drug in got.drugs if drug not in background)
+    is_bare = got.role == "drug" and not drugs
+    return Arm(name=name, role="none" if is_bare else got.role, drugs=drugs, dose=got.dose, n=size)
+
+
+def _list_treatments(registered: TrialTreatments, outcomes: Sequence[Mapping[str, Any]]) -> Mapping[str, ArmTreatment]:
     """Return what each group of results got, else each registered arm, by name."""
     groups = {str(group.get("name")): group for outcome in outcomes for group in outcome.get("groups", ())}
-    if groups:
-        return {
-            name: _find_treatment(name, str(group.get("description") or ""), trial) for name, group in groups.items()
-        }
-    return {str(arm.get("label") or f"arm {at}"): _treatment_of(arm, trial) for at, arm in enumerate(trial.arms, 1)}
-
-
-def _find_treatment(title: str, description: str, trial: Trial) -> ArmTreatment:
-    """Find what a group of results got: that of the arm with its title, else what its own title and description
-    name."""
-    wanted = _words_of(title)
-    labelled = [(arm, _words_of(str(arm.get("label") or ""))) for arm in trial.arms]
-    same = [arm for arm, label in labelled if label == wanted]
-    near = [
-        arm for arm, label in labelled if wanted and label and (set(label) <= set(wanted) or set(wanted) <= set(label))
-    ]
-    if same:
-        return _treatment_of(same[0], trial)
-    if len(near) == 1:
-        return _treatment_of(near[0], trial)
-    for text in (title, description):
-        treatment = _treatment_of({"label": title, "interventions": [text]}, trial, is_registered=False)
-        if treatment.role != "unknown":
-            return treatment
-    return ArmTreatment("unknown", (), "")
-
-
-def _words_of(label: str) -> list[str]:
-    return _FILLERS.sub(" ", label.lower()).split()
-
-
-def _treatment_of(arm: Mapping[str, Any], trial: Trial, *, is_registered: bool = True) -> ArmTreatment:
-    """Return what an arm got: its drugs by generic name, an unknown drug by the registry's name for it.
-
-    An arm that the registry types as placebo, and whose only other content is unknown, is a placebo unless it lists a
-    placebo beside it: then the unknown one is the other half of a double dummy.
-    """
-    kind = str(arm.get("type") or "")
-    types = {str(each.get("name", "")).casefold(): str(each.get("type") or "") for each in trial.interventions}
-    others = {str(each.get("name", "")).casefold(): each.get("other_names", []) for each in trial.interventions}
-    known: list[str] = []
-    unknown: list[str] = []
-    has_inert, has_other = False, False
-    for name in arm.get("interventions", ()):
-        text = OF_PLACEBO.sub(" placebo ", name)
-        drugs = [drug.name for drug in find_drugs(text)]
-        is_inert = bool(says("nothing", text))
-        if not drugs and not is_inert:
-            drugs = [drug.name for other in others.get(name.casefold(), ()) for drug in find_drugs(other)][:1]
-        if drugs:
-            known += drugs
-        elif is_inert:
-            has_inert = True
-        elif is_registered and types.get(name.casefold(), "DRUG") in _OF_DRUGS:
-            unknown.append(_DOSE.sub("", name).strip().lower() or name.lower())
-        else:
-            has_other = is_registered
-    is_typed_inert = kind in _ROLES
-    if is_typed_inert and not known and not (unknown and has_inert):
-        return ArmTreatment(_ROLES[kind], (), kind)
-    drugs = list(dict.fromkeys([*known, *unknown]))
-    if drugs:
-        return ArmTreatment("drug", tuple(drug for drug in drugs if drug != "sodium chloride") or tuple(drugs), kind)
-    if has_inert:
-        return ArmTreatment("placebo", (), kind)
-    return ArmTreatment("other_treatment" if has_other else "unknown", (), kind)
+    if not groups:
+        return registered.arms
+    return {name: registered.of_group(name, str(group.get("description") or "")) for name, group in groups.items()}
 
 
 def _sizes_of(outcome: Mapping[str, Any]) -> dict[str, int]:
@@ -202,22 +148,22 @@ def _sizes_of(outcome: Mapping[str, Any]) -> dict[str, int]:
 def _read_outcome(
     outcome: Mapping[str, Any], treatments: Mapping[str, ArmTreatment], background: frozenset[str], record: Evidence
 ) -> Iterator[Comparison]:
-    """Yield the comparisons of an outcome's analyses, each pair of groups once: its first analysis, usually the main
-    one."""
-    analyses = [analysis for analysis in outcome.get("analyses", ()) if len(analysis.get("groups", ())) != 1]
+    """Yield the comparisons of an outcome's analyses: one for each analysis of two groups."""
+    analyses = [analysis for analysis in outcome.get("analyses", ()) if len(analysis.get("groups", ())) > 1]
     pairs = [analysis for analysis in analyses if len(analysis["groups"]) == 2]
-    found = [
+    rows = [
         _compare(analysis, outcome, *_order_groups(analysis["groups"], treatments, background), record)
         for analysis in pairs
     ]
-    said: dict[tuple[str, str | None], set[tuple[Favours | None, bool | None]]] = {}
-    for row in found:
-        said.setdefault((row.arm, row.versus), set()).add((row.favours, row.significant))
-    for row in found:
+    results: dict[tuple[str, str | None], set[tuple[Favours | None, bool | None]]] = {}
+    for row in rows:
+        results.setdefault((row.arm, row.versus), set()).add((row.favours, row.significant))
+    for row in rows:
         # Two analyses of the same groups that disagree: neither decides.
-        is_clear = len(said[row.arm, row.versus]) == 1
-        yield row if is_clear else row.model_copy(update={"favours": None, "significant": None})
-    if found or not analyses:
+        is_clear = len(results[row.arm, row.versus]) == 1
+        unclear = {"favours": None, "significant": None, "unread": _TWO_ANALYSES}
+        yield row if is_clear else row.model_copy(update=unclear)
+    if rows or not analyses:
         return
     for name in analyses[0]["groups"]:  # a test over several groups at once says that they differ, not which is better
         if treatments[name].role == "drug":
@@ -225,8 +171,9 @@ def _read_outcome(
                 arm=name,
                 against="unstated",
                 outcome=str(outcome.get("title") or ""),
-                endpoint=_class_of(outcome),
+                endpoint=class_of(outcome),
                 primary=True,
+                unread=_SEVERAL_GROUPS,
                 passage=_passage_of(analyses[0], record),
             )
 
@@ -241,8 +188,10 @@ def _order_groups(
         return first, second
     if theirs - ours and not ours - theirs:
         return second, first
+    if treatments[first].role != "drug" and treatments[second].role == "drug":
+        return second, first
     is_second_tested = treatments[second].kind == "EXPERIMENTAL" and treatments[first].kind != "EXPERIMENTAL"
-    return (second, first) if is_second_tested else (first, second)
+    return (second, first) if is_second_tested and treatments[second].role == "drug" else (first, second)
 
 
 def _compare(
@@ -255,11 +204,13 @@ def _compare(
         arm=first,
         versus=second,
         outcome=str(outcome.get("title") or ""),
-        endpoint=_class_of(outcome),
+        endpoint=class_of(outcome),
         primary=True,
+        condition=_condition_of(outcome, record),
         favours=finding.favours,
         significant=finding.significant,
         equivalence=finding.equivalence,
+        unread=finding.unread,
         estimate=_estimate_of(analysis, outcome, first, second),
         time_point=str(outcome.get("time_frame") or ""),
         higher_is_better=more_is_better(outcome),
@@ -268,10 +219,25 @@ def _compare(
     )
 
 
-def _class_of(outcome: Mapping[str, Any]) -> OutcomeClass:
-    """Tell outcomes on safety and kinetics, which the registry does not mark, from those on efficacy, by their
+def class_of(outcome: Mapping[str, Any]) -> OutcomeClass:
+    """Tell outcomes on safety, kinetics and markers, which the registry does not mark, from those on efficacy, by their
     title."""
-    return "harm" if says("not of efficacy", str(outcome.get("title") or "")) else "efficacy"
+    title = str(outcome.get("title") or "")
+    if says("not of efficacy", title):
+        return "harm"
+    return "process" if says("marker", title) else "efficacy"
+
+
+def _condition_of(outcome: Mapping[str, Any], record: Evidence) -> str | None:
+    """Return what an outcome is on where that is another condition than the trial's; None: the trial's own.
+
+    Trials of drugs for diabetes prove that they are safe for the heart, which says nothing of the diabetes.
+    """
+    own = " ; ".join(record.trial.conditions) if record.trial else ""
+    if not own or says("heart or vessels", own):
+        return None
+    title = str(outcome.get("title") or "")
+    return next((name for name in _OF_HEART_OR_VESSELS if says(name, title)), None)
 
 
 def _passage_of(analysis: Mapping[str, Any], record: Evidence) -> StudyPassage | None:
@@ -301,8 +267,15 @@ def _estimate_of(analysis: Mapping[str, Any], outcome: Mapping[str, Any], *group
         p_sign=sign,
         unit=str(outcome.get("unit") or ""),
         counts=tuple(_count_of(outcome, group) for group in groups),
-        written=str(analysis.get("sentence") or ""),
+        written=_write_estimate(analysis),
     )
+
+
+def _write_estimate(analysis: Mapping[str, Any]) -> str:
+    """Return an analysis' figures as the record's text writes them, after the names of the groups."""
+    sentence = str(analysis.get("sentence") or "")
+    figures = sentence.partition(f"{' versus '.join(analysis.get('groups', ()))}, ")[2]
+    return figures.removesuffix(".").removesuffix(f", {analysis.get('method')}")
 
 
 def _count_of(outcome: Mapping[str, Any], group: str) -> ArmCount:
@@ -310,47 +283,66 @@ def _count_of(outcome: Mapping[str, Any], group: str) -> ArmCount:
     values = [posted_number(row.get("value")) for row in outcome.get("values", ()) if row.get("group") == group]
     value = values[0] if len(values) == 1 else None
     size = _sizes_of(outcome).get(group)
-    is_count = (
-        value is not None and value.is_integer() and says("counted people", str(outcome.get("unit") or "")) is not None
-    )
-    if is_count and value is not None and value >= 0:
+    is_number = value is not None and value.is_integer() and value >= 0
+    if value is not None and is_number and counts_people(outcome) and not _is_share(outcome):
         return ArmCount(arm=group, events=int(value), n=size)
     return ArmCount(arm=group, mean=value, n=size)
 
 
-def _read_p(analysis: Mapping[str, Any]) -> tuple[Any, float | None]:
+def _is_share(outcome: Mapping[str, Any]) -> bool:
+    """Whether people are counted in percent or as a proportion."""
+    return says("share", str(outcome.get("unit") or "")) is not None
+
+
+def _read_p(analysis: Mapping[str, Any]) -> tuple[Literal["=", "<", "≤", ">", "≥"], float | None]:
     """Return the sign and value of p; None if there is none or it is no probability."""
-    match = P_VALUE.match(str(analysis.get("p_value") or "").replace(" ", ""))
+    match = _P_VALUE.match(str(analysis.get("p_value") or "").replace(" ", ""))
     if match is None or float(match["value"]) > 1:
         return "=", None
-    return match["sign"][:1] or "=", float(match["value"])
+    signs: Mapping[str, Literal["<", "≤", ">", "≥"]] = {"<": "<", "≤": "≤", ">": ">", "≥": "≥"}
+    return signs.get(match["sign"][:1], "="), float(match["value"])
 
 
 def _read_analysis(analysis: Mapping[str, Any], outcome: Mapping[str, Any], first: str, second: str) -> Finding:
     """Read which group an analysis favours: by p and by the interval, which have to agree where both tell."""
-    unread = Finding(None, None, None)
     by_p, by_interval = _is_significant(analysis), _excludes_null(analysis)
     kind = str(analysis.get("non_inferiority") or "")
-    if "INFERIORITY" in kind.replace("SUPERIORITY", "") or "EQUIVALENCE" in kind:
-        if by_interval:  # an interval without the value of no effect shows more than its test asked
-            return Finding(_favoured(outcome, first, second), True, None)
-        return Finding("neither", False, "shown" if by_p else "not_shown")
+    if "INFERIORITY" in kind or "EQUIVALENCE" in kind:
+        return _read_equivalence(by_p, by_interval, outcome, first, second)
     if by_p is None and by_interval is None:
-        return unread
+        return Finding(None, None, unread=_NO_TEST)
     disagree = by_p is not None and by_interval is not None and by_p != by_interval
     if disagree and _is_full(analysis):
-        return unread
+        return Finding(None, None, unread=_DISAGREE)
     significant = by_p if by_p is not None else by_interval
-    if not significant:
-        return Finding("neither", False, None)
+    return _find_better(outcome, first, second) if significant else Finding("neither", False)
+
+
+def _find_better(outcome: Mapping[str, Any], first: str, second: str) -> Finding:
+    """Say which group a significant result favours."""
     favours = _favoured(outcome, first, second)
-    return Finding(favours, True if favours else None, None)
+    if favours is not None:
+        return Finding(favours, True)
+    return Finding(None, None, unread=_NO_DIRECTION if more_is_better(outcome) is None else _NO_VALUES)
+
+
+def _read_equivalence(
+    by_p: bool | None, by_interval: bool | None, outcome: Mapping[str, Any], first: str, second: str
+) -> Finding:
+    """Read a test of non-inferiority or equivalence, whose p value tests another hypothesis."""
+    if by_interval:  # an interval without the value of no effect shows more than its test asked
+        return _find_better(outcome, first, second)
+    if by_p is None:
+        return Finding("neither", False)
+    return Finding("neither", False, "shown" if by_p else "not_shown")
 
 
 def _alpha_of(analysis: Mapping[str, Any]) -> float:
+    """Return the threshold of an analysis' p value: halved where its test is one-sided."""
     words = " ".join(str(analysis.get(name) or "") for name in ("method", "p_comment", "about"))
     is_one_sided = analysis.get("one_sided") or says("one-sided", words)
-    return ALPHA / 2 if is_one_sided else ALPHA
+    is_inferiority = "INFERIORITY" in str(analysis.get("non_inferiority") or "")
+    return ALPHA / 2 if is_one_sided or is_inferiority else ALPHA
 
 
 def _is_full(analysis: Mapping[str, Any]) -> bool:
@@ -389,22 +381,56 @@ def _excludes_null(analysis: Mapping[str, Any]) -> bool | None:
 
 
 def _favoured(outcome: Mapping[str, Any], first: str, second: str) -> Favours | None:
-    """Return which group did better, by the posted values; None if they or the outcome's direction do not say."""
-    ours, theirs = counted_values(outcome, first), counted_values(outcome, second)
-    larger = {ours[name] > theirs[name] for name in ours if name in theirs and ours[name] != theirs[name]}
-    better = more_is_better(outcome)
-    if len(larger) != 1 or ours.keys() != theirs.keys() or better is None:
+    """Return which group did better in every posted category; None if they or the outcome's direction do not say.
+
+    A category's own words count before the outcome's: "Therapeutic failure" under "Therapeutic response".
+    """
+    ours, theirs = _values_of(outcome, first), _values_of(outcome, second)
+    whole = more_is_better(outcome)
+    if len(ours) == len(theirs) == 1:  # each group has a row of its own in some outcomes
+        theirs = dict.fromkeys(ours, next(iter(theirs.values())))
+    if not ours or ours.keys() != theirs.keys():
         return None
-    return "arm" if larger.pop() == better else "versus"
+    favoured = set[Favours | None]()
+    for category, value in ours.items():
+        other = theirs[category]
+        if value is None or other is None:  # "not reached" is longer or shorter than a number, as may be
+            return None
+        own = higher_is_better(category) if len(ours) > 1 else None
+        better = own if own is not None and whole is not None else whole
+        if value != other:
+            favoured.add(None if better is None else "arm" if (value > other) is better else "versus")
+    return favoured.pop() if len(favoured) == 1 else None
 
 
-def _correct_for_doses(comparisons: list[Comparison]) -> list[Comparison]:
-    """Mark results that do not hold as one of several tests against the same group, by Bonferroni (Cochrane Handbook
-    15.6)."""
+def _values_of(outcome: Mapping[str, Any], group: str) -> dict[str, float | None]:
+    """Return a group's values by category, counts as proportions, without baseline values; None for `NA`."""
+    size = _sizes_of(outcome).get(group)
+    is_count = says("plain count", str(outcome.get("unit") or "")) is not None and not _is_share(outcome)
+    values: dict[str, float | None] = {}
+    for row in outcome.get("values", ()):
+        category = str(row.get("category") or "")
+        if row.get("group") != group or says("baseline", category):
+            continue
+        if category in values:  # rows without titles of their own
+            category = f"{category} {len(values)}"
+        value = posted_number(row.get("value"))
+        if value is not None and is_count:
+            value = value / size if size else None
+        values[category] = value
+    return values
+
+
+def _correct_for_doses(comparisons: list[Comparison], treatments: Mapping[str, ArmTreatment]) -> list[Comparison]:
+    """Mark results in favour of a dose that do not hold as one of several against the same group, by Bonferroni
+    (Cochrane Handbook 15.6)."""
     corrected = []
-    for comparison in comparisons:
-        tests = sum(other.versus == comparison.versus for other in comparisons)
-        p = comparison.estimate.p if comparison.estimate else None
-        is_loose = tests > 1 and p is not None and p > ALPHA / tests and comparison.favours == "arm"
-        corrected.append(comparison.model_copy(update={"hedged": True}) if is_loose else comparison)
+    for row in comparisons:
+        drugs = treatments[row.arm].drugs
+        doses = {
+            other.arm for other in comparisons if other.versus == row.versus and treatments[other.arm].drugs == drugs
+        }
+        p = row.estimate.p if row.estimate else None
+        is_loose = len(doses) > 1 and p is not None and p > ALPHA / len(doses) and row.favours == "arm"
+        corrected.append(row.model_copy(update={"hedged": True}) if is_loose else row)
     return corrected

@@ -139,11 +139,13 @@ class Comparison(StudyPart, frozen=True):
     aim: Aim | None = None
     """None: the study's."""
     subgroup: str | None = None
-    """StudyPart of the people, or a post hoc analysis; None: everybody."""
+    """Part of the people, or a post hoc analysis; None: everybody."""
     favours: Favours | None = None
     """None: the record does not tell."""
     significant: bool | None = None
     """None: untold."""
+    unread: str = ""
+    """Why `favours` is None, in words for the report; empty if the record does not tell."""
     equivalence: Equivalence | None = None
     """None: not a question of the study."""
     margin: str = ""
@@ -158,7 +160,8 @@ class Comparison(StudyPart, frozen=True):
     passage: StudyPassage | None = None
     """None: the reader located none, and nothing of the comparison is quoted."""
     hedged: bool = False
-    """Whether the result is told in guarded words alone: may, might, a trend."""
+    """Whether the result is told in guarded words alone (may, might, a trend), or does not hold as one of several
+    tests."""
 
     @model_validator(mode="after")
     def _name_the_other_arm(self) -> Self:

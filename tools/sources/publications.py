@@ -32,7 +32,10 @@ _ACRONYM = re.compile(
     r"\((?P<after>[A-Z][\w/-]*[A-Z][\w/-]*)\)|\((?P<before>[A-Z][\w/-]*[A-Z][\w/-]*)\)\s+(?:[Tt]rial|[Ss]tudy)\b"
 )
 """An acronym in brackets after the words that it stands for."""
-_NAMED = r"(?P<name>[A-Z]+(?:-?[A-Z\d]+)*[A-Z]{2}(?:-[A-Z\d]+)*) (?:[Ss]ub-?)?(?:[Ss]tudy|[Tt]rial)\b"
+_NAMED = (
+    r"(?P<name>[A-Z]+(?:-?[A-Z\d]+)*[A-Z]{2}(?:-[A-Z\d]+|-[A-Z][a-z]+| [A-Z\d]{2,5})*)"
+    r" (?:[Ss]ub-?)?(?:[Ss]tudy|[Tt]rial)\b"
+)
 _IN_TITLE = re.compile(rf"\b(?!I+[A-C]?\b){_NAMED}")  # not "a phase III trial"
 _PART_OF = re.compile(
     rf"\b(?:part|data|participants|patients|enrolled|randomi[sz]ed) (?:of|from|in|into|to) the {_NAMED}"

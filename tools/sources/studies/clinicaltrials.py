@@ -65,6 +65,8 @@ _PAGE_SIZE = 100  # studies; the API allows 1,000, of up to 1 MB each
 _MAX_VALUES = 40  # per outcome in a record
 _SHOWN_VALUES = 12  # per outcome in the text
 _MAX_ANALYSES = 200  # of an outcome; the most seen is 100
+_COUNTED = frozenset({"participants", "patients", "subjects"})  # units in which the registry counts people
+_SHARES = frozenset({"percent", "percentage", "%"} | {f"percentage of {people}" for people in _COUNTED})
 _MAX_WORDS = 1000  # characters of a description in a record
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")  # CommonMark: a backslash may escape any ASCII punctuation
 _TAG = re.compile(r"\b[A-Za-z]+\[[^\]]*\]|\[[^\]]*\]")  # AREA[Phase], [tiab]: tags of this API and of PubMed
@@ -399,12 +401,21 @@ def _sentences(protocol: Any, trial: Trial) -> Iterator[str]:
 
 def _describe_values(outcome: Mapping[str, Any]) -> str:
     unit = f" {outcome['unit']}" if "unit" in outcome else ""
-    values = [
-        " ".join(filter(None, (each.get("group"), each.get("category"), each.get("value"))))
-        for each in outcome.get("values", ())
-    ]
+    sizes = {group.get("name"): group.get("n") for group in outcome.get("groups", ())}
+    values = [_describe_value(value, sizes.get(value.get("group")), unit) for value in outcome.get("values", ())]
     shown = "; ".join(values[:_SHOWN_VALUES]) + ("; …" if len(values) > _SHOWN_VALUES else "") + unit
     return f"{outcome.get('title', 'outcome')}: {shown if values else 'no values posted'}"
+
+
+def _describe_value(value: Mapping[str, Any], size: str | None, unit: str) -> str:
+    """Write a group's value; where people are counted, out of how many."""
+    posted = value.get("value")
+    measure = unit.strip().casefold()
+    if posted and size and measure in _COUNTED and posted.isdigit():
+        posted = f"{posted} of {size}"
+    elif posted and size and measure in _SHARES:
+        posted = f"{posted} (of {size} analysed)"
+    return " ".join(filter(None, (value.get("group"), value.get("category"), posted)))
 
 
 def _describe_events(groups: Iterable[Mapping[str, Any]]) -> str:

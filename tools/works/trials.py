@@ -1,0 +1,104 @@
+"""By which names a record's trial is known, so that one trial counts once however often and however it was published.
+
+| name | from |
+|---|---|
+| registry number | the record's own, its registration, its text, the registry's list of results |
+| acronym | the registry; spelt out; called a trial in the title; "patients of the X trial". "MERIT HF" is "MERIT-HF" |
+| first author with participants | randomised trials of `TELLING_SIZE` people or more |
+| first author, participants and figures | randomised trials of any size that share `TELLING_FIGURES` figures or more |
+
+A hint is an acronym that a title only mentions: it counts where another record is known by it. A review has no trial of
+its own; the trials that it names are what it holds.
+"""
+
+import re
+from typing import NamedTuple
+
+from ..reading.numbers import figures
+from ..reading.reading import RANDOMISED, StudyDesign
+from ..reading.text import says
+from ..records.evidence import Evidence, checked_identifier
+from ..sources.publications import trial_acronyms
+from .identity import named_trials
+
+TELLING_SIZE = 100
+"""Participants; of 13 pairs of labelled trials with one first author and as many people, 12 were one trial."""
+TELLING_FIGURES = 3
+_LONGEST_NAME, _MOST_INITIALS = 40, 4
+_SHORTEST_HINT = 5  # letters; shorter capitals in titles are mostly abbreviations
+_OF_ONE_STUDY = RANDOMISED | {StudyDesign.cohort, StudyDesign.registry_entry}
+_HINT = re.compile(r"\b[A-Z][A-Z\d]+(?:[- ](?:[A-Z][A-Z\d]+|[A-Z][a-z]+ed|[A-Z][a-z]+us))?\b")
+_NUMBER = re.compile(r"NCT\d{8}")
+_YEAR = re.compile(r"(?:19|20)\d\d$")
+_AFTER_NAME = re.compile(r"(?:SUB)?(?:TRIAL|STUDY)$")
+
+
+class TrialNames(NamedTuple):
+    """The trial that a record reports."""
+
+    names: tuple[str, ...] = ()
+    """Of one trial, the most telling first; empty if it reports none or several, or does not say."""
+    hints: tuple[str, ...] = ()
+    """Acronyms in its title that count where another record is known by them."""
+    pools: tuple[str, ...] = ()
+    """Of several trials that are analysed together."""
+    holds: tuple[str, ...] = ()
+    """Of the trials that a review names."""
+    is_secondary: bool = False
+    """Whether it says that it is a substudy or a secondary analysis."""
+
+
+def trial_key(name: str) -> str:
+    """Write a name of a trial so that its spellings are one.
+
+    >>> [trial_key(name) for name in ("MERIT HF", "Merit-HF trial", "SENIORS 2005", "NCT01112005")]
+    ['MERITHF', 'MERITHF', 'SENIORS', 'NCT01112005']
+    """
+    letters = "".join(letter for letter in name.upper() if letter.isalnum())
+    if _NUMBER.fullmatch(letters):
+        return letters
+    return _YEAR.sub("", _AFTER_NAME.sub("", letters)) or letters
+
+
+def name_trial(record: Evidence, design: StudyDesign, participants: int | None = None) -> TrialNames:
+    """Find the names of the trial that a record reports, of those it pools, or of those that a review holds."""
+    title = record.citation.title
+    is_secondary = says("secondary report", title) is not None
+    own = record.record.nct_id
+    if own:
+        acronym = record.trial.acronym if record.trial else None
+        return TrialNames(names=(own, acronym) if acronym else (own,), is_secondary=is_secondary)
+    numbers = list(named_trials(record))
+    acronyms = trial_acronyms(title, record.content)
+    if design not in _OF_ONE_STUDY:
+        is_review = design is StudyDesign.systematic_review
+        return TrialNames(holds=tuple(sorted({*numbers, *acronyms}))) if is_review else TrialNames()
+    linked = (str(key).partition(":")[2] for key in record.metadata.get("linked_trials", ()))
+    numbers += [number for number in map(_check_number, linked) if number]
+    numbers = sorted(set(numbers))
+    in_title = trial_acronyms(title, "")
+    own_names = in_title or acronyms
+    names = numbers + (own_names if len(own_names) == 1 else []) if numbers else own_names
+    if len(numbers) > 1 or (not numbers and len(names) > 1):
+        return TrialNames(pools=tuple(sorted(numbers or names)), is_secondary=is_secondary)
+    by_author = _name_by_author(record, participants) if design in RANDOMISED else ()
+    hints = tuple(dict.fromkeys(hint for hint in _HINT.findall(title) if len(hint) >= _SHORTEST_HINT))
+    return TrialNames((*names, *by_author), hints, is_secondary=is_secondary)
+
+
+def _check_number(number: str) -> str | None:
+    return checked_identifier("nct_id", number)
+
+
+def _name_by_author(record: Evidence, participants: int | None) -> tuple[str, ...]:
+    """Name a trial by its first author and participants, and also by its figures where there are enough of them."""
+    author = next(iter(record.citation.authors), "")
+    *words, initials = author.split() or [""]
+    plain_words = "".join(words).replace("-", "").replace("'", "").isalpha()
+    is_name = initials.isupper() and len(initials) <= _MOST_INITIALS and len(author) <= _LONGEST_NAME
+    if not (plain_words and is_name and participants):  # "van den Berg JA", not a group's or a sponsor's name
+        return ()
+    person = f"{' '.join(words)} {initials[0]}, {participants:,} participants"
+    names = [person] if participants >= TELLING_SIZE else []
+    results = sorted(set(figures(record.content)))
+    return (*names, f"{person}, {'; '.join(results)}") if len(results) >= TELLING_FIGURES else tuple(names)
