@@ -27,7 +27,7 @@ from willowbark.agents.autogen import (
     schemas_of,
     tools_of,
 )
-from willowbark.tools.outside import Origin, take_in
+from willowbark.tools.outside import GivenOrigin, take_in
 from willowbark.tools.outside.given import declares_evidence
 from willowbark.tools.questions import Question
 from willowbark.tools.records.enclosure import one_line
@@ -118,7 +118,7 @@ async def take_results(
             failed = "" if result.name in names.own else "failed, or "
             unused[f"{agent}: {tool} {failed}was called with unusable arguments"] = None
             continue
-        origin = Origin(agent, tool, result.name in names.typed)
+        origin = GivenOrigin(agent, tool, result.name in names.typed)
         left_s = max(0.0, ends - time.monotonic())
         came = await take_in(result.content, origin, asked, run.transport, deadline_s=left_s)
         if came.reply is not None:
@@ -275,7 +275,7 @@ class Listener:
 
     async def _take_words(self, found: Findings, words: str, run: RunContext, seconds: float) -> None:
         """Follow the numbers that an agent names in its own words, where its tools gave no record."""
-        origin = Origin(found.specialist, "")
+        origin = GivenOrigin(found.specialist, "")
         came = await take_in(words, origin, "", run.transport, deadline_s=max(0.0, seconds))
         if came.reply is not None:
             found.replies = [*found.replies, came.reply]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from willowbark.agents.autogen import FunctionExecutionResultMessage, LLMMessage, UserMessage
-from willowbark.tools.outside import Origin, read_result
+from willowbark.tools.outside import GivenOrigin, read_result
 from willowbark.tools.reading.document import Document
 from willowbark.tools.records.enclosure import MAX_WITHOUT_BLOCKS, blocks, condense, enclose_lines, one_line
 from willowbark.tools.records.evidence import Evidence
@@ -50,7 +50,7 @@ def _strangers_text(text: str, shown: set[str]) -> str:
     """Enclose what a tool that is not Willowbark's own returned: a line for each new record, else its first words."""
     if next(blocks(text), None) is not None:
         return condense(text, shown)
-    works = read_result(text, Origin("", "")).works
+    works = read_result(text, GivenOrigin("", "")).works
     lines = []
     for work in works:
         key = work.names[0] if work.names else ""

@@ -31,14 +31,14 @@ from willowbark.tools.errors import UsageError
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.transport import Transport
 from willowbark.tools.library import open_library
-from willowbark.tools.outside import Origin, read_result, take_in
+from willowbark.tools.outside import GivenOrigin, read_result, take_in
 from willowbark.tools.outside.given import MOST_CHARACTERS, MOST_WORKS
 from willowbark.tools.records.evidence import Citation, merge
 from willowbark.tools.toolbox import SourceTool
 
 PMID = "11025624"
 """Of the bundled library: a trial of propranolol in migraine."""
-HELPER = Origin("helper", "find")
+HELPER = GivenOrigin("helper", "find")
 TRIAL = "Propranolol reduced the frequency of migraine attacks compared with placebo in 120 patients (p<0.001)."
 
 

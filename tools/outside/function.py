@@ -19,7 +19,7 @@ from ..records.enclosure import new_marker, one_line
 from ..records.evidence import Evidence, SearchResult
 from ..search import SourceReply, Status
 from ..toolbox import EvidenceTool, Questions, ToolReply
-from .given import Origin
+from .given import GivenOrigin
 from .intake import take_in
 
 P = ParamSpec("P")
@@ -69,7 +69,7 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
         return self.function(*args, **kwargs)
 
     def _questions(self, args: BaseModel, transport: Transport) -> Questions:
-        return {Origin("", self.name).source: partial(self._ask_function, args, transport)}
+        return {GivenOrigin("", self.name).source: partial(self._ask_function, args, transport)}
 
     def _describe(self, args: BaseModel) -> str:
         said = args.model_dump(mode="json", exclude_defaults=True)
@@ -78,7 +78,7 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
 
     async def _ask_function(self, args: BaseModel, transport: Transport) -> SourceReply:
         said = {name: getattr(args, name) for name in type(args).model_fields}
-        source = Origin("", self.name).source
+        source = GivenOrigin("", self.name).source
         try:
             value = await self._call(said)
         except SearchError:
@@ -88,7 +88,7 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
             reason = f"the function {self.name} raised {type(error).__name__}{f': {words}' if words else ''}"
             raise UnreadableReply(source, reason) from error
         text, is_typed = _as_text(value)
-        taken = await take_in(text, Origin("", self.name, is_typed), self._describe(args), transport)
+        taken = await take_in(text, GivenOrigin("", self.name, is_typed), self._describe(args), transport)
         if taken.reply is not None:
             return taken.reply
         is_empty = value is None or (isinstance(value, Sequence | dict) and not value)

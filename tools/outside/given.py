@@ -48,7 +48,7 @@ _TYPES = ("Evidence", "SearchResult", "SourceReply", "ToolReply")
 
 
 @dataclass(frozen=True)
-class Origin:
+class GivenOrigin:
     """The agent and the tool that gave something."""
 
     agent: str
@@ -62,7 +62,7 @@ class Origin:
     def source(self) -> str:
         """The name under which it stands in records and the search log.
 
-        >>> Origin("Helper", "findPapers").source, Origin("", "pubmed").source
+        >>> GivenOrigin("Helper", "findPapers").source, GivenOrigin("", "pubmed").source
         ('helper-findpapers', 'tool-pubmed')
         """
         words = "-".join(filter(None, (self.agent, self.tool or "words"))).lower()
@@ -77,7 +77,7 @@ class Origin:
         return ", ".join(filter(None, (self.agent, self.tool)))
 
 
-class Work(NamedTuple):
+class GivenWork(NamedTuple):
     """A publication or trial that a result names."""
 
     names: tuple[str, ...]
@@ -90,12 +90,12 @@ class Work(NamedTuple):
 class Given:
     """What was read of a tool's result."""
 
-    works: list[Work] = field(default_factory=list)
+    works: list[GivenWork] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     """What could not be read, each in a few words."""
 
 
-def read_result(text: str, origin: Origin) -> Given:
+def read_result(text: str, origin: GivenOrigin) -> Given:
     """Read the publications and trials that a result names, each once.
 
     Args:
@@ -115,7 +115,7 @@ def read_result(text: str, origin: Origin) -> Given:
     words = " ".join(walk.words) if walk.words else text
     works = walk.works
     if not works:
-        works = [Work((name,), None) for name in numbers_in(Lead("", visible(words)))]
+        works = [GivenWork((name,), None) for name in numbers_in(Lead("", visible(words)))]
     given.works = _each_once(works)
     if (more := len(given.works) - MOST_WORKS) > 0:
         given.problems.append(f"{more} of {len(given.works)} publications and trials were left out")
@@ -209,9 +209,9 @@ def _with_kind(name: str, fields: dict[str, Any]) -> dict[str, Any]:
 class _Walk:
     """Goes through data and collects the works in it."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: GivenOrigin) -> None:
         self.origin = origin
-        self.works: list[Work] = []
+        self.works: list[GivenWork] = []
         self.words: list[str] = []
         """Texts seen, in which numbers may stand if no field holds any."""
         self._nodes = 0
@@ -239,7 +239,7 @@ class _Walk:
         for name, kind in _LISTS.items():
             listed = flat.get(name)
             numbers = listed if isinstance(listed, list) else []
-            self.works += [Work((found,), None) for each in numbers if (found := _named(kind, each))]
+            self.works += [GivenWork((found,), None) for each in numbers if (found := _named(kind, each))]
         for name, item in value.items():
             if _plain(name) not in _OF_OTHERS:
                 self.see(item, depth + 1)
@@ -278,7 +278,7 @@ def _named(kind: str, value: Any) -> str | None:
     return f"{kind.removesuffix('_id')}:{checked}" if checked else None
 
 
-def _read_fields(fields: Mapping[str, Any], origin: Origin) -> Work | None:
+def _read_fields(fields: Mapping[str, Any], origin: GivenOrigin) -> GivenWork | None:
     """Read a publication or trial from its fields; None if they hold none."""
     names = [_named(kind, fields.get(name)) for name, kind in _IDENTIFIERS.items()]
     title = _first_text(fields, _TITLES)
@@ -290,7 +290,7 @@ def _read_fields(fields: Mapping[str, Any], origin: Origin) -> Work | None:
     if not known:
         return None
     text = _first_text(fields, _TEXTS)
-    return Work(known, _their_record(known, title, text, fields, origin) if title and text else None)
+    return GivenWork(known, _their_record(known, title, text, fields, origin) if title and text else None)
 
 
 def _first_text(fields: Mapping[str, Any], names: Iterable[str]) -> str:
@@ -310,7 +310,7 @@ def _words_of(section: Any) -> str:
 
 
 def _their_record(
-    names: Sequence[str], title: str, text: str, fields: Mapping[str, Any], origin: Origin
+    names: Sequence[str], title: str, text: str, fields: Mapping[str, Any], origin: GivenOrigin
 ) -> Evidence | None:
     numbers = {kind: number for kind, _, number in (name.partition(":") for name in reversed(names))}
     is_trial = "nct" in numbers and "pmid" not in numbers
@@ -353,7 +353,7 @@ def _authors_of(value: Any) -> list[str]:
     return [visible(name)[:100] for name in names if isinstance(name, str) and name.strip()]
 
 
-def _as_evidence(value: Mapping[str, Any], origin: Origin) -> Evidence | None:
+def _as_evidence(value: Mapping[str, Any], origin: GivenOrigin) -> Evidence | None:
     """Read data in the form of `Evidence`; None if it is not in it."""
     if not isinstance(value.get("citation"), Mapping) or not isinstance(value.get("content"), str):
         return None
@@ -369,18 +369,18 @@ def _as_evidence(value: Mapping[str, Any], origin: Origin) -> Evidence | None:
     return record.model_copy(update={"citation": citation, "content": record.content[:_MOST_TEXT]})
 
 
-def _work_of(record: Evidence, origin: Origin) -> Work:
+def _work_of(record: Evidence, origin: GivenOrigin) -> GivenWork:
     data = record.record
     numbers = [("pmid", data.pmid), ("nct", data.nct_id), ("doi", data.doi), ("pmcid", data.pmcid)]
     names = tuple(f"{kind}:{number}" for kind, number in numbers if number)
     has_text = record.has_abstract and record.content.strip() != record.citation.title
     counts = origin.is_typed or (names and has_text)
-    return Work(names, record.noting(given_by=origin.label) if counts else None)
+    return GivenWork(names, record.noting(given_by=origin.label) if counts else None)
 
 
-def _each_once(works: Iterable[Work]) -> list[Work]:
+def _each_once(works: Iterable[GivenWork]) -> list[GivenWork]:
     """Return each work once, with what is said of it if anything is."""
-    found = list[Work]()
+    found = list[GivenWork]()
     places = dict[str, int]()
     for work in works:
         own = work.names or ((work.record.key,) if work.record else ())
@@ -390,6 +390,6 @@ def _each_once(works: Iterable[Work]) -> list[Work]:
         else:
             earlier = found[place]
             names = tuple(dict.fromkeys([*earlier.names, *work.names]))
-            found[place] = Work(names, earlier.record or work.record)
+            found[place] = GivenWork(names, earlier.record or work.record)
         places.update(dict.fromkeys(own, place))
     return found

@@ -11,7 +11,7 @@ from ..records.evidence import Evidence
 from ..search import SourceReply, Status, local_library
 from ..sources.studies.leads import Numbered, fetch_numbers
 from ..wording import counted
-from .given import Origin, Work, read_result
+from .given import GivenOrigin, GivenWork, read_result
 
 MOST_TRIALS = 10  # looked up of a result, a request each
 DEADLINE_S = 30.0  # for the look-ups of a result
@@ -28,7 +28,7 @@ class Taken:
 
 
 async def take_in(
-    text: str, origin: Origin, asked: str, transport: Transport | None, *, deadline_s: float = DEADLINE_S
+    text: str, origin: GivenOrigin, asked: str, transport: Transport | None, *, deadline_s: float = DEADLINE_S
 ) -> Taken:
     """Look up what a result names, and return the records as a reply of that agent's tool.
 
@@ -84,13 +84,13 @@ async def take_in(
     return Taken(reply)
 
 
-def _found_record(work: Work, found: Numbered | None) -> Evidence | None:
+def _found_record(work: GivenWork, found: Numbered | None) -> Evidence | None:
     if found is None:
         return None
     return next((found.records[name] for name in work.names if name in found.records), None)
 
 
-def _was_answered(work: Work, found: Numbered, names: Sequence[str]) -> bool:
+def _was_answered(work: GivenWork, found: Numbered, names: Sequence[str]) -> bool:
     """Whether the source of a number said that there is none: no request failed, and it was asked for."""
     trials = [name for name in names if name.startswith("nct:")]
     return bool(work.names) and not found.failures and work.names[0] not in trials[MOST_TRIALS:]
@@ -106,7 +106,7 @@ def _why_unfollowed(transport: Transport | None, found: Numbered | None, *, is_l
     return "; ".join(dict.fromkeys(str(error) for error in found.failures)) or "too many trials at once"
 
 
-def _led_to(record: Evidence | None, origin: Origin) -> Evidence:
+def _led_to(record: Evidence | None, origin: GivenOrigin) -> Evidence:
     """Note on a record which agent's tool led to it, besides the sources that have it."""
     assert record is not None
     sources = {record.citation.source, *record.record.found_in, origin.source}
