@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from autogen_core import Component
-from autogen_core._function_utils import args_base_model_from_signature, get_typed_signature
+from autogen_core.tools import FunctionTool
 from pydantic import BaseModel
 
 from ..errors import SearchError, UnreadableReply, UsageError
@@ -56,11 +56,10 @@ class EvidenceFunction(EvidenceTool[BaseModel], Component[EvidenceFunctionConfig
         self.function = function
         self._marker = new_marker()
         try:
-            signature = get_typed_signature(cast(Callable[..., Any], function))
-            args = args_base_model_from_signature(f"{name}_args", signature)
+            args = FunctionTool(cast(Callable[..., Any], function), description, name).args_type()
         except (ValueError, KeyError, NameError) as error:
             raise UsageError(f"{name}: every parameter needs a type, such as `query: str`") from error
-        if "cancellation_token" in signature.parameters:
+        if "cancellation_token" in inspect.signature(function).parameters:
             raise UsageError(f"{name}: leave out cancellation_token; the function is cancelled with its call")
         super().__init__(args, ToolReply, name, description)
 
