@@ -164,9 +164,10 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert client.tokens.total() <= 75_000
-    assert client.cacheable.total() >= 0.3 * client.tokens.total()
+    # a quarter: reflections see excerpts of records, which no other prompt shares
+    assert client.cacheable.total() >= 0.25 * client.tokens.total()
     read, beside = client.tokens["ReadingsDraft"], client.cacheable.total() - client.cacheable["ReadingsDraft"]
-    assert read + beside >= 0.6 * client.tokens.total()  # at a batch's price with --batch, or cacheable
+    assert read + beside >= 0.55 * client.tokens.total()  # at a batch's price with --batch, or cacheable
     assert client.calls["choice of searches"] == 9  # of three specialists: one, a look at titles; in round 2 a look
     assert len(client.steps) <= 9  # waves of readings, what is sent back and a further draft fall together or not
     told = estimate("openai/gpt-4.1-mini", 2, LLMSettings(), 300)
