@@ -9,6 +9,7 @@ import httpx
 
 from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.endpoints import Endpoints
+from willowbark.tools.http.recent import RecentReplies
 from willowbark.tools.http.transport import ExchangeLog, Transport
 from willowbark.tools.records.registry import offered
 from willowbark.tools.search import source_class
@@ -64,7 +65,8 @@ async def _measure(server: SourceServer, runs: int) -> list[Figure]:
     endpoints = Endpoints.at(server.url)
     log, bare = ExchangeLog(), _Bare()
     whole, added = 0, list[float]()
-    async with Transport(endpoints, recorder=log) as transport:
+    never: RecentReplies[Any] = RecentReplies(fresh_s=-1.0)  # repeated searches are to be sent here
+    async with Transport(endpoints, recorder=log, recent=never) as transport:
         handler = SearchHandler([source_class(name)(transport) for name in offered()])
         sent = {query: await _requests_of(server, handler, query) for query in _QUERIES}
         await bare.send_all(sent[_QUERIES[0]])  # connections open, as the handler's are
