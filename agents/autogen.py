@@ -300,6 +300,10 @@ class PolicyGroupChat(SelectorGroupChat):
                     if not is_whole:
                         token.cancel()
                         await self._end_run(stream, step)
+        except RuntimeError as error:
+            # An ending event loop closes all generators at once: this stream, and the one behind `connected`.
+            if "athrow()" not in str(error):
+                raise
         finally:
             self._is_open = False
             self._is_ending = False
