@@ -2,7 +2,7 @@
 
 It answers in words, in JSON and text of the shapes that servers for PubMed and trials have, in broken JSON, or never.
 
-python tests/small_mcp_server.py [PORT]
+python tests/small_mcp_server.py [PORT | prompt]: `prompt` leaves out the tool that never answers.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ import sys
 
 from mcp.server.fastmcp import FastMCP
 
-server = FastMCP("small", port=int(sys.argv[1]) if len(sys.argv) > 1 else 8000, log_level="CRITICAL")
+ports = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+server = FastMCP("small", port=ports[0] if ports else 8000, log_level="CRITICAL")
 
 
 @server.tool()
@@ -39,12 +40,14 @@ def broken_search(query: str) -> str:
     return '{"articles": [{"title": "On ' + query
 
 
-@server.tool()
 async def search_archive(query: str) -> str:
     """Search an archive that takes its time."""
     await asyncio.sleep(600)
     return query
 
 
+if "prompt" not in sys.argv:
+    server.tool()(search_archive)
+
 if __name__ == "__main__":
-    server.run(transport="streamable-http" if len(sys.argv) > 1 else "stdio")
+    server.run(transport="streamable-http" if ports else "stdio")

@@ -8,6 +8,7 @@ import pkgutil
 import re
 import runpy
 import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -170,12 +171,19 @@ FIGURES = [
 ]
 
 
-TEAMS = "docs/how-to/use-the-team-in-autogen.md"
+TEAMS = [
+    ROOT / "docs/how-to" / f"{name}.md"
+    for name in ("use-the-team-in-autogen", "use-a-function", "use-a-stock-agent", "use-somebodys-mcp-server")
+]
+THEIRS = 'command="biomcp", args=["run"]'
+"""How a page starts somebody's server; here it is the tests' own."""
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("shown", [text for page, kind, text in BLOCKS if page == ROOT / TEAMS and kind == "python"])
+@pytest.mark.parametrize("shown", [text for page, kind, text in BLOCKS if page in TEAMS and kind == "python"])
 def test_each_program_on_teams_runs(shown: str, tmp_path: Path) -> None:
+    server = str(ROOT / "tests" / "small_mcp_server.py")
+    shown = shown.replace(THEIRS, f'command={sys.executable!r}, args=[{server!r}, "prompt"]')
     program = f"import asyncio\n\nasync def main():\n{indent(shown, '    ')}\n\nasyncio.run(main())\n"
     done = run_python("-c", program, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
