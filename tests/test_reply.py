@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import email.utils
 import gzip
+import re
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import get_args
@@ -81,6 +82,12 @@ async def endless(writer: asyncio.StreamWriter) -> None:
         await writer.drain()
 
 
+def body_length(head: bytes) -> int:
+    """The length of a request's body, as its head declares it; 0 if it declares none."""
+    declared = re.search(rb"(?im)^content-length:\s*(\d+)", head)
+    return int(declared[1]) if declared else 0
+
+
 @contextlib.asynccontextmanager
 async def serving(answer: Answer) -> AsyncIterator[tuple[str, list[bytes]]]:
     """A server of one answer on loopback: its address, and the heads of the requests that it gets."""
@@ -89,19 +96,24 @@ async def serving(answer: Answer) -> AsyncIterator[tuple[str, list[bytes]]]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connections[asyncio.current_task()] = writer
         with contextlib.suppress(OSError):
-            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            head = await reader.readuntil(b"\r\n\r\n")
+            heads.append(head)
+            # Closing with a body unread resets the connection, and some libraries send a body apart from its head.
+            await reader.readexactly(body_length(head))
             await answer(writer)
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", heads
-    server.close()
-    for task, writer in connections.items():
-        assert task is not None
-        task.cancel()
-        with contextlib.suppress(AttributeError):  # a transport that sent its last bytes has forgotten its loop
-            writer.transport.abort()
-    await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", heads
+    finally:
+        server.close()
+        for task, writer in connections.items():
+            assert task is not None
+            task.cancel()
+            with contextlib.suppress(AttributeError):  # a transport that sent its last bytes has forgotten its loop
+                writer.transport.abort()
+        await asyncio.sleep(0.01)
 
 
 @pytest.fixture(params=get_args(WireName))
