@@ -8,7 +8,7 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from inspect import Parameter, isawaitable, signature
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -253,10 +253,12 @@ class PolicyGroupChat(SelectorGroupChat):
         self._is_open = False
         self._is_ending = False
 
-    @asynccontextmanager
-    async def connected(self) -> AsyncIterator[None]:
-        """Hold what a run needs open while it lasts; by default nothing."""
-        yield
+    async def connect(self, held: AsyncExitStack) -> None:
+        """Open what a run needs, and have `held` close it at the run's end; by default nothing.
+
+        No context manager made of a generator: an ending event loop closes all generators at once, also one that this
+        stream still holds open.
+        """
 
     async def run_stream(
         self,
@@ -284,7 +286,8 @@ class PolicyGroupChat(SelectorGroupChat):
         step: asyncio.Future[BaseAgentEvent | BaseChatMessage | TaskResult | None] | None = None
         is_whole = False
         try:
-            async with self.connected():
+            async with AsyncExitStack() as held:
+                await self.connect(held)
                 try:
                     while not is_whole:
                         # A task of its own for each message: AutoGen 0.7.5's stream, when closed or cancelled itself,
@@ -300,10 +303,6 @@ class PolicyGroupChat(SelectorGroupChat):
                     if not is_whole:
                         token.cancel()
                         await self._end_run(stream, step)
-        except RuntimeError as error:
-            # An ending event loop closes all generators at once: this stream, and the one behind `connected`.
-            if "athrow()" not in str(error):
-                raise
         finally:
             self._is_open = False
             self._is_ending = False

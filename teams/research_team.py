@@ -6,8 +6,8 @@ who was called in it, and who has answered.
 """
 
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence, Set
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence, Set
+from contextlib import AsyncExitStack
 from typing import Any, Literal, Self, get_args
 
 from willowbark.agents.approval import ApprovalMessage
@@ -220,21 +220,17 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         # Version 1 wrote a prompt of its own for a model that was asked for nothing: no user's word is lost.
         return cls._from_config(ResearchTeamConfig.model_validate({**config, **_USUAL}))
 
-    @asynccontextmanager
-    async def connected(self) -> AsyncIterator[None]:
-        """Hold a connection to the sources open while the team runs, and let its agents join the run."""
+    async def connect(self, held: AsyncExitStack) -> None:
+        """Open a connection to the sources for as long as the team runs, and let its agents join the run."""
         own = Transport(endpoints_of_environment()) if self._joined is None and self._transport is None else None
+        if own is not None:
+            held.push_async_callback(own.close)
         run = self._joined or RunContext(own or self._transport)
+        held.push_async_callback(run.leave)
         self._run = run
         for member in self._members:
             if isinstance(member, Joins):
                 member.join(run)
-        try:
-            yield
-        finally:
-            await run.leave()
-            if own is not None:
-                await own.close()
 
 
 def default_participants(
