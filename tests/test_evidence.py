@@ -11,7 +11,16 @@ from pydantic import ValidationError
 
 from willowbark.tools.errors import RateLimitError, SourceUnavailable
 from willowbark.tools.records import Notice
-from willowbark.tools.records.evidence import Citation, Evidence, SearchResult, checked_identifier, merge, surname
+from willowbark.tools.records.evidence import (
+    Citation,
+    Evidence,
+    SearchResult,
+    SourceName,
+    checked_identifier,
+    merge,
+    surname,
+)
+from willowbark.tools.works.trust import flags_of
 
 SOURCES = ["pubmed", "europepmc", "preprint", "clinicaltrials", "duckduckgo", "web", "chembl", "opentargets"]
 ODD = st.recursive(
@@ -253,3 +262,38 @@ def test_relevance_is_a_share_and_hits_are_no_fewer_than_none(relevance: float) 
     assert SearchResult(query="migraine").total_found == 0
     with pytest.raises(ValidationError):
         SearchResult(query="migraine", total_found=-1)
+
+
+def test_a_record_says_what_it_is_evidence_on_by_its_kind() -> None:
+    sources = {"pubmed": "clinical", "clinicaltrials": "clinical", "chembl": "candidate", "drugsfda": "candidate"}
+    sources |= {"uniprot": "mechanism", "reactome": "mechanism", "openfda": "safety", "web": None}
+
+    assert {source: record(source=source).evidence_type for source in sources} == sources
+    assert record(source="opentargets", kind="disease").evidence_type == "mechanism"
+
+
+@pytest.mark.parametrize("source", ["pubmed", "europepmc", "preprint"])
+@pytest.mark.parametrize(
+    ("title", "is_retracted"),
+    [
+        ("RETRACTED: Zinc for the common cold", True),
+        ("WITHDRAWN: Antihistamines for the common cold", True),
+        ("[Retracted] Zinc lozenges shorten colds", True),
+        ("Retraction: Zinc for the common cold", True),
+        ("Retraction notice to: Zinc for the common cold", True),
+        ("Zinc for the common cold (Retracted article).", True),
+        ("Withdrawn: what became of drugs that left the market", False),
+        ("Retraction of the stapes in otosclerosis", False),
+        ("Clot retraction: effects of aspirin", False),
+        ("Nicotine withdrawal: a trial of clonidine", False),
+    ],
+)
+def test_a_title_that_tells_of_a_retraction_flags_the_publication_from_any_source(
+    title: str, is_retracted: bool, source: SourceName
+) -> None:
+    found = record(title=title, source=source, retracted=False)
+
+    assert found.paper is not None
+    assert found.paper.retracted is is_retracted
+    assert ("retracted" in flags_of(found)) is is_retracted
+    assert record(title=title, source="clinicaltrials").paper is None

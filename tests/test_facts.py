@@ -3,7 +3,7 @@
 import pytest
 
 from willowbark.tools.reading.document import Document
-from willowbark.tools.reading.facts import candidates, design_features, facts_of, purpose_at, study_design
+from willowbark.tools.reading.facts import Facts, candidates, design_features, facts_of, purpose_at, study_design
 from willowbark.tools.reading.reading import StudyDesign
 
 CASES = [
@@ -126,3 +126,50 @@ def test_blinding_is_by_what_is_named_first_or_by_descriptor(
 )
 def test_the_purpose_is_that_of_the_sentence_else_of_the_title(title: str, text: str, purpose: str) -> None:
     assert purpose_at(Document(title, text), text) == purpose
+
+
+@pytest.mark.parametrize(
+    ("text", "participants"),
+    [
+        ("Between 2006 and 2013 we followed 64 patients who took propranolol.", 64),
+        ("From May 1996 to November 1998, 31 patients took propranolol.", 31),
+        ("A cohort of consecutive patients of one clinic was followed from October 1991 to November 1995.", None),
+        ("A total of 2013 patients were randomised to propranolol or placebo.", 2013),
+        ("Attacks were counted in 1998 patients who took propranolol.", 1998),
+    ],
+)
+def test_a_year_is_no_number_of_people_and_such_a_number_of_people_is_no_year(
+    text: str, participants: int | None
+) -> None:
+    assert facts_of(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
+
+
+@pytest.mark.parametrize(
+    ("text", "participants"),
+    [
+        ("Randomisation gave 2:1 propranolol (80 patients) or placebo (40 patients).", 120),
+        ("Intention to treat: 212 (propranolol 108, placebo 104).", 212),
+        ("Out of 51,000 insured adults, 2,400 users of propranolol were matched with 2,400 users of timolol.", 4800),
+        ("Attacks were rated twice (10 minutes before, 10 minutes after) in 24 patients.", 24),
+    ],
+)
+def test_arms_add_up_where_their_form_shows_them(text: str, participants: int) -> None:
+    assert facts_of(Document("Propranolol in migraine", f"{text} Attacks fell.")).participants == participants
+
+
+def test_a_title_alone_tells_no_size_and_only_its_types_tell_a_design() -> None:
+    assert facts_of(Document("Propranolol in migraine", "")) == Facts("other", None)
+    assert facts_of(Document("Propranolol in migraine", "", ["Systematic Review"])).design == "systematic_review"
+
+
+def test_indexers_types_tell_a_systematic_review_from_another_one() -> None:
+    text = "Propranolol reduced attacks against placebo in six trials. Propranolol is effective."
+    assert facts_of(Document("Propranolol for migraine", text)).design == "review"
+    assert facts_of(Document("Propranolol for migraine", text, ["Review", "Meta-Analysis"])).design == "meta_analysis"
+
+
+def test_a_study_that_is_announced_is_a_protocol_and_one_with_results_is_none() -> None:
+    plan = "Propranolol may prevent migraine. Ninety adults will be randomised to propranolol or placebo."
+    assert facts_of(Document("Propranolol in migraine", f"{plan} Results are expected in 2031.")).design == "protocol"
+    done = f"{plan} Attacks fell by 41% against placebo (p<0.001). A larger trial will be randomised."
+    assert facts_of(Document("Propranolol in migraine", done)).design != "protocol"

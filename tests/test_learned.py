@@ -185,3 +185,41 @@ def test_what_a_drug_causes_it_does_not_treat_and_a_record_without_a_verdict_quo
     assert [(each.verdict, each.passages) for each in found] == [("none", ())] * 2
     assert found[0].role == "cause"
     assert encoder().pieces.of("a" * 1_000_000) == (Pieces.UNKNOWN,)
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("High relief of migraine with propranolol", ""),
+        (
+            "Propranolol in migraine",
+            "Propranolol may prevent migraine. 90 adults will be randomised to it or placebo. "
+            "Results are expected in 2031.",
+        ),
+        (
+            "Propranolol for migraine: protocol of a randomised trial",
+            "Migraine is common. We will randomise 90 adults to propranolol or placebo. "
+            "We expect that propranolol will prevent attacks better than placebo.",
+        ),
+    ],
+    ids=["title alone", "announced", "protocol"],
+)
+def test_a_title_alone_and_a_plan_carry_no_verdict(title: str, text: str) -> None:
+    found = LearnedReader().read_document(Document(title, text), "propranolol", "migraine")
+
+    assert (found.verdict, found.effect, found.primary, found.passages) == ("none", "not_reported", "not_reported", ())
+
+
+def test_the_only_sentence_with_an_estimate_gives_the_result_in_figures() -> None:
+    text = (
+        "In this randomised, double-blind trial 180 adults with migraine took propranolol or placebo. {} "
+        "Propranolol prevented migraine attacks compared with placebo."
+    )
+    rates = "Response rates were 51% and 29%, respectively (odds ratio 2.55 [95% CI 1.4-4.7])."
+    title = "Propranolol for the prevention of migraine"
+    found = LearnedReader().read_document(Document(title, text.format(rates)), "propranolol", "migraine")
+    assert found.in_figures is not None
+    assert found.in_figures.text == rates
+    harms = "Adverse events led to withdrawal in 9% and 2%, respectively (odds ratio 4.1 [95% CI 1.2-14])."
+    found = LearnedReader().read_document(Document(title, text.format(harms)), "propranolol", "migraine")
+    assert found.in_figures is None

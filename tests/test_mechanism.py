@@ -20,7 +20,7 @@ from willowbark.tools.mechanism import (
     weight_of,
 )
 from willowbark.tools.questions import parse_question
-from willowbark.tools.records import Disease, Drug, Mechanism, Protein, Record
+from willowbark.tools.records import Disease, Drug, Mechanism, Pathway, Protein, Record
 from willowbark.tools.records.evidence import Citation, Evidence, SourceName
 
 ASKED = parse_question("Which existing drugs could prevent migraine attacks?")
@@ -119,6 +119,31 @@ def test_a_missing_step_is_named_and_costs_most_of_the_confidence() -> None:
     assert found.node("process") is None  # nothing ties vasodilation with migraine
     assert found.confidence == pytest.approx(0.9 * GAP, abs=0.006)
     assert f"{GAP:g} for the missing step" in found.arithmetic
+
+
+def test_where_nothing_leads_to_the_condition_the_targets_pathway_is_named_that_most_records_give() -> None:
+    pathways: list[Pathway] = [{"id": "R-HSA-390696", "name": "Adrenoceptors"}]
+    said = Protein(
+        uniprot_id="P08588", gene_symbol="ADRB1", pathways=pathways, processes=[{"id": "GO:1", "name": "vasodilation"}]
+    )
+    found = chain(ACTS, entry("uniprot", "ADRB1", said))
+
+    assert found.unlinked is not None
+    assert (found.unlinked.end.number, found.unlinked.backings[0].source) == ("R-HSA-390696", "uniprot")
+    assert (found.process, found.node("process")) == (found.unlinked.end, None)
+    assert "no record names a process of ADRB1" not in found.missing
+    assert chain(ACTS).unlinked is None
+    whole = chain(ACTS, protein("ADRB1", "vasodilation"), record("7", "T", "Vasodilation is a hallmark of migraine."))
+    assert (whole.unlinked, whole.process) == (None, whole.node("process"))
+
+
+def test_a_hypothesis_names_the_pathway_of_its_target_and_asks_for_what_ties_it_to_the_condition() -> None:
+    trial = record("1", "Propranolol in migraine", "Propranolol reduced migraine attacks against placebo (p<0.001).")
+    pool = [trial, ACTS, protein("ADRB1", "vasodilation")]
+    [one] = assess(appraise_candidates(ASKED, pool), pool, ASKED).hypotheses.hypotheses
+
+    assert one.pathway == "vasodilation"
+    assert "vasodilation AND migraine" in one.to_search_queries()
 
 
 def test_a_drug_without_a_target_says_so() -> None:

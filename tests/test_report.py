@@ -16,7 +16,8 @@ from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
 from willowbark.tools.reading.reading import Match, QuotedPassage
-from willowbark.tools.records import Drug
+from willowbark.tools.records import Drug, Pathway, Protein
+from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import Status
 
 TRIAL = record(
@@ -106,7 +107,7 @@ async def test_drugs_beyond_those_shown_are_named_as_what_they_are(monkeypatch: 
     assert "without an extractable result" not in report.to_markdown()
     [evidence] = [each for each in report.to_tree().sections if each.id == "evidence"]
     assert len(evidence.blocks) == MOST_BLOCKS  # the others have a row with a link to their study
-    assert f"| {report.drug_candidates[-1]} | not reported (1 study) | [better" in report.to_markdown()
+    assert f"| {report.drug_candidates[-1]} | 1 study of unreported size | [better" in report.to_markdown()
 
 
 async def test_a_claim_that_stands_on_a_drug_without_a_verdict_is_told_and_not_counted_as_shown() -> None:
@@ -262,3 +263,24 @@ async def test_a_record_cannot_write_markup_into_the_report() -> None:
     assert "<script" not in text.replace("\\<", "")
     assert "](http://evil" not in text.replace("\\]", "")
     assert "\n# Take" not in text
+
+
+async def test_mechanism_confidence_and_methods_stand_below_the_answer_with_what_was_not_looked_at() -> None:
+    pathways: list[Pathway] = [{"id": "R-HSA-390696", "name": "Adrenoceptors"}]
+    said = Protein(uniprot_id="P08588", gene_symbol="ADRB1", pathways=pathways)
+    protein = Evidence.entry("uniprot", "ADRB1", [], said, "https://www.uniprot.org/uniprotkb/P08588/entry")
+    found = findings("literature", reply(TRIAL)), findings("mechanism", reply(DRUG, protein, source="chembl"))
+    report = await by_rules(QUESTION, *found)
+    text = report.to_markdown()
+    screen, _, rest = text.partition("## Candidates")
+
+    assert "mechanism" not in screen.lower()
+    takes_part = "takes part in Adrenoceptors (R-HSA-390696, by UniProt)"
+    assert report.candidates[0].proposed_mechanism == (
+        f"acts on ADRB1, which {takes_part}; no record links this with migraine"
+    )
+    assert "**Mechanism:** Beta-adrenergic receptor antagonist (targets ADRB1), by [ChEMBL](" in rest
+    assert "**Confidence:** 70 %, since the best certainty of evidence is moderate (propranolol)." in rest
+    assert "- Searched: ChEMBL 2, PubMed 1 (3 records, 3 without duplicates)." in rest
+    assert "the full texts of 1 of 1 publication" in rest
+    assert "not reported" not in text.replace("An empty cell: not reported in what was read.", "")

@@ -112,11 +112,12 @@ def test_every_word_of_a_report_is_in_every_form(form: str) -> None:
 @pytest.mark.parametrize(
     ("form", "place"),
     [
-        (ResearchReport.to_markdown, "report-appendix.md"),
+        (ResearchReport.to_markdown, "In `to_appendix()`"),
+        (lambda report: report.to_markdown("report-appendix.md"), "In `report-appendix.md`"),
         (terminal_text, "report-appendix.md"),
         (ResearchReport._repr_html_, "report.to_appendix()"),
     ],
-    ids=["markdown", "terminal", "notebook"],
+    ids=["markdown", "run folder", "terminal", "notebook"],
 )
 def test_what_is_read_from_top_to_bottom_names_the_appendix_and_leaves_it_out(
     form: Callable[[ResearchReport], str], place: str
@@ -159,6 +160,14 @@ def test_lists_and_wide_tables_keep_what_they_hold_in_one_line_and_in_markdown()
     assert markdown.table(wide) == "both\n\n- 1\\\n  *b:* 2\\\n  more\n- 3\\\n  *b:* 4"
 
 
+def test_a_column_that_holds_nothing_is_left_out_and_a_cell_that_holds_nothing_has_no_name_beside_it() -> None:
+    rows = (Row((flow("1"), flow("2"), (), flow("4"))), Row((flow("5"), (), (), flow("8")), flow("more")))
+    table = Table("", ("a", "b", "c", "d"), (Group(rows),), "records").without_empty_columns()
+
+    assert table.columns == ("a", "b", "d")
+    assert markdown.table(table) == "- 1\\\n  *b:* 2 · *d:* 4\n- 5\\\n  *d:* 8\\\n  more"
+
+
 def test_what_is_folded_on_the_page_is_open_on_paper_and_keeps_its_anchor() -> None:
     page = render(sample(), "html").decode()
 
@@ -178,7 +187,7 @@ def test_a_value_in_a_text_is_never_a_mark_of_its_template(value: str) -> None:
     assert line == f"1 candidate was set aside by {value} before the report was written"
 
     known = [(value, value, value, ["pmid:1"])]
-    [items] = write_blocks("findings", "mechanistic", cite, known=known, missing="")
+    [items] = write_blocks("findings", "mechanistic", cite, known=known, missing="", skipped="")
     assert isinstance(items, Items)
     [item] = items.items
     assert item == (Text(value, "strong"), Text(f": {value}; pathways: {value}".rstrip()), Cite((1,)))

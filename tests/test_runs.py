@@ -98,7 +98,7 @@ def test_a_table_of_runs_keeps_all_columns_and_names_each_by_what_finds_it(monke
 @pytest.mark.usefixtures("folders")
 def test_a_run_is_meant_by_its_id_its_beginning_or_last_and_one_of_several_is_refused() -> None:
     for run in (OLDER, OLDER[:15], "20250601", "last"):
-        assert invoke("show", run).stdout == sample().to_markdown()
+        assert invoke("show", run).stdout == sample().to_markdown("report-appendix.md")
     assert json.loads(invoke("show", run, "--json").stdout)["title"] == sample().title
     refused = complaint(invoke("show", "2025060"))
     assert OLDER in refused

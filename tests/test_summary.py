@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from willowbark.agents.findings import Dossier
 from willowbark.agents.report.content import BestEstimate, DrugCandidate, SummaryPart
 from willowbark.agents.report.material import Material
-from willowbark.agents.report.summary import ADVICE, confidence, first_screen, in_short
+from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.search import SourceReply, Status
@@ -94,7 +94,8 @@ def test_a_source_that_did_not_answer_is_named_and_no_evidence_is_no_answer() ->
     told = summary(of=asked_of())
     assert told.startswith("No answer: no existing drug with verifiable evidence to prevent migraine was found")
     assert "Read: no publication or trial was found" in told
-    assert confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL)) == 0.0
+    rated = rate_confidence(asked_of("Do gepants prevent migraine attacks?", TRIAL))
+    assert rated == (0.0, "nothing read gives an answer")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 class PlainReport:
     """A report of two words."""
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, _appendix: str) -> str:
         return "# Überblick"
 
     def to_appendix(self) -> str:

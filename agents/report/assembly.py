@@ -9,12 +9,14 @@ from typing import Any
 
 from willowbark.tools.appraisal.candidates import APPROVED_PHASE, STANDARD, Candidate, is_condition
 from willowbark.tools.appraisal.harms import boxed
-from willowbark.tools.mechanism import MechanismFindings
+from willowbark.tools.mechanism import Chain, MechanismFindings, Node, Step
 from willowbark.tools.reading.screening import is_addressed_to_machines
 from willowbark.tools.reading.sections import licence_of, stated_limits
 from willowbark.tools.reading.text import says
 from willowbark.tools.records import Disease
-from willowbark.tools.wording import listed, short
+from willowbark.tools.records.card import STUDIES
+from willowbark.tools.records.registry import cards, kind_of, title_of
+from willowbark.tools.wording import counted, listed, short
 from willowbark.tools.works.trust import retraction_note, trust_summary
 
 from .answers import answer_of
@@ -22,13 +24,14 @@ from .content import NONE_PROPOSED, NOT_REPORTED, DrugCandidate, EvidenceRow, St
 from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, methodology, safety
 from .material import Material
 from .model import ResearchReport
-from .summary import confidence, first_screen, in_short
+from .summary import first_screen, in_short, rate_confidence
 from .tables import best_estimate, evidence_table, flow, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
 MAX_GAPS = 10  # of a judge; also the maximum of its findings
 MAX_TARGETS = 2  # in a proposed mechanism
+MAX_INVOLVED = 6  # targets and processes of the condition in brief; the appendix has more
 MAX_LIMITS = 4  # quotes for one candidate: two studies with two each
 _STANCES = {"supports": 0, "contradicts": 1, "neutral": 2}
 
@@ -58,6 +61,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     disease = Said("mechanism", "disease", {"graph": mechanisms.graph})
     judged = material.assessments[-1] if material.assessments else None
     verdicts = {candidate.name: candidate.evidence_quality for candidate in candidates}
+    rated = rate_confidence(material, answered)
     return ResearchReport(
         title=write_line("summary", "title", m=material),
         executive_summary=in_short(parts),
@@ -68,6 +72,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         hypotheses_tested=[{**h.model_dump(), "verdict": verdicts[h.drug]} for h in mechanisms.hypotheses.hypotheses],
         safety=references.write("Safety and regulation", safety(material)) if candidates else None,
         disease_mechanism=references.write("Disease mechanism", [disease]) if material.asked.conditions else None,
+        disease_involved=[describe_involved(step) for step in mechanisms.graph.involved[:MAX_INVOLVED]],
         mechanistic_findings=references.write("Mechanistic findings", mechanisms_found(material)),
         clinical_findings=clinical,
         drug_candidates=[candidate.name for candidate in candidates],
@@ -89,7 +94,9 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         approval=material.approval,
         stop_reason=material.reason,
         unread=material.unread,
-        confidence_score=confidence(material, answered),
+        confidence_score=rated.score,
+        confidence_reason=rated.reason,
+        not_looked_at=list_unread(material),
         claims_kept=sum(claim.drug.casefold() in verdicts for claim in material.verdicts.kept),
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
@@ -125,7 +132,9 @@ def _drug_candidate(
         current_indications=marketed
         or ([material.topic] if (candidate.phase_for_condition or 0) >= APPROVED_PHASE else []),
         mechanism=mechanism or NOT_REPORTED,
-        proposed_mechanism=_proposal(candidate, material) or (NONE_PROPOSED if mechanism else NOT_REPORTED),
+        mechanism_sources=list(candidate.drug_records) if mechanism else [],
+        proposed_mechanism=_proposal(candidate, material, mechanisms.chains[candidate.drug])
+        or (NONE_PROPOSED if mechanism else NOT_REPORTED),
         chain=mechanisms.chains[candidate.drug],
         in_asked_class=candidate.in_asked_class,
         evidence_quality=found.quality,
@@ -171,8 +180,11 @@ def _status(candidate: Candidate, material: Material) -> str:
     )
 
 
-def _proposal(candidate: Candidate, material: Material) -> str:
-    """Describe how the drug's targets link it to the condition in databases; empty without a link."""
+def _proposal(candidate: Candidate, material: Material, chain: Chain) -> str:
+    """Describe how the drug might act on the condition; empty if no record gives more than its mechanism.
+
+    Associations of its targets by Open Targets come first; then the path that records give, as far as it goes.
+    """
     associated = (
         f"{target['symbol']}, which is associated with {disease.disease} (Open Targets)"
         for disease in (each.record for each in material.pool)
@@ -181,7 +193,54 @@ def _proposal(candidate: Candidate, material: Material) -> str:
         if target.get("symbol") in candidate.targets
     )
     found = "; ".join(list(dict.fromkeys(associated))[:MAX_TARGETS])
-    return f"{'; '.join(candidate.mechanisms)}; acts on {found}" if found else ""
+    if found:
+        return f"acts on {found}"
+    known = [step for step in chain.steps[1:] if not step.is_missing]
+    if not known and chain.unlinked:
+        known = [chain.unlinked]
+    links = [f"{step.relation} {step.end.name} ({_number_of(step.end)}{listed(_tellers(step))})" for step in known]
+    if not links:
+        return ""
+    is_linked = not chain.steps[-1].is_missing
+    end = "" if is_linked else f"; no record links this with {short(material.topic)}"
+    return f"acts on {chain.steps[0].end.name}, which {', which '.join(links)}{end}"
+
+
+def _number_of(node: Node) -> str:
+    """Return a process's identifier before the names of those who say so; empty if it has none."""
+    return f"{node.number}, by " if node.kind == "process" and node.number else "by "
+
+
+def _tellers(step: Step) -> list[str]:
+    """Name who says a step: the databases, then the number of publications."""
+    told = [each for each in step.backings if not each.denies]
+    databases = dict.fromkeys(title_of(each.source) for each in told if each.basis != "sentence")
+    papers = {each.key for each in told if each.basis == "sentence"}
+    return [*databases, *([counted(len(papers), "publication")] if papers else [])]
+
+
+def describe_involved(step: Step) -> str:
+    """Name a target or process of the condition with who says so: `SCN1A (UniProt)`."""
+    return f"{step.start.name} ({listed(_tellers(step))})"
+
+
+def list_unread(material: Material) -> list[str]:
+    """List what the run could have read and did not: sources, hits, full texts."""
+    searched = {reply.source for reply in material.dossier.replies}
+    offered = [card for card in cards().values() if card.specialist and card.gives in STUDIES]
+    others = [card.title for card in offered if card.name not in searched]
+    papers = [record for record in material.pool if record.paper and kind_of(record) == "publication"]
+    without_text = sum(licence_of(record) is None for record in papers)
+    found = list[str]()
+    if material.silent_sources:
+        found.append(f"{listed(list(map(title_of, material.silent_sources)))}, which did not answer")
+    if others:
+        found.append(f"{listed(others, most=len(others))}, which were not searched")
+    if material.unread:
+        found.append(f"{counted(material.unread, 'record')} found and not read")
+    if without_text:
+        found.append(f"the full texts of {without_text:,} of {counted(len(papers), 'publication')}")
+    return found
 
 
 def limitations(material: Material) -> list[str]:

@@ -14,6 +14,7 @@ from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.posted import PostedFinding
 from willowbark.tools.reading.reading import Value, ValueKind
+from willowbark.tools.records import EvidenceType
 from willowbark.tools.wording import counted
 
 from ..approval import Approval
@@ -101,21 +102,20 @@ class BestEstimate(BaseModel, extra="forbid"):
 
     @property
     def line(self) -> str:
-        """The result with its figures, comparator and participants.
+        """The result with its figures, comparator and participants, as far as the study reports them.
 
         >>> found = BestEstimate(key="pmid:1", result="better", figures="OR 2.8 (1.9 to 4.3)", participants=707)
         >>> found.line
-        'better: OR 2.8 (1.9 to 4.3), comparator not reported, 707 participants'
+        'better: OR 2.8 (1.9 to 4.3), 707 participants'
         >>> found.model_copy(update={"comparator": "placebo"}).line
         'better than placebo: OR 2.8 (1.9 to 4.3), 707 participants'
         """
         result, _, hedge = (self.result or "result not reported").partition(", ")
-        people = "participants not reported" if self.participants is None else counted(self.participants, "participant")
+        people = "" if self.participants is None else counted(self.participants, "participant")
         if self.comparator:
             result = f"{_AGAINST.get(result, f'{result} against')} {self.comparator}"
         figures = f"{result}: {self.figures}" if self.figures else result
-        parts = (figures, hedge, "" if self.comparator else "comparator not reported", self.preclinical or people)
-        return ", ".join(filter(None, parts))
+        return ", ".join(filter(None, (figures, hedge, self.preclinical or people)))
 
 
 class DrugCandidate(BaseModel, extra="forbid"):
@@ -127,8 +127,11 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Marketed ones; empty if the sources report none."""
     mechanism: str = NOT_REPORTED
     """Mechanism of action and targets from the drug databases."""
+    mechanism_sources: list[str] = []
+    """Keys of the database entries that give it."""
     proposed_mechanism: str = NOT_REPORTED
-    """How its targets link it to the condition in databases; `NONE_PROPOSED` if these only give its mechanism."""
+    """How it might act on the condition: its target, a process of the target and what links them with the condition,
+    as far as records say; `NONE_PROPOSED` if these only give its mechanism."""
     chain: Chain | None = None
     """Path from the drug through its target and a process to the condition, each step with sources."""
     argument: ReportSection | None = None
@@ -209,6 +212,8 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     title: str
     sentence: str = ""
     """Passage from which the direction was read; empty if there is none."""
+    evidence_type: EvidenceType = "clinical"
+    """`mechanism` for studies in animals or cells, `safety` for results on harm, else `clinical`."""
     section: str | None = None
     """`Abstract`, `Title`, `Registry entry`, or a heading of the full text; None without a passage."""
     followup_months: float | None = None
@@ -399,6 +404,8 @@ class ReportContent(BaseModel, extra="forbid"):
     """Fields of `MechanismHypothesis`, with the verdict on each."""
     disease_mechanism: ReportSection | None = None
     """The condition's targets and processes; None if the question names no condition."""
+    disease_involved: list[str] = []
+    """The best established of them, each with who says so."""
     safety: ReportSection | None = None
     """None without candidates."""
     mechanistic_findings: ReportSection
@@ -415,7 +422,7 @@ class ReportContent(BaseModel, extra="forbid"):
     """Sentences of records that decide the question, each with its drug and record."""
     conclusion: str
     references: list[dict[str, Any]] = []
-    """number, key, title, authors, source, date, url and flags of each record cited, and as far as known
+    """number, key, title, authors, source, date, url, evidence_type and flags of each record cited, and as far as known
     journal, journal_abbreviation, volume, issue, pages, identifiers, versions, full_text,
     web (the search engines that led to it)."""
     sources_searched: list[str] = []
@@ -438,6 +445,10 @@ class ReportContent(BaseModel, extra="forbid"):
     """Records found but not read because the run was stopped."""
     confidence_score: float = Field(ge=0.0, le=1.0)
     """From the judging model, else from the candidates' certainty."""
+    confidence_reason: str = ""
+    """Why, after "since"; empty in reports of earlier versions."""
+    not_looked_at: list[str] = []
+    """What the run could have read and did not, a phrase each."""
     claims_kept: int = Field(default=0, ge=0)
     claims_repaired: int = Field(default=0, ge=0)
     """Those kept after a correction."""

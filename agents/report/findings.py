@@ -24,7 +24,7 @@ from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, NOT_REPORTED, PUBLISHED
+from .content import CURATED, PUBLISHED
 from .forms.blocks import Section
 from .material import Material
 from .texts import Said
@@ -65,9 +65,13 @@ def further_drugs(material: Material) -> list[Said]:
 def mechanisms_found(material: Material) -> list[Said]:
     """Tell of each candidate's mechanism by the drug databases."""
     told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
+    unknown = [c.drug for c, how, _ in told if not how]
+    looked_up = [drug for drug in unknown if drug in material.looked_up]
+    skipped = [drug for drug in unknown if drug not in material.looked_up]
     data = {
         "known": [(c.drug, how, pathways, c.drug_records) for c, how, pathways in told if how],
-        "missing": listed([c.drug for c, how, _ in told if not how], most=len(told)),
+        "missing": listed(looked_up, most=len(told)),
+        "skipped": listed(skipped, most=len(told)),
     }
     return [Said("findings", "mechanistic", data)]
 
@@ -129,8 +133,8 @@ def _product(approval: DrugApproval) -> str:
 
 
 def count_events(group: SeriousEvents) -> str:
-    """Format a group with its participants with a serious adverse event out of all."""
-    return f"{group.group} {group.affected} of {NOT_REPORTED if group.at_risk is None else group.at_risk}"
+    """Format a group with its participants with a serious adverse event, out of all if their number is reported."""
+    return f"{group.group} {group.affected}{'' if group.at_risk is None else f' of {group.at_risk}'}"
 
 
 def _label(records: Sequence[Evidence], drug: str, material: Material) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
 from willowbark.tools.records import Drug, Trial
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.registry import gives
 from willowbark.tools.wording import as_spelt, listed, short
 
 from ..approval import Approval
@@ -91,6 +92,13 @@ class Material:
             if isinstance(entry, Drug) and entry.drug and (asks_all or is_asked_about(entry.drug, self.asked)):
                 found.setdefault(entry.drug, []).append((record.key, entry))
         return found
+
+    @cached_property
+    def looked_up(self) -> frozenset[str]:
+        """The drugs, by generic name, for which a drug database was asked."""
+        queries = [reply.query for reply in self.dossier.replies if gives(reply.source) == "drug"]
+        names = [name.strip().casefold() for query in queries for name in query.split(",")]
+        return frozenset(names) | frozenset(self.drug_entries)
 
     @cached_property
     def asked_names(self) -> str:

@@ -12,7 +12,7 @@ from ..findings import DIRECTIONS, MOST_BYTES, NOT_RATED, EvidenceDigest, Eviden
 from .content import NOT_REPORTED, ReportContent
 from .forms.blocks import ReportTree
 from .forms.html import notebook_html
-from .forms.markdown import appendix_in_markdown, as_markdown
+from .forms.markdown import APPENDIX_METHOD, appendix_in_markdown, as_markdown
 from .tree import brief, document
 
 if TYPE_CHECKING:
@@ -73,9 +73,13 @@ class ResearchReport(ReportContent):
         ]
         return make_digest(self.research_question, answer, lines, most_bytes)
 
-    def to_markdown(self) -> str:
-        """Return the report as Markdown, without its appendix."""
-        return as_markdown(self.to_tree())
+    def to_markdown(self, appendix: str = APPENDIX_METHOD) -> str:
+        """Return the report as Markdown, without its appendix.
+
+        Args:
+            appendix: where the report says that its appendix is: the method, or the name of a file beside the report.
+        """
+        return as_markdown(self.to_tree(), appendix)
 
     def to_appendix(self) -> str:
         """Return the appendix as Markdown: further evidence, methods, searches as sent, further references."""

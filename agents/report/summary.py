@@ -5,6 +5,7 @@ Certainty is worded as in GRADE: a drug does, probably does or may help, or the 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
 from willowbark.tools.questions import speaks_of
@@ -202,16 +203,37 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
     )
 
 
-def confidence(material: Material, answered: ReportAnswer | None = None) -> float:
-    """Return the confidence in the answer, 0 to 1: the judging model's, or from the best certainty and silent sources.
+class Confidence(NamedTuple):
+    """The confidence in an answer, 0 to 1, and why it is so."""
+
+    score: float
+    reason: str
+    """Continues "since"."""
+
+
+def rate_confidence(material: Material, answered: ReportAnswer | None = None) -> Confidence:
+    """Rate the confidence in the answer: the judging model's, or from the best certainty and silent sources.
 
     If the question names drugs or a class, other drugs do not count.
     """
     named = material.asked.drugs
     answering = [c for c in material.shown if c.in_asked_class is not False and (not named or c.drug in named)]
     if material.by_model and material.assessments and (answering or answered):
-        return material.assessments[-1].confidence
-    best = max((CONFIDENCE[c.appraisal.certainty.level.value] for c in answering), default=0.0)
-    if answered and answered.confidence is not None:
-        best = answered.confidence
-    return round(max(0.0, best - CONFIDENCE_LOST * len(material.silent_sources)), 2)
+        judged = material.assessments[-1]
+        return Confidence(judged.confidence, write_line("summary", "judged_confidence", d=judged.details))
+    levels = {c.drug: c.appraisal.certainty.level for c in answering}
+    best = max((CONFIDENCE[level.value] for level in levels.values()), default=0.0)
+    leading = [drug for drug, level in levels.items() if CONFIDENCE[level.value] == best]
+    by_source = answered.confidence if answered else None
+    if by_source is not None:
+        best = by_source
+    reason = write_line(
+        "summary",
+        "confidence",
+        best=best,
+        by_source=by_source is not None,
+        level=levels[leading[0]].said if leading else "",
+        leading=listed(leading),
+        silent=listed(list(map(title_of, material.silent_sources))),
+    )
+    return Confidence(round(max(0.0, best - CONFIDENCE_LOST * len(material.silent_sources)), 2), reason)

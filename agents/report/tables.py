@@ -27,7 +27,7 @@ from willowbark.tools.reading.reading import RANDOMISED, Comparator, Match, Outc
 from willowbark.tools.reading.screening import readable
 from willowbark.tools.reading.sections import places, section_of
 from willowbark.tools.reading.text import says, sentences
-from willowbark.tools.records import Trial
+from willowbark.tools.records import EvidenceType, Trial
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.records.registry import kind_of, takes_names
@@ -104,6 +104,7 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "date": record.citation.date,
         "title": record.citation.title,
         "sentence": appraised.sentence,
+        "evidence_type": evidence_type_of(appraised),
         "section": section_of(record, appraised.sentence, plain),
         "effects": effects,
         "effects_section": effects_section,
@@ -115,6 +116,14 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "values": values_of(appraised),
     }
     return EvidenceRow.model_validate(own)
+
+
+def evidence_type_of(appraised: AppraisedRecord) -> EvidenceType:
+    """Return what a study is evidence on: in animals or cells the mechanism, with a result on harm safety."""
+    if appraised.item.design.is_preclinical:
+        return "mechanism"
+    is_on_harm = appraised.reading.kind == "harm" or appraised.reading.does_harm
+    return "safety" if is_on_harm else "clinical"
 
 
 def values_of(appraised: AppraisedRecord) -> list[Value]:

@@ -104,6 +104,7 @@ class References:
             data, paper, raised = record.record, record.paper, flags_of(record)
             known: dict[str, Any] = {name: getattr(data, name) for name in _IDENTIFIERS}
             known["web"] = [title_of(name) for name in data.found_in if name in web_engines()]
+            known["evidence_type"] = record.evidence_type
             if paper:
                 versions = {"preprint": paper.preprint_versions, "earlier version": paper.earlier_versions}
                 known |= {name: getattr(paper, name) for name in _JOURNAL}
@@ -185,6 +186,7 @@ def _environment() -> Environment:
     made.filters |= {each.__name__: each for each in filters}
     made.filters |= {style: partial(_styled, style) for style in _STYLES}
     made.filters |= {"sources": describe_sources, "thousands": lambda number: f"{number:,}"}
+    made.filters |= {"day": lambda when: f"{when:%Y-%m-%d}"}
     made.globals |= {"anchor": _anchor, "link": _link}
     made.globals |= {each.__name__: each for each in (counted, record_name, title_of)}
     return made
@@ -232,13 +234,14 @@ def _blocks(rendered: str, inserted: list[RichText]) -> Iterator[Block]:
                     rows[-1] = replace(rows[-1], below=_flow(cells[0][2:], inserted))
                 else:
                     rows.append(Row(tuple(_flow(cell, inserted) for cell in cells)))
-            yield Table(
+            table = Table(
                 _plain(caption[0], inserted),
                 tuple(name.removesuffix(" #") for name in names),
                 (Group(tuple(rows)),),
                 cast("Any", caption[1] if caption[1:] else "plain"),
                 tuple(name.removesuffix(" #") for name in names if name.endswith(" #")),
             )
+            yield table.without_empty_columns()
         elif lines[0].startswith("~ "):
             yield Paragraph(_flow(" ".join(lines)[2:], inserted), "small")
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from willowbark.tools.reading.reading import ValueKind
+from willowbark.tools.reading.reading import StudyDesign, ValueKind
 from willowbark.tools.reading.sections import is_full_text
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.enclosure import one_line
@@ -21,7 +21,6 @@ from ..pictures import ForestPlot, StudyEffect, forest_plots
 from .content import (
     EFFICACY,
     EVENTS_NOTE,
-    NOT_REPORTED,
     OTHER_CALLS,
     DrugCandidate,
     EvidenceRow,
@@ -151,7 +150,7 @@ def comparison(report: ReportContent) -> Section | None:
         for place, candidate in _in_order(report)
         for row in shown.get(candidate.name, ())
     ]
-    blocks = write_blocks("candidates", "comparison", rows=rows)
+    blocks = write_blocks("candidates", "comparison", rows=rows, by_model=bool(report.usage))
     return Section("Comparison", "comparison", blocks) if shown else None
 
 
@@ -171,6 +170,7 @@ def evidence(report: ReportContent) -> Section | None:
         ]
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own += [*_studies(report, candidate, shown[candidate.name], rows), *_forest_plots(report, place, rows)]
+        own += _mechanism(report, candidate)
         if candidate.evidence_quality == "refuted":
             own.append(paragraph(Text("Refuted: ", "strong"), _REFUTED))
         elif candidate.supporting_citations:
@@ -179,6 +179,13 @@ def evidence(report: ReportContent) -> Section | None:
         note = f"{level} certainty" if level == candidate.certainty else level
         blocks.append(Section(candidate.name, f"candidate-{place}", tuple(own), note, "card"))
     return Section("Evidence by drug", "evidence", tuple(blocks)) if blocks else None
+
+
+def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, ...]:
+    """Write a drug's mechanism with links to the databases that give it; nothing if none does."""
+    entries = [report.reference_of(key) for key in candidate.mechanism_sources]
+    sources = [(str(entry["source"]), str(entry["key"]), str(entry["url"])) for entry in entries if entry]
+    return write_blocks("candidates", "mechanism", c=candidate, sources=sources)
 
 
 def more_evidence(report: ReportContent) -> Section | None:
@@ -216,7 +223,8 @@ def _studies(
             groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
     whose = f"{'All studies' if is_whole else 'Studies'} of {candidate.name}"
-    return [Table(whose, columns, tuple(groups), "records")] if groups else []
+    table = Table(whose, columns, tuple(groups), "records")
+    return [table.without_empty_columns()] if groups else []
 
 
 def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is_whole: bool) -> Row:
@@ -243,9 +251,9 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
     return Row(
         (
             flow(*_study_link(report, row, is_whole), *flags),
-            flow(row.design),
-            flow(said or NOT_REPORTED),
-            *(cell or flow(NOT_REPORTED) for cell in values),
+            flow("" if row.design == StudyDesign.unknown.label else row.design),
+            flow(said),
+            *values,
         ),
         tuple(_passages(candidate, row, is_whole)),
     )
@@ -317,7 +325,7 @@ def written_section(section_id: str, title: str) -> Builder:
     """Return the builder of a section that the macro of its name in `course.md.j2` writes; none if that writes none."""
 
     def build(report: ReportContent) -> Section | None:
-        blocks = write_blocks("course", section_id, report.cite, r=report)
+        blocks = write_blocks("course", section_id.replace("-", "_"), report.cite, r=report)
         return Section(title, section_id, blocks) if blocks else None
 
     return build
@@ -342,7 +350,7 @@ def posted_results(results: Sequence[PostedResult]) -> Iterator[Block]:
             yield Quote(result.sentence)
     if results and (events := results[0].serious_events):
         yield paragraph(f"Participants with serious adverse events ({EVENTS_NOTE}):")
-        yield points(f"{e.group}: {e.affected} of {NOT_REPORTED if e.at_risk is None else e.at_risk}" for e in events)
+        yield points(f"{e.group}: {e.affected}{'' if e.at_risk is None else f' of {e.at_risk}'}" for e in events)
 
 
 def methods(report: ReportContent) -> Section:
@@ -376,13 +384,15 @@ def _search_log(report: ReportContent) -> Section:
     for entry in report.search_log:
         by_source.setdefault(entry.source, []).append(entry)
         status = "" if entry.status in ("ok", "empty") else entry.status.replace("_", " ")
-        details = [entry.time, f"round {entry.iteration}, {entry.specialist}", f"filters: {entry.limits}"]
+        details = [entry.time] if entry.asked_at else []
+        details.append(f"round {entry.iteration}, {entry.specialist}")
+        details += [] if entry.filters is None else [f"filters: {entry.limits}"]
         details += [f"understood as {entry.understood}"] if entry.understood not in ("", entry.query) else []
         reply = flow(
             f"{title_of(entry.source)}: ",
             Text(status, "flag") if status else "",
             f"{' ' if status else ''}{counted(entry.found, 'hit')}, {entry.taken} retrieved",
-            Text(f" {' · '.join([*details, *entry.warnings])}", "small"),
+            Text(f" · {' · '.join([*details, *entry.warnings])}", "small"),
         )
         by_query.setdefault(entry.query, []).append(reply)
     queries = points((flow(Text(query, "code"), points(replies)) for query, replies in by_query.items()), "steps")
@@ -428,8 +438,10 @@ SECTIONS: tuple[Builder, ...] = (
     comparison,
     evidence,
     stored_section("clinical", lambda report: report.clinical_findings),
+    written_section("disease-in-brief", "Disease mechanism in brief"),
     written_section("decision", "Who decided on the candidates"),
     written_section("change", "What would change the answer"),
+    written_section("methods-in-brief", "Methods in brief"),
     written_section("limitations", "Limitations"),
 )
 """Builders of the report's sections, in order; the references follow."""

@@ -77,6 +77,7 @@ def as_pdf(report: "ResearchReport") -> bytes:
     return re.sub(rb"(?<=Date \()D:\d{14}", when, content)  # same length as the time of printing
 
 
+_APPENDIX_FILE = "report-appendix.md"
 FORMATS = (
     Format("html", "report.html", as_html),
     Format("bib", "references.bib", "citations"),
@@ -86,8 +87,8 @@ FORMATS = (
     Format("docx", "report.docx", "docx"),
     Format("csv", "evidence.csv", "evidence"),
     Format("xlsx", "evidence.xlsx", "evidence"),
-    Format("md", "report.md", lambda report: report.to_markdown().encode()),
-    Format("appendix", "report-appendix.md", lambda report: report.to_appendix().encode()),
+    Format("md", "report.md", lambda report: report.to_markdown(_APPENDIX_FILE).encode()),
+    Format("appendix", _APPENDIX_FILE, lambda report: report.to_appendix().encode()),
     Format("json", "report.json", lambda report: f"{report.to_json()}\n".encode()),
     Format("schema", "report.schema.json", as_schema),
 )

@@ -17,6 +17,7 @@ from willowbark.tools.records.enclosure import visible
 
 from ..events import AgentEvent
 from ..run.board import Board, format_event
+from ..run.workspace import APPENDIX_FILE
 
 if TYPE_CHECKING:
     from willowbark.agents.report.forms.blocks import ReportTree
@@ -101,7 +102,7 @@ def show_report(report: "ResearchReport", *, as_json: bool = False, full: bool =
             with console.pager(styles=True, links=True) if full else nullcontext():
                 (print_report if full else print_brief)(report.to_tree() if full else report.to_brief(), console)
         else:
-            write_out(report.to_markdown())
+            write_out(report.to_markdown(APPENDIX_FILE))
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise the interpreter's last flush fails
@@ -115,7 +116,7 @@ def print_report(document: "ReportTree", console: Console) -> None:
 
     from willowbark.agents.report.forms.markdown import as_markdown  # noqa: PLC0415
 
-    console.print(Markdown(as_markdown(document)))
+    console.print(Markdown(as_markdown(document, APPENDIX_FILE)))
 
 
 def print_brief(document: "ReportTree", console: Console) -> None:

@@ -15,6 +15,9 @@ from ..ledger.run_ids import RUN_ID
 if TYPE_CHECKING:
     from willowbark.agents.report.model import ResearchReport
 
+APPENDIX_FILE = "report-appendix.md"
+"""The appendix in a run's folder, which the report beside it names."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -49,7 +52,7 @@ class RunFolder:
     def write_report(self, report: "ResearchReport") -> list[Path]:
         """Write `report.md` with `report-appendix.md`, and `report.json`, each atomically; return their paths."""
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
-        texts = {"report.md": report.to_markdown(), "report-appendix.md": report.to_appendix()}
+        texts = {"report.md": report.to_markdown(APPENDIX_FILE), APPENDIX_FILE: report.to_appendix()}
         texts["report.json"] = report.to_json()
         return [self.write(name, text) for name, text in texts.items()]
 

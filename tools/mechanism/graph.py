@@ -156,6 +156,8 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
     others: int = 0
     """Number of other complete paths."""
     missing: list[str] = []
+    unlinked: Step | None = None
+    """The process in which its target takes part, if no path leads to the condition; None if no database gives one."""
 
     @property
     def nodes(self) -> list[Node]:
@@ -164,6 +166,14 @@ class Chain(BaseModel, frozen=True, extra="forbid"):
     def node(self, kind: NodeKind) -> Node | None:
         """Return the node of a kind; None if the chain has none."""
         return next((each for each in self.nodes if each.kind == kind), None)
+
+    @property
+    def process(self) -> Node | None:
+        """The process on its path, else the one in which its target takes part without a link to the condition."""
+        on_path = self.node("process")
+        if on_path is not None or self.unlinked is None:
+            return on_path
+        return self.unlinked.end
 
     def keys(self, *, denying: bool = False) -> list[str]:
         """List the keys of the records that support its steps, or deny them."""
@@ -334,6 +344,7 @@ class MechanismGraph:
             return Chain(drug=drug, steps=open_end, confidence=0.0, arithmetic="0", missing=[unknown])
         whole = [way for way in self._ways(start) if all(step.weight for step in way)]
         missing = list[str]()
+        unlinked: Step | None = None
         if whole:
             steps = min(whole, key=lambda way: (-_product(way), len(way), *(step.end.name for step in way)))
         else:
@@ -342,7 +353,8 @@ class MechanismGraph:
             missing = [
                 f"no record connects {step.start.name} with {step.end.name}" for step in steps if step.is_missing
             ]
-            if not any(node.kind == "process" for node in self._after[target]):
+            unlinked = self._best_known_process(target)
+            if unlinked is None:
                 missing.append(f"no record names a process of {target.name}")
         factors = [f"{step.weight:.2f}" if step.weight else f"{GAP:g} for the missing step" for step in steps]
         confidence = round(_product(steps), 2)
@@ -369,7 +381,24 @@ class MechanismGraph:
             opposing=list(dict.fromkeys(key for key, *_ in others)) if is_opposite else [],
             others=max(0, len(whole) - 1),
             missing=missing,
+            unlinked=unlinked,
         )
+
+    def _best_known_process(self, target: Node) -> Step | None:
+        """Return the step to the process of a target that most records give; None if none gives any.
+
+        Of several, Reactome's pathways come before the Gene Ontology's processes, since both Open Targets and UniProt
+        list them; then the order of the records counts.
+        """
+        steps = [step for end, step in self._after[target].items() if end.kind == "process"]
+        if not steps:
+            return None
+
+        def rank(step: Step) -> tuple[int, bool]:
+            records = {backing.key for backing in step.backings}
+            return -len(records), step.end.number.startswith("GO:")
+
+        return min(steps, key=rank)
 
     def _ways(self, start: Node) -> Iterator[list[Step]]:
         """Yield the paths from a node to the condition; a target or a process leads to no earlier kind of node."""
@@ -507,7 +536,7 @@ class MechanismHypothesis(BaseModel, extra="forbid"):
     target: str
     """`not reported` if no record names one."""
     pathway: str
-    """Pathway or process of the best chain, or `not reported`."""
+    """Pathway or process of the best chain, else one in which its target takes part; `not reported` without any."""
     effect: str
     confidence: float = Field(ge=0.0, le=1.0)
     """Confidence in the chain from drug to condition, as computed in `steps` and `graph`; whether patients benefit is
@@ -555,7 +584,7 @@ def assess(candidates: Sequence[Candidate], pool: Sequence[Evidence], asked: Que
     found = list[MechanismHypothesis]()
     for candidate in candidates:
         chain, appraisal = chains[candidate.drug], candidate.appraisal
-        target, process = chain.node("target"), chain.node("process")
+        target, process = chain.node("target"), chain.process
         if target is None:
             continue
         tested = [_quote_name(node.name) for node in (target, process) if node and chain.missing]

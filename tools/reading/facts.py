@@ -4,32 +4,25 @@ No publication type decides a design alone, since they can be wrong (a review ta
 participants is one of the numbers in the text, or a sum of its arms, picked by the words around each.
 """
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, pairwise, product, takewhile
+from itertools import combinations, pairwise, product
 from typing import Literal, cast
 
 from ..lexicon.heads import Head, heads
 from ..lexicon.matching import cue_regex, read_table, split_names
 from .document import Document, Sentence
-from .numbers import NUMBER_WORDS, spelled_number
+from .numbers import figures, tells_figures
+from .participants import Number, numbers_of, settle_participants
 from .reading import Design, StudyDesign
 from .text import Token, plain, says
 
 NOT_REPORTED = 0
 """Candidate value for "not reported"."""
 
-_PEOPLE = frozenset(
-    "patient patients participant participants subject subjects adult adults woman women man men child children "
-    "adolescent adolescents volunteer volunteers individual individuals people person persons infant infants neonates "
-    "outpatients inpatients case cases veterans male males female females boy boys girl girls eyes rats mice dogs pigs "
-    "rabbits animals students workers users residents survivors recipients controls smokers pregnancies mothers "
-    "respondents babies newborns".split()
-)
 _MULTIPLE = {2: ("two", "2"), 3: ("three", "3"), 4: ("four", "4")}
 _TELLING_BY_ABSENCE = (
     "randomised", "blind", "placebo", "human", "compared", "group", "animal", "cell", "review", "control", "versus",
@@ -39,8 +32,9 @@ _OF_OTHERS = frozenset(
     "previous further large larger future more few without no other existing published several available need prior "
     "from mendelian non not".split()
 )
-_LINKS = frozenset("of or and in to for with on from the".split())
-_LARGEST = 50_000_000
+_ANNOUNCED = frozenset({"rct", "cohort", "case_control", "cross_sectional", "protocol", "other"})
+"""Designs of single studies, which can be announced; a review speaks of studies that others announce."""
+_POOLED: Mapping[str, Design] = {"meta-analysis": "meta_analysis", "systematic review": "systematic_review"}
 _EDGES = (1, 2, 4, 8, 15, 30, 60, 120, 250, 600, 1500, 5000, 50_000)
 
 
@@ -54,13 +48,35 @@ class Facts:
 
 
 def facts_of(document: Document) -> Facts:
-    """Predict a record's design and number of participants."""
+    """Predict a record's design and number of participants; of a title alone, only its types tell the design."""
+    if not document.text.strip():
+        return Facts(_pooled_by_type(document) or "other", None)
     known = heads()
-    design = known["design"].best(design_features(document))
-    found = candidates(document, design)
+    learned = cast(Design, known["design"].best(design_features(document)))
+    design = _settle_design(document, learned)
+    found = candidates(document, learned)
     weight = weight_of(known["participants"]).get
     best = max(found, key=lambda value: sum(weight(name, 0.0) for name in found[value]))
-    return Facts(cast(Design, design), None if best == NOT_REPORTED else best)
+    return Facts(design, settle_participants(document, None if best == NOT_REPORTED else best))
+
+
+def _settle_design(document: Document, learned: Design) -> Design:
+    """Correct a predicted design where the text announces a study, or indexers call a review systematic."""
+    if learned in _ANNOUNCED and has_no_result(document) and any(says("announces", line) for line in document.body):
+        return "protocol"
+    if learned in ("review", "other"):
+        return _pooled_by_type(document) or learned
+    return learned
+
+
+def _pooled_by_type(document: Document) -> Design | None:
+    """Return the design of a systematic review or meta-analysis by its publication types; None if they name neither."""
+    return next((design for kind, design in _POOLED.items() if kind in document.types), None)
+
+
+def has_no_result(document: Document) -> bool:
+    """Whether no sentence below the title gives a p value, a confidence interval, an effect size or a percentage."""
+    return not any(tells_figures(line) or figures(line) for line in document.body)
 
 
 @lru_cache(maxsize=2)
@@ -131,21 +147,6 @@ def _random(tokens: Sequence[Token], at: int, sentence: Sentence) -> str | None:
     return "other_trials" if elsewhere else "randomised"
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A whole number in a text."""
-
-    value: int
-    first: int
-    """Index of its first token."""
-    last: int
-    """Index after its last token."""
-    people: bool
-    """Whether a word for people or `n =` is next to it."""
-    arm: bool
-    """Whether `n =` precedes it."""
-
-
 def candidates(document: Document, design: str) -> dict[int, list[str]]:
     """List candidate numbers of participants with the features of each; 0 means "not reported"."""
     found: dict[int, dict[str, None]] = {1: {}}
@@ -176,41 +177,6 @@ def candidates(document: Document, design: str) -> dict[int, list[str]]:
     some = f"people{min(len(peopled), 3)}"
     nothing = ["none", f"none {design}", f"none {some}", f"none {design} {some}"]
     return {NOT_REPORTED: nothing} | {value: list(features) for value, features in found.items()}
-
-
-def numbers_of(document: Document, sentence: Sentence) -> Iterator[Number]:
-    """Yield the whole numbers of a sentence that may be counts."""
-    tokens, at = document.tokens, sentence.first
-    while at < sentence.last:
-        first, text = at, tokens[at].text
-        at += 1
-        value: int | None = None
-        if text[0].isdigit():
-            if at < sentence.last and len(text) <= 3 and "." not in text and "," not in text:
-                after = tokens[at]
-                between = document.whole[tokens[first].end : after.start]
-                if len(after.text) == 3 and after.text.isdigit() and len(between) == 1 and between.isspace():
-                    value, at = int(text + after.text), at + 1
-            if value is None:
-                whole = re.fullmatch(r"[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+", text)
-                value = int(text.replace(",", "")) if whole else None
-        elif text.partition("-")[0] in NUMBER_WORDS:
-            while at < sentence.last and (
-                tokens[at].text in NUMBER_WORDS
-                or (tokens[at].text == "and" and at + 1 < sentence.last and tokens[at + 1].text in NUMBER_WORDS
-                    and tokens[at - 1].text in ("hundred", "thousand"))
-            ):  # fmt: skip
-                at += 1
-            value = spelled_number(" ".join(token.text for token in tokens[first:at]))
-        if value is None or not 1 <= value <= _LARGEST or (at < sentence.last and tokens[at].text == "%"):
-            continue
-        near = [token.text for token in tokens[at : min(at + 7, sentence.last)]]
-        counted = takewhile(lambda word: word not in _LINKS, near[:3])
-        if value == 1 and not any(word.rpartition("-")[2] in _PEOPLE for word in counted):
-            continue  # not a count: "one of these drugs", "one or more"
-        people = any(word.rpartition("-")[2] in _PEOPLE for word in near)
-        arm = first >= 2 and tokens[first - 1].text == "=" and tokens[first - 2].text == "n"
-        yield Number(value, first, at, people or arm, arm)
 
 
 def _around(words: Sequence[str], mention: Number, sentence: Sentence) -> Iterator[str]:

@@ -17,10 +17,11 @@ import numpy as np
 from ..lexicon.heads import Floats, softmax
 from .document import Document
 from .encoder import SENTENCES, States, View, encoder
-from .facts import facts_of
-from .numbers import figures
+from .facts import facts_of, has_no_result
+from .numbers import figures, tells_figures
 from .reading import (
     Comparator,
+    Design,
     Effect,
     IndicationKind,
     Match,
@@ -127,6 +128,9 @@ class LearnedReader:
         view, facts = View(document, drug, condition), document.once(facts_of, document)
         states = self._encoder.of_view(view)
         told = self._weights.probabilities(states, document.zones)
+        if _reports_nothing(document, facts.design):
+            for field, value in (("verdict", "none"), ("effect", "not_reported"), ("primary", "not_reported")):
+                told[field] = np.array([name == value for name in FIELDS[field]], np.float32)
         if facts.design == "rct":
             told["comparator"][FIELDS["comparator"].index("before_after")] *= _ITS_OWN_BASELINE
         if not says("inert", document.whole):
@@ -168,6 +172,11 @@ class LearnedReader:
             reader=self.name,
             version=self.version,
         )
+
+
+def _reports_nothing(document: Document, design: Design) -> bool:
+    """Whether a record can carry no verdict: a title alone, or a plan of a study."""
+    return not document.text.strip() or (design == "protocol" and has_no_result(document))
 
 
 def is_titled(view: View) -> bool:
@@ -225,13 +234,23 @@ def _find_quoted(view: View, told: Mapping[int, Floats], verdict: Verdict) -> in
 def _in_figures(
     view: View, told: Mapping[int, Floats], verdict: Verdict, passages: Sequence[QuotedPassage]
 ) -> QuotedPassage | None:
-    """Pick the result with figures that best carries the verdict, if the passages have no figures."""
+    """Pick the result with figures that best carries the verdict, if the passages have no figures.
+
+    Where none carries it, the only sentence of the record with an effect size, an interval or a p value is picked.
+    """
     if not passages or any(figures(passage.text) for passage in passages):
         return None
     column, zones = SENTENCES.index(_CARRIES[verdict]), view.document.zones
     able = [at for at in told if zones[at] == "R" and told[at][column] >= _TELLS_FIGURES]
     able.sort(key=lambda at: -_worth(view, at, told[at][column]))
-    return next((found for at in able if figures((found := _passage(view, at)).text)), None)
+    sentences = view.document.sentences
+    carrying = [at for at in able if figures(sentences[at].text) and "harm" not in sentences[at].signs]
+    if carrying:
+        return _passage(view, carrying[0])
+    estimates = [each for each in sentences if each.zone in "RMC" and tells_figures(each.text)]
+    if len(estimates) != 1 or "harm" in estimates[0].signs:
+        return None
+    return _passage(view, estimates[0].order)
 
 
 def _worth(view: View, at: int, chance: float) -> float:

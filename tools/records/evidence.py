@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from .card import authority, given_kind
-from .kinds import KINDS, Kind, Paper, Record, Trial, checked_identifier, read, unite
+from .kinds import (
+    EVIDENCE_TYPES,
+    KINDS,
+    EvidenceType,
+    Kind,
+    Paper,
+    Record,
+    Trial,
+    checked_identifier,
+    read,
+    unite,
+)
 
 SourceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 """Source of a record: one of `registry.cards`, `preprint`, `web`, or a user's own source."""
@@ -24,6 +35,14 @@ UNKNOWN_DATE = "Unknown"
 
 _TITLE_LIMIT = 500  # characters, fixed by the interface
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://([^/?#]*))?([^?#]*)(\?[^#]+)?", re.IGNORECASE)  # RFC 3986, appendix B
+_RETRACTED = re.compile(
+    r"^\W*(?:(?i:retracted(?: article| paper)?)\s*[:\]]"
+    r"|(?:RETRACTED|WITHDRAWN)(?: ARTICLE| PAPER)?\s*[:\]\u2013\u2014-]"
+    r"|(?i:retraction(?: note| notice)?(?: to| of| for)?)\s*:)|[\[(](?i:retracted|withdrawn)(?: article)?[\])]\W*$"
+)
+"""Publishers' marks before or behind a title: `RETRACTED:`, `WITHDRAWN:`, `[Retracted]`, `Retraction:`, `(Retracted)`.
+
+In lower case "withdrawn:" is a word of a title like any other."""
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
@@ -127,6 +146,14 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
         rest = {name: value for name, value in data.items() if name not in ("metadata", "record")}
         return {**rest, "record": read(told or of_source, fields)}
 
+    @model_validator(mode="after")
+    def _note_retraction(self) -> Self:
+        """Flag a publication whose title says that it is retracted or withdrawn, whatever its source reports."""
+        paper = self.record
+        if isinstance(paper, Paper) and paper.kind == "publication" and _RETRACTED.search(self.citation.title):
+            object.__setattr__(self, "record", paper.model_copy(update={"retracted": True}))
+        return self
+
     @classmethod
     def entry(
         cls, source: SourceName, title: str, said: Iterable[str], record: Record, url: str, date: str = UNKNOWN_DATE
@@ -173,6 +200,14 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
     @property
     def has_abstract(self) -> bool:
         return self.record.has_abstract is not False
+
+    @property
+    def evidence_type(self) -> EvidenceType | None:
+        """What the record is evidence on, by its kind; None for a notice or a page.
+
+        The report's `evidence_table` refines it by what was read: a study in animals is on the mechanism.
+        """
+        return EVIDENCE_TYPES.get(self.record.kind)
 
     @property
     def is_preprint(self) -> bool:

@@ -27,6 +27,8 @@ _NUMBERED = {"pmid": ("", 9), "pmcid": ("PMC", 9), "nct_id": ("NCT", 8), "chembl
 # Crossref's recommended expression, any suffix; suffixes made from SICIs have one pair of angle brackets
 _DOI = pattern(r"10\.[0-9]{4,9}/(?:[^\s\"<>]+|[^\s\"<>]*\([^\s\"<>]*<[^\s\"<>]*:[^\s\"<>]*>[^\s\"<>]*)")
 _DOI_PREFIX = pattern(r"^(https?://(dx\.)?doi\.org/|doi:\s*)", IGNORECASE)
+EvidenceType = Literal["mechanism", "candidate", "clinical", "safety"]
+"""What a record is evidence on: how a disease or drug works, which drugs there are, what patients gained, harms."""
 Flag = Literal["retracted", "expression_of_concern", "corrected"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 """Flags that can be raised on a publication, worst first."""
@@ -486,6 +488,17 @@ class Label(Fields, frozen=True):
 Record = Publication | Trial | Drug | Disease | Protein | Process | DrugApproval | Label | Notice | WebPage
 Kind = Literal["publication", "trial", "drug", "disease", "protein", "process", "approval", "label", "notice", "page"]
 """Kind of a record."""
+EVIDENCE_TYPES: Mapping[Kind, EvidenceType] = {
+    "publication": "clinical",
+    "trial": "clinical",
+    "drug": "candidate",
+    "approval": "candidate",
+    "disease": "mechanism",
+    "protein": "mechanism",
+    "process": "mechanism",
+    "label": "safety",
+}
+"""What each kind of record is evidence on; a notice is on another record, and a page leads to one."""
 KINDS: Mapping[str, type[Record]] = {form.model_fields["kind"].default: form for form in get_args(Record)}
 
 

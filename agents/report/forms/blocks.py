@@ -4,7 +4,7 @@ Texts are plain; each form escapes them, and links only to addresses that `safe_
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -115,9 +115,18 @@ class Table:
         """The rows of all groups."""
         return tuple(row for group in self.groups for row in group.rows)
 
+    def without_empty_columns(self) -> "Table":
+        """Return the table without columns that hold nothing in any row; the first one stays."""
+        filled = [at for at in range(len(self.columns)) if at == 0 or any(row.cells[at] for row in self.rows)]
+        groups = []
+        for group in self.groups:
+            rows = [replace(row, cells=tuple(row.cells[at] for at in filled)) for row in group.rows]
+            groups.append(replace(group, rows=tuple(rows)))
+        return replace(self, columns=tuple(self.columns[at] for at in filled), groups=tuple(groups))
+
     def card(self, row: Row) -> "list[RichText]":
-        """Return a row's lines for lists: its first cell, the others with their columns' names, what is below."""
-        cells = zip(self.columns[1:], row.cells[1:], strict=True)
+        """Return a row's lines for lists: its first cell, the others that hold something with their columns' names."""
+        cells = [each for each in zip(self.columns[1:], row.cells[1:], strict=True) if each[1]]
         details = join_flows((flow(Text(f"{name}: ", "emphasis"), *cell) for name, cell in cells), " · ")
         return [each for each in (row.cells[0], details, row.below) if each]
 

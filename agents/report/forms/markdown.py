@@ -8,19 +8,20 @@ from . import blocks as nodes
 from .blocks import Block, TreeNode
 from .links import safe_url
 
-APPENDIX_FILE = "report-appendix.md"
+APPENDIX_METHOD = "to_appendix()"
+"""Where there is no file: in Python, over MCP."""
 _AROUND = {"strong": "**", "emphasis": "*", "flag": "**", "mark": "**"}
 
 
-def as_markdown(document: nodes.ReportTree) -> str:
-    """Render the report, with a line on the contents of its appendix."""
+def as_markdown(document: nodes.ReportTree, appendix: str = APPENDIX_METHOD) -> str:
+    """Render the report, with a line on the contents of its appendix and on where that is."""
     appended = [section.title[:1].lower() + section.title[1:] for section in _list_appendix(document)]
     parts = [
         f"# {escape(document.title)}",
         *(f"> {inline(paragraph.content)}" for paragraph in document.opening),
         f"**Question.** {escape(document.question)}",
         *_blocks(document.sections, 2),
-        *([f"**Appendix.** In `{APPENDIX_FILE}`: {escape(', '.join(appended))}."] if appended else []),
+        *([f"**Appendix.** In `{appendix}`: {escape(', '.join(appended))}."] if appended else []),
         *(f"*{inline(paragraph.content)}*" for paragraph in document.closing),
     ]
     return "\n\n".join(parts) + "\n"
