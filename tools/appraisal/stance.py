@@ -98,7 +98,7 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
     shown = {name for row in applying for name in (row.arm, row.versus) if name}
     is_compared = any(drug in study.drugs_of(name) for name in shown) and drug not in study.background
-    return DrugStance(drug=drug, says="neutral" if is_compared and study.aim in _ON_EFFICACY else "none")
+    return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
 
 
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
