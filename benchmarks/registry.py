@@ -83,8 +83,10 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print what each trial says of each drug, and why")
     options = parser.parse_args()
     labels = read_labels()
-    said, wrong, unlabelled = Counter[str](), Counter[str](), Counter[str]()
-    arms, unknown, posted, carried, unread = 0, 0, 0, 0, 0
+    verdicts: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    unlabelled: Counter[str] = Counter()
+    arms = unknown = posted = carried = unread = 0
     for record, study in read_trials(options.file, options.part):
         arms += len(study.arms)
         unknown += sum(arm.role == "unknown" for arm in study.arms)
@@ -98,7 +100,7 @@ def main() -> None:
             number = record.record.nct_id or ""
             due = labels.get((number, drug))
             if word in TOLD:
-                said[word] += 1
+                verdicts[word] += 1
                 wrong[word] += due is not None and due != word
                 unlabelled[word] += due is None
             if options.show and finding and (word in TOLD or due):
@@ -106,7 +108,7 @@ def main() -> None:
                 print(f"{number}\t{drug}\t{word}\t{finding.reason}{note}")
     for word in TOLD:
         more = f", {unlabelled[word]} not read by hand" if unlabelled[word] else ""
-        print(f"{word}: {said[word]}, of them wrong {wrong[word]}{more}")
+        print(f"{word}: {verdicts[word]}, of them wrong {wrong[word]}{more}")
     print(f"trials with a primary comparison that could not be read: {unread}")
     print(f"primary estimates carried: {carried} of {posted}")
     print(f"arms unknown: {unknown} of {arms}")

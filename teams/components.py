@@ -35,6 +35,7 @@ _HARMLESS = re.compile(
     re.VERBOSE | re.ASCII,
 )
 """Components that neither run code or programs, nor unpickle, nor fetch an address or file that a config names."""
+_OURS = "willowbark."
 _LONGEST = 1_000_000  # characters or bytes of JSON; a team of ours has some 20,000
 _ADDRESSES = frozenset({"base_url", "azure_endpoint", "host", "url", "endpoint", "proxy", "organization_url"})
 _NAMED_BY_USER = (
@@ -74,16 +75,39 @@ def load_component(
         providers = {_check_provider(each["provider"], named) for each in _mappings(content) if "provider" in each}
         _check_addresses(content, environ)
         for provider in providers:
-            module, _, kind = provider.rpartition(".")
-            made = getattr(importlib.import_module(module), kind)
-            # A module may hold what it imported from elsewhere.
-            is_own = isinstance(made, type) and f"{made.__module__}.".startswith(f"{module}.")
-            if not is_own and not _is_named(provider, named):
+            made = _find_class(provider)
+            if not _is_own(made, provider) and not _is_named(provider, named):
                 raise UsageError(f"component {_quote(provider)} is refused: it is not a class of that module")
         return ComponentLoader.load_component(model, expected)
     except (ImportError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError) as error:
         said = one_line(str(error), 200)
         raise UsageError(f"the component cannot be loaded: {type(error).__name__}: {said}") from error
+
+
+def _find_class(provider: str) -> Any:
+    """Return what a provider names; UsageError for a name that this version of Willowbark does not have any more."""
+    module, _, name = provider.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        is_missing = not isinstance(error, ImportError) or error.name in (None, module)
+        if not provider.startswith(_OURS) or not is_missing:
+            raise
+        raise UsageError(
+            f"component {_quote(provider)} is not part of this version of Willowbark; export the team again "
+            "(`willowbark studio export`), or build it anew in Python and dump that"
+        ) from None
+
+
+def _is_own(made: Any, provider: str) -> bool:
+    """Whether a class is its module's own: a module may hold what it imported from elsewhere.
+
+    Willowbark's modules may give each other's classes, under the addresses that these had before.
+    """
+    if not isinstance(made, type):
+        return False
+    module = _OURS if provider.startswith(_OURS) else f"{provider.rpartition('.')[0]}."
+    return f"{made.__module__}.".startswith(module)
 
 
 def _mappings(content: Any) -> Iterator[dict[str, Any]]:

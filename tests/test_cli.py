@@ -15,6 +15,8 @@ from runpy import run_path
 from typing import Any
 
 import pytest
+from faults.bent import Bend, BendingServer
+from faults.server import SourceServer
 from typer.testing import CliRunner, Result
 
 from willowbark import __version__
@@ -155,7 +157,9 @@ def test_sources_out_of_reach_end_at_once_with_the_way_out() -> None:
 
     assert (result.exit_code, result.stdout) == (3, "")
     assert "can't be reached" in result.stderr
-    assert "pubmed: OUT OF REACH" in invoke("doctor").stdout
+    doctor = invoke("doctor")
+    assert (doctor.exit_code, "pubmed: SILENT: no connection" in doctor.stdout) == (3, True)
+    assert "can't be reached" in doctor.stderr
     assert time.monotonic() - began < 20  # the sources' own patience would take longer
     assert not Path("runs").exists()
 
@@ -266,11 +270,13 @@ def test_a_reader_that_leaves_early_is_no_failure_and_reports_are_utf_8_whatever
     assert process.wait(60) == 0
 
 
-@pytest.mark.usefixtures("reachable")
-def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(
+    sources: SourceServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_sources_at(monkeypatch, sources.url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hush")
     Path("willowbark.toml").write_text('[llm]\nmodel = "ollama/llama3.1"')
-    quick = invoke("doctor")
+    result = invoke("doctor")
 
     for part in (
         f"Willowbark  {__version__}",
@@ -280,11 +286,47 @@ def test_the_doctor_tells_what_is_set_and_who_answers_and_never_a_key(monkeypatc
         "ollama/llama3.1",
         "mcp: installed",
         "runs (can be written to)",
-        "pubmed: reachable",
+        ".willowbark (can be written to)",
+        "pubmed: answered and read as expected",
+        "biorxiv: answered and read as expected",
     ):
-        assert part in quick.stdout
-    assert quick.exit_code == 0
-    assert "hush" not in quick.output
+        assert part in result.stdout
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "hush" not in result.output
+
+
+def test_the_doctor_names_the_source_and_the_field_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(body: bytes) -> bytes:
+        return body.replace(b"displayName", b"display_name")
+
+    with BendingServer() as server:
+        server.bends = {"reactome": Bend("reactome", "renamed", "/reactome/data/query/ids", "displayName", rename)}
+        put_sources_at(monkeypatch, server.url)
+        result = invoke("doctor")
+
+    assert "reactome: answered and NOT UNDERSTOOD: [].displayName is missing" in result.stdout
+    assert (result.exit_code, result.stderr) == (4, "willowbark: not as they should be: reactome\n")
+
+
+@pytest.mark.usefixtures("listener")
+def test_the_doctor_offline_checks_folders_library_and_weights_and_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = invoke("doctor", "--offline")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Library     the library that comes with Willowbark" in result.stdout
+    assert "Weights     read a question and a record as they should" in result.stdout
+    assert "Source " not in result.stdout
+    Path("runs").write_text("a file where the folder belongs")
+    result = invoke("doctor", "--offline")
+    assert (result.exit_code, result.stderr) == (4, "willowbark: runs cannot be written to\n")
+
+    def refuse() -> None:
+        raise ValueError("cut")
+
+    monkeypatch.setattr("willowbark.tools.appraisal.appraised.load_reader", refuse)
+    result = invoke("doctor", "--offline")
+    assert "Weights     cannot be used (ValueError)" in result.stdout
+    assert "the bundled weights cannot be used (ValueError): install Willowbark again" in result.stderr
 
 
 def test_help_names_version_commands_and_exit_codes_in_whole_sentences() -> None:

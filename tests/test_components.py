@@ -148,6 +148,19 @@ def test_a_component_that_could_do_harm_is_refused_at_any_depth_and_whatever_els
             load_component(whole, Team, environ={})  # type: ignore[type-abstract]
 
 
+@pytest.mark.parametrize(
+    "provider", ["willowbark.agents.specialist._Gone", "willowbark.agents.page.Gone", "willowbark.nothing.Gone"]
+)
+def test_a_component_under_a_name_that_is_gone_is_refused_in_a_line_that_says_what_to_do(provider: str) -> None:
+    gone = component(provider)
+
+    with pytest.raises(UsageError, match="is not part of this version") as refused:
+        load_component(gone, Team)  # type: ignore[type-abstract]
+
+    assert "willowbark studio export" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
 def test_refusing_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "evil_module.py").write_text("import os\nos.environ['EVIL_RAN'] = '1'\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -33,6 +33,11 @@ EXIT_CODES = (
     "one did not answer and there is no answer; 4 run or model failed, a partial report was saved; 130 stopped with "
     "Ctrl-C, a partial report was saved where possible."
 )
+_DOCTOR_CODES = (
+    "Exit codes: 0 all is right; 2 bad input: configuration, key or library; 3 no source that is searched gave an "
+    "answer; 4 something is wrong: a source refused, was silent or was not understood, or a folder, the library or the "
+    "weights are not as they should be."
+)
 _LEFT_OUT = 4  # exit code: a library lacks files or is damaged, or a screening's model could read no record
 _SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
@@ -91,6 +96,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "offline": _option(bool, "Search the bundled library, without network.", "--offline"),
     "library": _option(str, "Search a folder of records, without network; or `bundled`.", metavar="FOLDER"),
     "model": _option(str, _MODELS, metavar="NAME"),
+    "in_place": _option(bool, "Check folders, library and weights alone; ask no source.", "--offline"),
     "settings": _option(Path, "Settings, instead of ./willowbark.toml.", "--config", **_FILE),
     "batch": _option(bool, "Read through the provider's batch interface: half the price, minutes to a day.", "--batch"),
     "economy": _option(bool, "Show a model only results and conclusions of abstracts: fewer tokens.", "--economy"),
@@ -279,12 +285,16 @@ def serve(*, host: str, port: int = 8767, **given: Any) -> None:
     asyncio.run(serve_pages(_run_options(given), host, port, _print_err))
 
 
-@command()
-def doctor(*, settings: Path | None) -> int:
-    """Check that everything is in place. Packages, extras, settings, sources, and keys (never their values)."""
-    if advice := faces.doctor.examine(settings):
-        faces.terminal.complain(advice)
-    return 3 if advice else 0
+@command(epilog=_DOCTOR_CODES)
+def doctor(*, settings: Path | None, in_place: bool) -> int:
+    """Check that everything is in place. Packages, settings, keys (never their values), folders, and each source.
+
+    Each source is asked one tiny question, all side by side, in at most 15 seconds.
+    """
+    diagnosis = faces.doctor.examine(settings, is_offline=in_place)
+    if diagnosis.complaint:
+        faces.terminal.complain(diagnosis.complaint)
+    return diagnosis.code
 
 
 @command()

@@ -1,5 +1,9 @@
-"""Check the installation: packages, extras, keys (whether set, never their values), configuration, sources."""
+"""Check the installation: packages, extras, keys (whether set, never their values), configuration, sources.
 
+Each source is asked one tiny question, and its reply held against its contract.
+"""
+
+import asyncio
 import os
 import platform
 import re
@@ -12,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from willowbark.tools.http.endpoints import Endpoints
@@ -19,47 +24,131 @@ from willowbark.tools.http.ladder import WireMemory, default_path
 from willowbark.tools.records.registry import cards, has_package
 
 from ..config import FILE_NAME, Settings
+from ..ledger.database import DEFAULT_PATH as LEDGER_PATH
 from ..model_clients import PROVIDERS
 from .terminal import write_lines
 
 REACH_TIMEOUT_S = 3.0
+_DRUG = "propranolol"
+_CONDITION = "migraine"
+_TITLE = "Propranolol in the prevention of migraine: a randomized, double-blind, placebo-controlled trial."
+_ABSTRACT = (
+    "Two hundred adults with migraine were randomized to propranolol or placebo for 12 weeks. Attacks per month fell "
+    "significantly more with propranolol than with placebo (P<0.001). Propranolol prevents migraine attacks."
+)
+_OFFLINE = 'run `willowbark ask --offline "…"`, which searches a bundled library'
 _PACKAGES = "autogen-agentchat autogen-core autogen-ext pydantic httpx requests starlette uvicorn".split()
 _MODEL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OLLAMA_HOST")
 _EXTRA = re.compile(r"(?P<package>[\w.-]+).*\bextra == ['\"](?P<extra>[\w-]+)['\"]")
 """A requirement of an extra: https://packaging.python.org/en/latest/specifications/dependency-specifiers/"""
 
 
-def examine(config: Path | None) -> str | None:
-    """Print what is in place and what is missing; return advice if no source can be reached, otherwise None.
+class Diagnosis(NamedTuple):
+    """What the doctor found."""
 
-    UsageError for invalid settings or keys.
+    code: Literal[0, 3, 4]
+    """Exit code: all is right; no source that is searched answered; something is wrong."""
+    complaint: str = ""
+    """What is wrong, in one line; empty if nothing is."""
+
+
+def examine(config: Path | None, *, is_offline: bool = False) -> Diagnosis:
+    """Print what is in place and what is missing, and how each source answered.
+
+    Args:
+        config: settings file; None reads `willowbark.toml`, if there is one.
+        is_offline: check folders, library and weights alone, and ask no source.
+
+    Raises:
+        UsageError: invalid settings or keys, or a library that cannot be read.
     """
-    from willowbark.tools.library import open_library  # noqa: PLC0415  loads the index's library
-
     write_lines(describe_installation())
     settings = Settings.load(config)
-    default, root = Path(FILE_NAME), settings.output.directory
-    existing = next((folder for folder in (root, *root.absolute().parents) if folder.exists()), Path("/"))
-    writable = os.access(existing, os.W_OK | os.X_OK)
+    default = Path(FILE_NAME)
     write_lines(
         [
             f"Settings    {config or (default if default.exists() else f'defaults (no {FILE_NAME} here)')}",
             f"Model       {settings.llm.model}{f' at {settings.llm.base_url}' if settings.llm.base_url else ''}",
-            f"Runs        {root} ({'can' if writable else 'CANNOT'} be written to)",
         ]
     )
-    if settings.library.path is not None:
-        library = open_library(settings.library.path)
-        write_lines([f"Library     {library.summary}; no source is asked"])
-        write_lines([f"            {line}" for line in library.contents.unread])
-        return None
+    faults = check_folders({"Runs": settings.output.directory, "Ledger": LEDGER_PATH.parent})
+    faults += check_library(settings, is_offline=is_offline)
+    if is_offline:
+        faults += check_weights()
+    elif settings.library.path is None:
+        diagnosis = check_sources(settings)
+        if diagnosis.code:
+            return diagnosis
+    return Diagnosis(4, "; ".join(faults)) if faults else Diagnosis(0)
+
+
+def check_folders(folders: Mapping[str, Path]) -> list[str]:
+    """Print whether folders, or those in which they would be made, can be written to; return what cannot."""
+    faults = list[str]()
+    for name, folder in folders.items():
+        existing = next((each for each in (folder, *folder.absolute().parents) if each.exists()), Path("/"))
+        is_writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+        write_lines([f"{name:<11} {folder} ({'can' if is_writable else 'CANNOT'} be written to)"])
+        if not is_writable:
+            faults.append(f"{folder} cannot be written to")
+    return faults
+
+
+def check_library(settings: Settings, *, is_offline: bool) -> list[str]:
+    """Print what the library holds that is searched offline or by the settings; return what is wrong with it."""
+    from willowbark.tools.library import BUNDLED, open_library  # noqa: PLC0415  loads the index's library
+
+    path = settings.library.path
+    if path is None and not is_offline:
+        return []
+    library = open_library(path or BUNDLED)
+    write_lines([f"Library     {library.summary}{'' if path is None else '; no source is asked'}"])
+    held = library.contents
+    write_lines([f"            {line}" for line in held.unread])
+    return [] if held.publications + held.trials else [f"the library {path} holds no records"]
+
+
+def check_weights() -> list[str]:
+    """Print whether the bundled weights read a question and a record; return what is wrong with them."""
+    from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415  loads the weights
+    from willowbark.tools.questions import parse_question  # noqa: PLC0415
+    from willowbark.tools.reading.document import Document  # noqa: PLC0415
+
+    try:
+        conditions = parse_question(f"Which existing drugs could prevent {_CONDITION}?").conditions
+        reading = load_reader().read_document(Document(_TITLE, _ABSTRACT), _DRUG, _CONDITION)
+        is_right = conditions == (_CONDITION,) and reading.verdict == "supports"
+        problem = "" if is_right else "read a plain record wrongly"
+    except Exception as error:  # noqa: BLE001  whatever a damaged file leads to
+        problem = f"cannot be used ({type(error).__name__})"
+    write_lines([f"Weights     {problem or 'read a question and a record as they should'}"])
+    return [f"the bundled weights {problem}: install Willowbark again"] if problem else []
+
+
+def check_sources(settings: Settings) -> Diagnosis:
+    """Ask each source one tiny question, side by side, and print how it answered and what to do.
+
+    Besides the sources that the settings search, those are asked that runs look things up in.
+    """
+    from willowbark.tools.contracts.contact import contact_sources  # noqa: PLC0415  loads all sources
+    from willowbark.tools.contracts.known_items import asked_sources  # noqa: PLC0415
+
     endpoints = Endpoints.public()
     addresses = addresses_of(endpoints, settings)
-    reached = reachable(addresses)
-    states = {name: "reachable" if name in reached else "OUT OF REACH" for name in addresses}
-    lines = [f"Source      {name}: {states[name]} ({urlsplit(at).netloc})" for name, at in addresses.items()]
-    write_lines([*lines, *describe_unused(addresses, endpoints), *describe_wires()])
-    return None if reached else unreachable_advice(addresses)
+    wanted = {*addresses, *asked_sources()}
+    names = [name for name in cards() if name in wanted and name in endpoints.by_source]
+    contacts = asyncio.run(contact_sources(names, endpoints))
+    write_lines([f"Source      {contact.line}" for contact in contacts])
+    write_lines([*describe_unused(addresses, endpoints), *describe_wires()])
+    unwell = [contact for contact in contacts if contact.outcome != "answered"]
+    searched = [contact for contact in contacts if contact.source in addresses]
+    if searched and all(contact.outcome == "silent" for contact in searched):
+        return Diagnosis(3, unreachable_advice(addresses))
+    if searched and all(contact.outcome in ("silent", "refused") for contact in searched):
+        return Diagnosis(3, f"no source that is searched gave an answer; {_OFFLINE}")
+    if unwell:
+        return Diagnosis(4, f"not as they should be: {', '.join(contact.source for contact in unwell)}")
+    return Diagnosis(0)
 
 
 def describe_installation() -> Iterator[str]:
@@ -123,10 +212,7 @@ def addresses_of(endpoints: Endpoints, settings: Settings) -> dict[str, str]:
 def unreachable_advice(addresses: Mapping[str, str]) -> str:
     """Say in one line what cannot be reached and what to do."""
     hosts = ", ".join(sorted({urlsplit(address).netloc for address in addresses.values()}))
-    return (
-        f"the public sources can't be reached ({hosts}): check the network, "
-        'or run `willowbark ask --offline "…"`, which searches a bundled library'
-    )
+    return f"the public sources can't be reached ({hosts}): check the network, or {_OFFLINE}"
 
 
 def reachable(addresses: Mapping[str, str], *, enough: int | None = None) -> set[str]:

@@ -228,19 +228,19 @@ def _combine_outcomes(stances: Sequence[PostedStance]) -> PostedStance:
     for stance in stances:
         outcomes.setdefault(stance.comparison.outcome if stance.comparison else "", []).append(stance)
     settled = [_settle_outcome(group) for group in outcomes.values()]
-    said = {stance.says for stance in settled}
-    if "supports" in said and len(said) > 1:
+    verdicts = {stance.says for stance in settled}
+    if "supports" in verdicts and len(verdicts) > 1:
         return next(stance for stance in settled if stance.says == "supports")._replace(says="mixed")
     return _find_first(settled)
 
 
 def _settle_outcome(group: Sequence[PostedStance]) -> PostedStance:
     """Settle one outcome's comparisons, of doses or with several comparators: better and worse are mixed."""
-    said = {stance.says for stance in group}
-    if {"supports", "contradicts"} <= said:
+    verdicts = {stance.says for stance in group}
+    if {"supports", "contradicts"} <= verdicts:
         return group[0]._replace(says="mixed")
     guarded = [stance for stance in group if stance.comparison and stance.comparison.hedged]
-    return guarded[0] if guarded and said <= {"neutral", "missed"} else _find_first(group)
+    return guarded[0] if guarded and verdicts <= {"neutral", "missed"} else _find_first(group)
 
 
 def _find_first(stances: Sequence[PostedStance]) -> PostedStance:
@@ -315,8 +315,8 @@ def _explain_silence(results: PostedResults | None, study: Study, drug: str, sta
             if is_alone
             else "no statistical analysis of the primary outcome is posted"
         )
-    given = [drug in study.drugs_of(row.arm) for row in study.comparisons]
-    is_given = any(given) or drug in study.background
+    arms = {row.arm for row in study.comparisons}
+    is_given = any(drug in study.drugs_of(arm) for arm in arms) or drug in study.background
     return "the drug is on both sides" if is_given else "neither group is said to have had the drug"
 
 

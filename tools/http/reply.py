@@ -73,6 +73,8 @@ class Reply:
     body: bytes = field(repr=False)
     url: str = ""
     """URL of the request, without any key."""
+    moved_to: str = ""
+    """Path that answered in place of the one asked, after a permanent redirect; empty if there was none."""
 
     def json(self) -> Any:
         """Parse the body as JSON; control characters inside strings are accepted, as some sources send them."""

@@ -44,6 +44,7 @@ _RETRIED_STATUS = frozenset({408, 425, 429, *range(500, 600)})
 _FORBIDDEN = 403
 _NO_ACCESS = frozenset({401, _FORBIDDEN})
 _MAX_REDIRECTS = 3
+_MOVED_FOR_GOOD = frozenset({301, 308})
 _LONG_URL_BYTES = 2000  # servers differ; longer requests are sent by POST where the source accepts it
 
 
@@ -71,6 +72,8 @@ class Exchange:
     """The JSON or text that was sent; empty if the URL holds everything."""
     waited_s: float = 0.0
     """Waited before sending, for a free connection and the source's rate limit."""
+    moved_to: str = ""
+    """Path that answered in place of the one asked, after a permanent redirect; empty if there was none."""
 
 
 class Recorder(Protocol):
@@ -370,6 +373,7 @@ class Transport:
                     request=request.hash,
                     sent=request.sent,
                     waited_s=waited_s,
+                    moved_to=reply.moved_to if reply else "",
                 )
             )
 
@@ -380,6 +384,7 @@ class Transport:
         endpoint = self.endpoints[request.source]
         known = {endpoint.host} if endpoint.key else self.endpoints.hosts
         reply = await self._receive(request, until)
+        moved_to = ""
         for _ in range(_MAX_REDIRECTS):
             if reply.status not in (301, 302, 307, 308):
                 break
@@ -387,13 +392,17 @@ class Transport:
                 target = urljoin(request.url, reply.headers.get("location", ""))
                 host, scheme = urlsplit(target).netloc.lower(), urlsplit(target).scheme
             except ValueError:
-                raise SourceRefused(request.source, "redirected to something that is not an address") from None
+                told = f"redirected ({reply.status}) to something that is not an address"
+                raise SourceRefused(request.source, told) from None
             if host not in known or scheme != urlsplit(request.url).scheme:
-                raise SourceRefused(request.source, "redirected to a host that is not one of the sources")
+                told = f"redirected ({reply.status}) to a host that is not one of the sources"
+                raise SourceRefused(request.source, told)
+            if reply.status in _MOVED_FOR_GOOD:
+                moved_to = urlsplit(target).path
             request = replace(request, url=target)
             await self._wait_turn(request.source)
             reply = await self._receive(request, until)
-        return reply
+        return replace(reply, moved_to=moved_to) if moved_to else reply
 
     async def _receive(self, request: Request, until: float) -> Reply:
         """Send over the source's first wire, and after a 403 over each of its others in turn."""

@@ -22,7 +22,7 @@ def size_of_comparison(document: Document, drug: str) -> int | None:
         name = text[max(end, size.start() - _LONGEST_NAME) : size.start()]
         arms.append((re.split(r",|;|\.\s|\bor\b|\band\b|\bto\b", name)[-1].strip(), int(size["size"].replace(",", ""))))
         end = size.end()
-    drugs = [frozenset(found for found, *_ in Document.cut("", name).drugs) for name, _ in arms]
-    own = [size for (_, size), named in zip(arms, drugs, strict=True) if named == {drug}]
-    inert = [size for (name, size), named in zip(arms, drugs, strict=True) if not named and says("nothing", name)]
+    drugs = [frozenset(mention for mention, *_ in Document.cut("", name).drugs) for name, _ in arms]
+    own = [size for (_, size), mentions in zip(arms, drugs, strict=True) if mentions == {drug}]
+    inert = [size for (name, size), mentions in zip(arms, drugs, strict=True) if not mentions and says("nothing", name)]
     return own[0] + inert[0] if len(arms) > 2 and len(own) == len(inert) == 1 else None

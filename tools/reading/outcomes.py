@@ -68,9 +68,9 @@ def more_is_better(outcome: Mapping[str, Any]) -> bool | None:
             return says("not reached", title) is None
         return higher_is_better(title)
     whole = f"{title}. {unit}. {outcome.get('description') or ''}"
-    said = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
-    if said:
-        return said.pop() if len(said) == 1 else None
+    directions = {is_good for form, is_good in _SCALES if cue_form(form, __package__).search(whole)}
+    if directions:
+        return directions.pop() if len(directions) == 1 else None
     if says("shrinking", title):  # "reduction in pain" is posted as a positive or as a negative number
         return None
     if says("unit of a scale", unit):

@@ -88,8 +88,8 @@ def read_registered_trial(record: Evidence) -> Study | None:
     background = registered.background
     comparisons: list[Comparison] = []
     for outcome in outcomes:
-        found = list(_read_outcome(outcome, treatments, background, record))
-        comparisons += _correct_for_doses(found, treatments)
+        rows = list(_read_outcome(outcome, treatments, background, record))
+        comparisons += _correct_for_doses(rows, treatments)
     sizes = {name: size for outcome in outcomes for name, size in _sizes_of(outcome).items()}
     arms = tuple(_make_arm(name, got, background, sizes.get(name)) for name, got in treatments.items())
     is_randomised = trial.allocation == "RANDOMIZED"
@@ -151,19 +151,19 @@ def _read_outcome(
     """Yield the comparisons of an outcome's analyses: one for each analysis of two groups."""
     analyses = [analysis for analysis in outcome.get("analyses", ()) if len(analysis.get("groups", ())) > 1]
     pairs = [analysis for analysis in analyses if len(analysis["groups"]) == 2]
-    found = [
+    rows = [
         _compare(analysis, outcome, *_order_groups(analysis["groups"], treatments, background), record)
         for analysis in pairs
     ]
-    said: dict[tuple[str, str | None], set[tuple[Favours | None, bool | None]]] = {}
-    for row in found:
-        said.setdefault((row.arm, row.versus), set()).add((row.favours, row.significant))
-    for row in found:
+    results: dict[tuple[str, str | None], set[tuple[Favours | None, bool | None]]] = {}
+    for row in rows:
+        results.setdefault((row.arm, row.versus), set()).add((row.favours, row.significant))
+    for row in rows:
         # Two analyses of the same groups that disagree: neither decides.
-        is_clear = len(said[row.arm, row.versus]) == 1
+        is_clear = len(results[row.arm, row.versus]) == 1
         unclear = {"favours": None, "significant": None, "unread": _TWO_ANALYSES}
         yield row if is_clear else row.model_copy(update=unclear)
-    if found or not analyses:
+    if rows or not analyses:
         return
     for name in analyses[0]["groups"]:  # a test over several groups at once says that they differ, not which is better
         if treatments[name].role == "drug":

@@ -81,8 +81,8 @@ class TrialTreatments:
             phrase_key(str(entry.get("name") or "")): _read_intervention(entry) for entry in trial.interventions
         }
         labels = [str(arm.get("label") or "") for arm in self._arms]
-        named = [self._find_named(label) for label in labels if not _is_inert(label)]
-        self._tested = {drug for drugs in named for drug in drugs or ()}
+        in_labels = [self._find_named(label) for label in labels if not _is_inert(label)]
+        self._tested = {drug for drugs in in_labels for drug in drugs or ()}
         self.arms = {
             str(arm.get("label") or f"arm {number}"): self._treat(arm) for number, arm in enumerate(self._arms, 1)
         }
@@ -152,26 +152,26 @@ class TrialTreatments:
         if _is_sequence(label) or says("taken off", label):
             return ArmTreatment("unknown", (), kind)
         listed = [self._look_up(name) for name in arm.get("interventions", ())]
-        drugs = list(dict.fromkeys(drug for each in listed for drug in each.drugs))
-        named = self._find_named(label) or ()
-        controls = [each.control for each in listed if each.control]
+        drugs = list(dict.fromkeys(drug for treatment in listed for drug in treatment.drugs))
+        in_label = self._find_named(label) or ()
+        controls = [treatment.control for treatment in listed if treatment.control]
         has_inert = "placebo" in controls
-        if _is_inert(label) and not named:
+        if _is_inert(label) and not in_label:
             beside = tuple(drug for drug in drugs if drug not in self._tested)
             return ArmTreatment("placebo", beside, kind)
         if self._is_without(label):
             return ArmTreatment("none", (), kind)
         is_unknown = not any(find_drugs(drug) for drug in drugs)
-        if kind in _TYPED_INERT and is_unknown and not named and not (drugs and has_inert):
+        if kind in _TYPED_INERT and is_unknown and not in_label and not (drugs and has_inert):
             return ArmTreatment(_TYPED_INERT[kind], (), kind)
-        drugs = list(dict.fromkeys([*drugs, *named]))
+        drugs = list(dict.fromkeys([*drugs, *in_label]))
         solvents = {"sodium chloride", "water"}
         active = tuple(drug for drug in drugs if drug not in solvents) or tuple(drugs)
         if active:
             return ArmTreatment("drug", active, kind, dose)
         if kind in _TYPED_INERT:
             return ArmTreatment(_TYPED_INERT[kind], (), kind)
-        if controls and all(each.control for each in listed):
+        if controls and all(treatment.control for treatment in listed):
             return ArmTreatment("placebo" if has_inert else controls[0], (), kind)
         is_told = any(name for name in arm.get("interventions", ()))
         plain = self._read_text(label)
@@ -180,8 +180,8 @@ class TrialTreatments:
         return ArmTreatment("other_treatment" if is_told else "unknown", (), kind)
 
     def _look_up(self, name: str) -> _ListedTreatment:
-        known = self._interventions.get(phrase_key(name))
-        return known or _read_intervention({"name": name, "type": "DRUG"})
+        intervention = self._interventions.get(phrase_key(name))
+        return intervention or _read_intervention({"name": name, "type": "DRUG"})
 
     def _read_text(self, text: str) -> ArmTreatment:
         """Read what a title or description names: known interventions, any drug, a placebo, or no treatment."""
@@ -210,34 +210,34 @@ class TrialTreatments:
         drugs = list[str]()
         has_stranger = False
         for part in _PARTS.split(plain):
-            named = self._find_in_part(part)
-            drugs += named
+            in_part = self._find_in_part(part)
+            drugs += in_part
             words = [word for word in phrase_key(_DOSE.sub(" ", part)).split() if len(word) >= _SHORTEST]
             words = [word for word in words if word not in _COMMON and not word[0].isdigit()]
             is_plain = _find_control(part) is not None
-            has_stranger = has_stranger or not (named or is_plain or not words)
+            has_stranger = has_stranger or not (in_part or is_plain or not words)
         if drugs and has_stranger and len(_PARTS.split(plain)) > 1 and len(text) < _LONGEST_TITLE:
             return None
         return tuple(dict.fromkeys(drugs))
 
     def _find_in_part(self, part: str) -> list[str]:
-        found = [drug.name for drug in find_drugs(part)]
+        drugs = [drug.name for drug in find_drugs(part)]
         key = f" {phrase_key(part)} "
-        active = [each for each in self._interventions.values() if each.drugs]
-        for each in active:
-            if any(f" {name} " in key for name in each.keys if name):
-                found += each.drugs
-        if not found and len(part) < _LONGEST_TITLE:
-            found += self._find_by_words(part, active)
-        combinations = [drug for drug in found if "/" in drug]
+        active = [treatment for treatment in self._interventions.values() if treatment.drugs]
+        for treatment in active:
+            if any(f" {name} " in key for name in treatment.keys if name):
+                drugs += treatment.drugs
+        if not drugs and len(part) < _LONGEST_TITLE:
+            drugs += self._find_by_words(part, active)
+        combinations = [drug for drug in drugs if "/" in drug]
         parts = {piece for drug in combinations for piece in drug.split("/")}
-        return [drug for drug in dict.fromkeys(found) if drug not in parts]
+        return [drug for drug in dict.fromkeys(drugs) if drug not in parts]
 
     def _find_by_words(self, part: str, active: Sequence[_ListedTreatment]) -> list[str]:
         """Find interventions by a word that no other one has: "Oral Nitrite" for "Sodium Nitrite"."""
         words = _telling_words(part)
-        hits = [each for each in active if words & each.words]
-        distinct = {each.drugs for each in hits}
+        hits = [treatment for treatment in active if words & treatment.words]
+        distinct = {treatment.drugs for treatment in hits}
         return list(hits[0].drugs) if len(distinct) == 1 else []
 
 
@@ -274,8 +274,8 @@ def _read_intervention(entry: Mapping[str, Any]) -> _ListedTreatment:
         others = [drug.name for other in names[1:] for drug in find_drugs(_OF_PLACEBO.sub(" ", other))]
         is_drug = str(entry.get("type") or "DRUG") in _OF_DRUGS
         drugs = others[:1] or ([_registry_name(name)] if is_drug and name else [])
-    keys = tuple(phrase_key(each) for each in (*names, *drugs)) if drugs else ()
-    words = frozenset(word for each in names for word in _telling_words(each)) if drugs else frozenset[str]()
+    keys = tuple(phrase_key(spelling) for spelling in (*names, *drugs)) if drugs else ()
+    words = frozenset[str]().union(*map(_telling_words, names if drugs else ()))
     return _ListedTreatment(tuple(dict.fromkeys(drugs)), control, keys, words)
 
 

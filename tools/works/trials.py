@@ -78,12 +78,12 @@ def name_trial(record: Evidence, design: StudyDesign, participants: int | None =
     numbers = sorted(set(numbers))
     in_title = trial_acronyms(title, "")
     own_names = in_title or acronyms
-    named = numbers + (own_names if len(own_names) == 1 else []) if numbers else own_names
-    if len(numbers) > 1 or (not numbers and len(named) > 1):
-        return TrialNames(pools=tuple(sorted(numbers or named)), is_secondary=is_secondary)
+    names = numbers + (own_names if len(own_names) == 1 else []) if numbers else own_names
+    if len(numbers) > 1 or (not numbers and len(names) > 1):
+        return TrialNames(pools=tuple(sorted(numbers or names)), is_secondary=is_secondary)
     by_author = _name_by_author(record, participants) if design in RANDOMISED else ()
     hints = tuple(dict.fromkeys(hint for hint in _HINT.findall(title) if len(hint) >= _SHORTEST_HINT))
-    return TrialNames((*named, *by_author), hints, is_secondary=is_secondary)
+    return TrialNames((*names, *by_author), hints, is_secondary=is_secondary)
 
 
 def _check_number(number: str) -> str | None:
@@ -100,5 +100,5 @@ def _name_by_author(record: Evidence, participants: int | None) -> tuple[str, ..
         return ()
     person = f"{' '.join(words)} {initials[0]}, {participants:,} participants"
     names = [person] if participants >= TELLING_SIZE else []
-    told = sorted(set(figures(record.content)))
-    return (*names, f"{person}, {'; '.join(told)}") if len(told) >= TELLING_FIGURES else tuple(names)
+    results = sorted(set(figures(record.content)))
+    return (*names, f"{person}, {'; '.join(results)}") if len(results) >= TELLING_FIGURES else tuple(names)
