@@ -66,10 +66,7 @@ def test_the_item_holds_what_was_read_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"effect": "better", "primary": "not_met"},
-        {"effect": "better", "indication": "other"},
         {"effect": "better", "alone": False},
-        {"effect": "no_difference", "indication": "other"},
         {"effect": "no_difference", "alone": False},
         {"effect": "better", "sure": False, "probability": 0.6},
         {"effect": "worse", "sure": False, "probability": 0.6},
@@ -82,6 +79,19 @@ def test_what_a_study_does_not_say_of_the_drug_alone_on_its_own_outcome_is_incon
     assert found.appraisal.inconclusive == ["pmid:1"]
     assert not found.has_verdict
     assert found.records[0].sentence == ""
+
+
+@pytest.mark.parametrize("effect", ["better", "no_difference"])
+def test_a_result_on_something_else_in_these_people_says_nothing_of_the_condition(effect: str) -> None:
+    [found] = candidates(paper(), effect=effect, indication="other")
+    assert found.appraisal.not_assessed == ["pmid:1"]
+    assert found.records[0].stance.says == "none"
+
+
+def test_a_gain_beside_a_missed_primary_outcome_is_told_as_missed() -> None:
+    found = appraised(paper(), effect="better", primary="not_met", comparator="placebo")
+    assert found.item.says == "missed"
+    assert found.item.direction.value == "contradicts"
 
 
 def test_a_combination_credits_no_part_and_names_its_partners() -> None:

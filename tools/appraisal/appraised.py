@@ -18,6 +18,7 @@ from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
 from ..reading.arm_sizes import size_of_comparison
+from ..reading.assembler import COMPLICATION, assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
@@ -27,9 +28,11 @@ from ..reading.sections import is_full_text, places, section_of
 from ..reading.stopping import why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
+from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
 from .certainty import DECIDED, AppraisedItem
-from .posted import PostedFinding, registered_reading
+from .posted import PostedFinding, posted_stance, registered_reading
+from .stance import DrugStance, Says, stance_of
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -177,10 +180,26 @@ def load_reader() -> "LearnedReader":
     return LearnedReader()
 
 
+_DIRECTIONS: Mapping[Says, Direction] = {
+    "supports": Direction.supports,
+    "contradicts": Direction.contradicts,
+    "missed": Direction.contradicts,
+    "neutral": Direction.inconclusive,
+    "combined": Direction.inconclusive,
+    "comparator": Direction.inconclusive,
+    "none": Direction.not_assessed,
+}
+"""A missed outcome weighs as a study that found nothing; that it refutes nothing, `is_refuted` sees to."""
+
+
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The appraisal of one record for one drug."""
 
     item: AppraisedItem
+    study: Study
+    """The record as the reader that counts read it."""
+    stance: DrugStance
+    """What it says of the drug, and by which comparison or statement."""
     sentence: str
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
@@ -225,8 +244,13 @@ def condition_of(asked: Question) -> str:
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
-def appraise_record(record: Evidence, drug: str, asked: Question, readings: Readings) -> AppraisedRecord:
-    """Appraise one record, as a source returned it, for one drug by its generic name in lower case."""
+def appraise_record(
+    record: Evidence, drug: str, asked: Question, readings: Readings, beside: Sequence[str] = ()
+) -> AppraisedRecord:
+    """Appraise one record, as a source returned it, for one drug by its generic name in lower case.
+
+    `beside` are the other drugs read in it, which tell with what the drug was compared.
+    """
     condition, document = condition_of(asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
@@ -240,7 +264,12 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    item = _item(record, found, posted, condition_names(asked))
+    others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
+    study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
+    stance = stance_of(study, drug, _is_on_condition)
+    if found[0].reader == "posted" and found[0].kind == "efficacy":
+        study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
+    item = _item(record, found, stance, posted, condition_names(asked))
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
@@ -254,11 +283,21 @@ def appraise_record(record: Evidence, drug: str, asked: Question, readings: Read
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
-    return AppraisedRecord(item=item, sentence=rests_on if decides else "", posted=posted, readings=found)
+    sentence = rests_on if decides else ""
+    return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+
+
+def _is_on_condition(part: Comparison | StatedView) -> bool:
+    """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
+    return part.condition is None or part.condition.startswith(COMPLICATION)
 
 
 def _item(
-    record: Evidence, readings: Sequence[Reading], posted: PostedFinding | None, names: Sequence[str]
+    record: Evidence,
+    readings: Sequence[Reading],
+    stance: DrugStance,
+    posted: PostedFinding | None,
+    names: Sequence[str],
 ) -> AppraisedItem:
     """Build the appraised item of a record; its fields come from the first reading.
 
@@ -276,12 +315,8 @@ def _item(
     else:
         design = study_design(reading.design, document.whole, data.get("mesh_terms") or (), reading.participants)
     tested = reading.role not in _NOT_TESTED
-    direction = direction_of(reading.verdict)
-    is_posted = posted is not None and reading.reader == "posted" and reading.kind == "efficacy"
-    if is_posted and posted is not None:
-        direction = posted.direction
-    unclear = not reading.sure or not reading.alone or reading.indication == "other"
-    if direction in DECIDED and (unclear or (direction is Direction.supports and reading.primary == "not_met")):
+    direction = _DIRECTIONS[stance.says]
+    if direction in DECIDED and not reading.sure:
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
@@ -299,12 +334,13 @@ def _item(
         design=design,
         direction=direction,
         sample_size=size,
+        says=stance.says,
         tested=tested,
         alone=reading.alone,
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        missed_primary=is_posted and posted is not None and posted.missed_primary,
+        missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",

@@ -247,10 +247,11 @@ def _appraise_study(record: Evidence, asked: Question, readings: Readings) -> di
     shown = readable(record)
     given = readings.given_for(shown) if has_background(shown, asked) else {}
     named = named_drugs(shown) if on_condition(shown, asked) else []
+    wanted = [drug for drug in dict.fromkeys((*named, *given)) if not is_left_out(drug, asked)]
     return {
-        drug: appraise_record(shown, drug, asked, readings)
-        for drug in dict.fromkeys((*named, *given))
-        if not is_left_out(drug, asked) and (drug not in given or given[drug].match != "other")
+        drug: appraise_record(shown, drug, asked, readings, wanted)
+        for drug in wanted
+        if drug not in given or given[drug].match != "other"
     }
 
 

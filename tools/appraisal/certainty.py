@@ -31,6 +31,7 @@ from ..reading.reading import RANDOMISED, Comparator, Direction, IndicationKind,
 from ..reading.stopping import StoppingKind
 from ..wording import counted
 from ..works.trials import trial_key
+from .stance import Says
 
 UNREPORTED_SIZE = 100  # participants assumed for a study of unreported size
 
@@ -44,6 +45,8 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     key: str
     sample_size: int | None = None
     """Participants in the drug's own comparison; None: not reported."""
+    says: Says = "none"
+    """What the study says of the drug, by its deciding comparison or statement; `direction` is read from it."""
     tested: bool = True
     """Whether the study tests the drug, rather than using it as comparator or mentioning it in passing."""
     alone: bool = True

@@ -1,0 +1,234 @@
+"""Assemble a `Study` from readings of single drugs, until a reader gives whole studies.
+
+A reading tells of one drug in one condition: its role, one comparison and one result, with the sentences that carry it.
+What it does not tell stays empty, and `Study.not_read` names it.
+
+| reading | study |
+|---|---|
+| tested or combined, with a result | a comparison of the drug's arm |
+| combined, its part not told | its arm has its partners; one that is not known is `UNNAMED` |
+| against an active drug | the arm of the only other drug compared; else an arm of an unknown kind |
+| against another dose | a comparison that does not tell with what |
+| the comparator of another drug, called effective or not | a statement of the authors |
+| mentioned, called effective or not | a statement that the record cites |
+| background | a drug that all arms take |
+| the primary outcome missed, another met | two comparisons, the primary one first |
+| a complication, or something else in these people | a comparison on another condition |
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..lexicon import find_drugs
+from ..records.study import (
+    Against,
+    Arm,
+    ArmRole,
+    Comparison,
+    Estimate,
+    Favours,
+    OutcomeClass,
+    ReaderKind,
+    ResultBasis,
+    Stated,
+    StatedView,
+    Study,
+    StudyPassage,
+)
+from .document import Document
+from .numbers import effect_sizes
+from .reading import Comparator, Effect, OutcomeKind, Reading
+from .sections import is_full_text
+
+UNNAMED = "another drug"
+"""A partner of a combination that the reader does not name."""
+PLACEBO, UNTREATED, UNKNOWN = "placebo", "no treatment or usual care", "another treatment"
+"""Names of arms that a reader tells the kind of, and no more."""
+COMPLICATION = "a complication of"
+"""Before the condition that a record was read for, where its own is a complication of that."""
+NOT_READ = (
+    "aim", "people", "blinded", "randomised", "analysed", "conclusion", "trial", "follow_up", "setting", "country",
+    "funding", "layout", "dose", "n", "outcome", "subgroup", "basis", "time_point", "analysis_set", "margin",
+)  # fmt: skip
+TWO_ARMS = 2  # of a study whose participants are those of its one comparison
+_COMPARED = frozenset({"tested", "combined"})
+_IN_ARMS = frozenset({"tested", "combined", "comparator"})
+_READERS: dict[str, ReaderKind] = {"model": "model", "posted": "registry"}
+_ENDPOINTS: dict[OutcomeKind, OutcomeClass] = {
+    "efficacy": "efficacy",
+    "surrogate": "surrogate",
+    "harm": "harm",
+    "process": "process",
+}
+_FAVOURS: dict[Effect, tuple[Favours | None, bool | None]] = {
+    "better": ("arm", True),
+    "no_difference": ("neither", False),
+    "worse": ("versus", True),
+    "mixed": (None, None),
+}
+_INERT: dict[Comparator, tuple[str, ArmRole]] = {"placebo": (PLACEBO, "placebo"), "none": (UNTREATED, "none")}
+_STATED: dict[str, Stated] = {"supports": "works", "contradicts": "does_not_work"}
+
+
+class _Result(NamedTuple):
+    """A drug's reading with the arms that it compares; `versus` is None for a comparison that is not with an arm."""
+
+    reading: Reading
+    arm: Arm
+    versus: Arm | None
+
+
+def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
+    """Assemble the study of a record from one reader's readings of it for one condition, one a drug, one at least."""
+    first = readings[0]
+    reader = _READERS.get(first.reader, "small_reader")
+    own = {reading.drug: _find_arm(reading, readings) for reading in readings if reading.role in _IN_ARMS}
+    results = [
+        _Result(reading, own[reading.drug], _find_other(reading, readings, own))
+        for reading in readings
+        if _is_compared(reading)
+    ]
+    others = [result.versus for result in results if result.versus is not None]
+    linked = {arm.name for arm in others} | {result.arm.name for result in results}
+    alone = [reading for reading in readings if reading.role == "comparator" and reading.effect != "not_reported"]
+    loose = [_Result(reading, own[reading.drug], None) for reading in alone if own[reading.drug].name not in linked]
+    arms = {arm.name: arm for arm in (*own.values(), *others)}
+    is_whole = len(arms) <= TWO_ARMS
+    return Study(
+        key=first.key or document.title or "unknown",
+        reader=reader,
+        version=first.version,
+        probability=first.probability if reader == "small_reader" else None,
+        condition=first.condition,
+        design=first.design,
+        background=tuple(reading.drug for reading in readings if reading.role == "background"),
+        arms=tuple(arms.values()),
+        comparisons=(
+            *(row for result in results for row in _compare(result, is_whole=is_whole)),
+            *(_leave_open(result) for result in loose if result.reading.kind in _ENDPOINTS),
+        ),
+        statements=tuple(view for reading in readings for view in _find_views(reading, document)),
+        not_read=NOT_READ,
+    )
+
+
+def _is_compared(reading: Reading) -> bool:
+    """Whether a reading tells a result of the drug; one of an active control only if it was beside nothing."""
+    is_tested = reading.role in _COMPARED or (reading.role == "comparator" and reading.comparator in _INERT)
+    return is_tested and reading.effect != "not_reported" and reading.kind in _ENDPOINTS
+
+
+def _find_arm(reading: Reading, readings: Sequence[Reading]) -> Arm:
+    """Return a drug's arm, with its partners if its own part is not told."""
+    if reading.alone:
+        return Arm(name=reading.drug, role="drug", drugs=(reading.drug,))
+    partners = [other.drug for other in readings if not other.alone and other.drug != reading.drug] or [UNNAMED]
+    return Arm(name=" and ".join((reading.drug, *partners)), role="drug", drugs=(reading.drug, *partners))
+
+
+def _find_other(reading: Reading, readings: Sequence[Reading], own: Mapping[str, Arm]) -> Arm | None:
+    """Find the arm that a drug is compared with; None for another dose, before treatment, or if it is not told.
+
+    The only other drug with the role of comparator is meant, else the only other one tested; of several none is.
+    """
+    if reading.comparator in _INERT:
+        name, kind = _INERT[reading.comparator]
+        return Arm(name=name, role=kind)
+    if reading.comparator != "active":
+        return None
+    if reading.against:
+        return own.get(reading.against) or _name_arm(reading.against)
+    for role in ("comparator", "tested"):
+        rivals = [other for other in readings if other.role == role and other.drug != reading.drug and other.alone]
+        if rivals:
+            return own[rivals[0].drug] if len(rivals) == 1 else _name_arm(UNKNOWN)
+    return _name_arm(UNKNOWN)
+
+
+def _name_arm(name: str) -> Arm:
+    """Return the arm of an active comparator by its name, which may be of several drugs."""
+    drugs = tuple(dict.fromkeys(mention.name for mention in find_drugs(name)))
+    return Arm(name=name, role="drug" if drugs else "unknown", drugs=drugs)
+
+
+def _compare(result: _Result, *, is_whole: bool) -> Iterator[Comparison]:
+    """Yield a drug's comparison; before it the one on the primary outcome, if that was missed and another met."""
+    reading, versus = result.reading, result.versus
+    favours, significant = _FAVOURS[reading.effect]
+    is_before: Against = "baseline" if reading.comparator == "before_after" else "unstated"
+    passage = find_passage(reading)
+    row = Comparison(
+        arm=result.arm.name,
+        versus=versus.name if versus else None,
+        against="arm" if versus else is_before,
+        endpoint=_ENDPOINTS[reading.kind],
+        primary={"met": True, "not_met": favours == "neither" or None}.get(reading.primary),
+        condition=_find_aside(reading),
+        favours=favours,
+        significant=significant,
+        equivalence="shown" if reading.non_inferior else None,
+        participants=reading.participants if is_whole else None,
+        estimate=find_estimate(passage.text, reading.drug) if passage else None,
+        hedged=reading.hedged,
+        passage=passage,
+    )
+    if reading.primary == "not_met" and favours == "arm":
+        missed = {"primary": True, "favours": "neither", "significant": False, "estimate": None, "passage": None}
+        yield row.model_copy(update={**missed, "equivalence": None, "hedged": False})
+        row = row.model_copy(update={"primary": False})
+    yield row
+
+
+def _leave_open(result: _Result) -> Comparison:
+    """Return the comparison of an active control of which it is not told whose control it is: it says nothing of it."""
+    reading = result.reading
+    condition = _find_aside(reading)
+    passage, endpoint = find_passage(reading), _ENDPOINTS[reading.kind]
+    return Comparison(arm=result.arm.name, against="unstated", endpoint=endpoint, condition=condition, passage=passage)
+
+
+def _find_aside(reading: Reading) -> str | None:
+    """Return on what else a result is; None if it is on the condition that the record was read for, or a part of it."""
+    if reading.match == "broader" or "other" in (reading.match, reading.indication):
+        return f"something else in people with {reading.condition}"
+    return f"{COMPLICATION} {reading.condition}" if "complication" in (reading.match, reading.indication) else None
+
+
+def find_passage(reading: Reading) -> StudyPassage | None:
+    """Return the sentences of a reading's result, with the one that gives it in figures; None if there are none."""
+    parts = [*reading.passages, *filter(None, [reading.in_figures])]
+    if not parts:
+        return None
+    place = {"start": parts[0].start, "end": parts[0].end} if len(parts) == 1 else {}
+    return StudyPassage(text=" ".join(part.text for part in parts), section=parts[0].section, **place)
+
+
+def find_estimate(text: str, drug: str) -> Estimate | None:
+    """Find a drug's effect size in a passage, the first with an interval or a p value; None if there is none."""
+    for size in effect_sizes(Document.cut("", text).lines, drug):
+        if size.ci_low is not None or size.p is not None:
+            return Estimate(measure=size.measure, value=size.value, low=size.ci_low, high=size.ci_high, p=size.p)
+    return None
+
+
+def _find_views(reading: Reading, document: Document) -> Iterator[StatedView]:
+    """Yield what the authors state of a drug beside its comparison, by the table above."""
+    passage = find_passage(reading)
+    if passage is None or reading.verdict not in _STATED:
+        return
+    says = _STATED[reading.verdict]
+    is_mentioned = reading.role == "mentioned"
+    if _is_compared(reading):
+        is_stated = says == "does_not_work" and reading.alone and _is_concluded(reading, document)
+    else:  # a control is never blamed for what another drug did
+        is_stated = says == "works" or is_mentioned
+    if is_stated:
+        basis: ResultBasis = "cited" if is_mentioned else "judgement"
+        condition = _find_aside(reading)
+        yield StatedView(drug=reading.drug, says=says, basis=basis, condition=condition, passage=passage)
+
+
+def _is_concluded(reading: Reading, document: Document) -> bool:
+    """Whether a reading's passage is the title or a conclusion of the record."""
+    starts = {part.start for part in reading.passages if not is_full_text(part.section)}
+    return any(sentence.zone in "TC" and sentence.start in starts for sentence in document.sentences)
