@@ -29,9 +29,9 @@ CandidateGroup = Literal["repurposing", "established", "not_checked"]
 """`established`: approved for the condition asked about, or what trials there compare with; `not_checked`: no approval
 data were retrieved."""
 APPROVED_PHASE = 4  # ChEMBL's max_phase of a marketed drug, https://chembl.gitbook.io/chembl-interface-documentation
-STANDARD = 2
-"""Trials with a drug as comparator from which on it is standard for the condition: in 22 conditions 31 of 31 such drugs
-are in use, of all drugs named 3 in 10. Not for prevention: trials in attacks compare with other drugs."""
+STANDARD = 3
+"""Trials with a drug as comparator from which on it is standard for the condition: in 22 conditions all such drugs are
+in use, of all drugs named 3 in 10. Not for prevention: trials in attacks compare with other drugs."""
 _NO_TREATMENT = frozenset({"cause", "outcome", "not_a_drug_here"})
 _TESTED = frozenset({"tested", "combined", "comparator"})
 
