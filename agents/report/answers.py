@@ -316,7 +316,7 @@ def _on_no_help(material: Material) -> ReportAnswer:
     for each in sorted(drugs, key=lambda c: -len(c.appraisal.contradicting)):
         against, support = each.appraisal.contradicting, len(each.appraisal.supporting)
         if against:
-            is_disputed = support > len(against)
+            is_disputed = support > len(against) or each.group == "established"
             tallies[is_disputed].append(f"{short(each.drug)} ({len(against)} contradicting, {support} supporting)")
             refuted += [each.drug] if each.appraisal.quality == "refuted" else []
             told = (record for record in each.records if record.key in against and record.sentence)

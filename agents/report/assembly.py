@@ -45,7 +45,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
     candidates = [_drug_candidate(candidate, material, mechanisms, evidence) for candidate in material.shown]
     answered = answer_of(material, mechanisms)
     blocks = rows_of_blocks(candidates, evidence)
-    parts = first_screen(material, [c for c in candidates if c.name in blocks], answered)
+    parts = first_screen(material, candidates, answered)
 
     references = References(material.records)
     answer = references.write("What was asked", answered.below(parts[0].text)) if answered else None
@@ -153,6 +153,7 @@ def _drug_candidate(
         and not material.asked.is_preventive
         and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
+        sorting=material.places[candidate.drug],
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
         undecided_citations=found.inconclusive,

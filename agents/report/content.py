@@ -11,6 +11,7 @@ from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
 from willowbark.tools.appraisal.posted import PostedFinding
+from willowbark.tools.appraisal.sorting import SortedDrug
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Value, ValueKind
@@ -157,6 +158,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     for_prevention: bool = False
     """Whether all supporting studies are on prevention, by their titles, though the question is not."""
     best_estimate: BestEstimate | None = None
+    sorting: SortedDrug = SortedDrug()
+    """Its place by what was found of it, with the trials counted."""
     supporting_citations: list[str] = []
     """Keys of records, as in the next two fields."""
     contradicting_citations: list[str] = []
@@ -174,7 +177,12 @@ class DrugCandidate(BaseModel, extra="forbid"):
 
     @property
     def level(self) -> str:
-        """The certainty that it helps, if any study supports it; else `refuted` or `unsupported`."""
+        """The certainty that it helps, if any study supports it; else `refuted` or `unsupported`.
+
+        A standard is in use: where these records show little of it, it is called `standard`, not doubtful.
+        """
+        if self.sorting.place == "standard" and self.certainty not in ("high", "moderate"):
+            return "standard"
         if self.evidence_quality == "refuted":
             return "refuted"
         return self.certainty if self.supporting_citations else "unsupported"

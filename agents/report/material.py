@@ -6,6 +6,7 @@ from functools import cached_property
 
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, is_asked_about, select_shown
+from willowbark.tools.appraisal.sorting import SortedDrug, sort_drugs
 from willowbark.tools.lexicon.conditions import find_known_conditions, name_essence
 from willowbark.tools.mechanism import MechanismFindings, MechanismGraph, assess
 from willowbark.tools.questions import Question
@@ -71,6 +72,16 @@ class Material:
             return candidate.helps_complications_alone and not wanted
 
         return select_shown(sorted(found, key=is_aside), MAX_CANDIDATES)
+
+    @cached_property
+    def places(self) -> Mapping[str, SortedDrug]:
+        """The place of each candidate by drug, shown or not."""
+        return sort_drugs(self.candidates)
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether a language model or a person read a study on which a drug's place rests; else the report sorts."""
+        return any(each.is_read_by_model for each in self.places.values())
 
     @property
     def silent_sources(self) -> list[str]:

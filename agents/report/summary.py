@@ -1,15 +1,23 @@
-"""Title and first screen of a report: the answer, leading drugs with best estimates, failures, harms, gaps.
+"""Title and first screen of a report: the answer, leading drugs, failures, harms, gaps.
 
-Certainty is worded as in GRADE: a drug does, probably does or may help, or the evidence is very uncertain
-(GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135, https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext).
+Where a language model read, certainty is worded as in GRADE: a drug does, probably does or may help, or the evidence is
+very uncertain (GRADE guidelines 26, J Clin Epidemiol 2020;119:126-135,
+https://www.jclinepi.com/article/S0895-4356(19)30416-0/fulltext). Without one the first screen sorts: it says what is
+licensed or standard, what trials report and what they missed, and words no certainty. Standards have no such words
+either way: they are in use.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal.candidates import STANDARD
+from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
 from willowbark.tools.questions import speaks_of
-from willowbark.tools.records.registry import title_of
+from willowbark.tools.reading.sections import licence_of
+from willowbark.tools.reading.text import sentences
+from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
 from .answers import ReportAnswer
@@ -19,14 +27,28 @@ from .texts import write_line
 
 SUMMARY_LIMIT = 1000  # characters of the executive summary, by contract
 FIRST_SCREEN = 190  # words
-LEADERS = 5  # candidates with their best estimates; down to three if space is short
+LEADERS = 5  # candidates with their best estimates or strongest studies; down to two if space is short
+MOST_NAMED = 6  # drugs of one list; down to two if space is short
+LONGEST_QUOTE = 170  # characters of a strongest study's own words
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
 ADVICE = "This is not medical advice."
-_FAILED = "Failed or harmful"
-_KEPT = (_FAILED, "Cautions", "Read", "Missing")
+_FAILED, _MISSED, _MIXED, _NOT_JUDGED = "Failed", "No benefit shown", "Mixed", "Not judged"
+_KEPT = (_FAILED, _MISSED, _MIXED, "Cautions", "Read", "Missing", _NOT_JUDGED)
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
+
+
+_CAUSES: tuple[Cause, ...] = ("one_trial", "no_clear_trial", "no_trial", "combinations", "reviews", "one_against")
+
+
+class StandardDrug(NamedTuple):
+    """A drug that is licensed or standard for the condition, as the first screen tells of it."""
+
+    name: str
+    basis: str
+    """`licensed`, or in how many trials it is the comparator."""
+    tally: TrialTally
 
 
 def first_screen(
@@ -39,31 +61,61 @@ def first_screen(
         candidates: the report's candidates, best supported first.
         answered: the answer to a question other than what helps; None for what helps.
     """
+    least = 0 if answered else 1
+    rooms = sorted(product(range(least, LEADERS + 1), range(2, MOST_NAMED + 1), range(2, len(_CAUSES) + 1)), key=_lose)
+    for leading, named, causes in rooms:
+        parts = _write_parts(material, candidates, answered, _Room(leading, named, causes))
+        if _words(parts) <= FIRST_SCREEN:
+            return parts
+    first, *others = parts
+    lines = sentences(first.text)
+    while len(lines) > 1 and _words([SummaryPart(text=" ".join(lines)), *others]) > FIRST_SCREEN:
+        lines.pop()
+    return [SummaryPart(text=" ".join(lines)), *others]
+
+
+class _Room(NamedTuple):
+    """How much the first screen tells."""
+
+    leading: int
+    """Drugs with an estimate or a quote."""
+    named: int
+    """Drugs of one list by name."""
+    causes: int
+    """Why drugs are not judged."""
+
+
+def _lose(room: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """Order rooms, the largest first: what is lost of each weighs alike, of the leading drugs most."""
+    leading, named, causes = room
+    lost = 2 * (LEADERS - leading) + (MOST_NAMED - named) + (len(_CAUSES) - causes)
+    return lost, -leading, -named, -causes
+
+
+def _write_parts(
+    material: Material, candidates: Sequence[DrugCandidate], answered: ReportAnswer | None, room: _Room
+) -> list[SummaryPart]:
+    """Write all parts that there is room for."""
     helps = answered is None or material.asked.asks_openly
     answer = [short(sentence, 750) for sentence in answered.sentences] if answered else []
     if helps:
-        answer.insert(len(answer) if material.asked.kind == "other" else 0, _answer(material, candidates))
+        place = len(answer) if material.asked.kind == "other" else 0
+        answer.insert(place, _answer(material, candidates, room.named))
     if material.unread and (candidates or answered):
         answer.insert(0, write_line("summary", "stopped", m=material))
-    after = [
+    parts = [SummaryPart(text=" ".join(answer))]
+    if helps:
+        parts += _leaders(material, candidates)[: room.leading]
+        told_above = {"negative", "harm"} & {*material.asked.also}
+        parts += [] if told_above else _failures(candidates, room.named)
+        parts += _harms(material, candidates)
+        parts += _not_judged(material, candidates, room)
+    parts += [
         SummaryPart(label="Missing", text=_missing(material, candidates, helps)),
         SummaryPart(label="Read", text=write_line("summary", "read", m=material)),
         SummaryPart(text=ADVICE),
     ]
-    leaders = list[SummaryPart]()
-    if helps:
-        leaders = _leaders(material, candidates)
-        told_above = {"negative", "harm"} & {*material.asked.also}
-        after = [*([] if told_above else _failures(candidates)), *_harms(material, candidates), *after]
-    after = [part for part in after if part.text]
-    for most in range(LEADERS, -1 if answered else 2, -1):  # what was asked for comes before estimates
-        parts = [SummaryPart(text=" ".join(answer)), *leaders[:most], *after]
-        if _words(parts) <= FIRST_SCREEN:
-            break
-    while _words(parts) > FIRST_SCREEN and len(answer) > 1:
-        answer.pop()
-        parts[0] = SummaryPart(text=" ".join(answer))
-    return parts
+    return [part for part in parts if part.text]
 
 
 def in_short(parts: Sequence[SummaryPart]) -> str:
@@ -85,40 +137,70 @@ def _words(parts: Sequence[SummaryPart]) -> int:
     return sum(len(part.line.split()) for part in parts)
 
 
-def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
-    """Answer what helps, by certainty: drugs asked about, repurposing candidates, then approved or standard ones."""
+def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) -> str:
+    """Answer what helps: drugs asked about, then by place, standards after what might be repurposed."""
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
-    withdrawn = [c for c in candidates if c not in by_name and "withdrawn" in c.marks and _is_supported(c)]
-    others = [c for c in candidates if c not in by_name and c not in outside and c not in withdrawn]
+    others = [c for c in candidates if c not in by_name and c not in outside]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
-    established = [c for c in others if c.group == "established"]
-    not_in_people = {c.drug for c in material.shown if c.is_preclinical}
-    preclinical = [c for c in others if c.name in not_in_people and c not in established and _is_supported(c)]
-    beside = [f"{_display_name(c)} ({c.certainty} certainty)" for c in outside if _is_supported(c)]
+    standards = _standards(material, by_name, others)
+    judged = [c for c in others if _is_judged(c)]
+    found = [c for c in others if c.sorting.place == "benefit" and not c.sorting.is_read_by_model]
+    preclinical = _at(others, "preclinical")
+    withdrawn = [c for c in _at(others, "withdrawn") if _is_supported(c)]
     data = {
         "m": material,
         "aim": f"{'to prevent' if asked.is_preventive else 'in'} {short(material.topic)}",
-        "none_supported": bool(candidates) and not any(map(_is_supported, candidates)),
-        "asked": _by_level(by_name),
-        "unsupported": [c for c in by_name if not _is_supported(c)],
+        "most": most,
+        "is_sorted": not material.is_judged and bool(candidates or standards),
+        "asked": _by_level([c for c in by_name if _is_judged(c)]),
+        "asked_others": [c for c in by_name if not _is_judged(c)],
         "unanswered": [short(drug) for drug in asked.drugs if drug not in known],
-        "empty": not candidates,
-        "class_missing": bool(candidates and asked.drug_classes) and not others,
-        "others": _by_level([c for c in others if c not in established and c not in preclinical]),
+        "empty": not candidates and not standards,
+        "class_missing": bool(candidates and asked.drug_classes) and not others and not standards,
+        "nothing_found": bool(candidates) and not by_name and not judged and not found,
+        "others": _by_level(judged),
+        "found": [(_display_name(c), c.sorting.tally) for c in found],
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
-        "established": _by_level(established),
-        "outside": listed(beside, most=3),
-        "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),
+        "standards": standards,
+        "outside": listed([_display_name(c) for c in outside if _is_supported(c)], most=3),
+        "withdrawn": listed([short(c.name) for c in withdrawn], most=most),
+        "is_told": _is_told,
     }
     return write_line("summary", "answer", a=data)
 
 
+def _standards(
+    material: Material, by_name: Sequence[DrugCandidate], others: Sequence[DrugCandidate]
+) -> list[StandardDrug]:
+    """List what is licensed or standard for the condition, with or without a study that decides on it.
+
+    Those with trials that can show whether they work come first, then the most used comparators.
+    """
+    if not material.asked.asks_what_helps:
+        return []
+    marked = {c.name: _display_name(c) for c in others}
+    told = {c.name for c in by_name}
+    found = list[StandardDrug]()
+    for each in material.candidates:
+        place = material.places[each.drug]
+        is_wanted = each.drug not in told and each.in_asked_class is not False
+        if place.place == "standard" and is_wanted:
+            found.append(StandardDrug(marked.get(each.drug, short(each.drug)), _basis(place.tally), place.tally))
+    return sorted(found, key=lambda each: (-each.tally.trials, -each.tally.as_comparator))
+
+
+def _basis(tally: TrialTally) -> str:
+    return f"comparator in {tally.as_comparator} trials" if tally.as_comparator >= STANDARD else "licensed"
+
+
+def _at(candidates: Sequence[DrugCandidate], place: DrugPlace) -> list[DrugCandidate]:
+    return [each for each in candidates if each.sorting.place == place]
+
+
 def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str]]]:
-    levels = [
-        (level, [_display_name(c) for c in candidates if _is_supported(c) and c.certainty == level]) for level in LEVELS
-    ]
+    levels = [(level, [_display_name(c) for c in candidates if c.certainty == level]) for level in LEVELS]
     return [(level, names) for level, names in levels if names]
 
 
@@ -132,34 +214,97 @@ def _is_supported(candidate: DrugCandidate) -> bool:
     return bool(candidate.supporting_citations) and candidate.evidence_quality != "refuted"
 
 
+def _is_judged(candidate: DrugCandidate) -> bool:
+    """Whether words of efficacy may be said of a drug: of no standard, and of nothing by the small reader alone."""
+    return candidate.sorting.place == "benefit" and candidate.sorting.is_read_by_model
+
+
+def _is_told(candidate: DrugCandidate) -> str:
+    """Tell of a drug asked about what its place says, as a clause without its name."""
+    return write_line("candidates", "place", c=candidate, basis=_basis(candidate.sorting.tally))
+
+
 def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
-    """Give best estimates of supported drugs: those asked about, repurposing candidates, then approved ones."""
+    """Give what was found of leading drugs: those asked about, then by place, standards last."""
     names = material.asked.drugs
-    supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
-    ordered = sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
-    return [
-        SummaryPart(
-            label=capital(_display_name(each)), text=f"{each.certainty} certainty; {best.line}.", citations=[best.key]
-        )
-        for each in ordered
-        if (best := each.best_estimate)
-    ]
+    wanted = [c for c in candidates if c.name in names or c.sorting.place in ("benefit", "standard")]
+    ordered = sorted(wanted, key=lambda c: (c.name not in names, c.sorting.place == "standard"))
+    parts = [_judged_leader(c) if c.sorting.is_read_by_model else _sorted_leader(c) for c in ordered]
+    return [part for part in parts if part is not None]
 
 
-def _failures(candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
-    """Name drugs contradicted by studies, refuted ones first."""
+def _judged_leader(candidate: DrugCandidate) -> SummaryPart | None:
+    best = candidate.best_estimate
+    if best is None or not _is_supported(candidate):
+        return None
+    standing = "standard" if candidate.sorting.place == "standard" else f"{candidate.certainty} certainty"
+    return SummaryPart(label=capital(_display_name(candidate)), text=f"{standing}; {best.line}.", citations=[best.key])
+
+
+def _sorted_leader(candidate: DrugCandidate) -> SummaryPart | None:
+    """Quote a drug's strongest trial; None if none reports benefit in a passage."""
+    study = candidate.sorting.strongest
+    if study is None:
+        return None
+    text = write_line(
+        "summary",
+        "strongest",
+        s=study,
+        tally=candidate.sorting.tally,
+        quote=short(study.quote.rstrip("."), LONGEST_QUOTE),
+    )
+    return SummaryPart(label=capital(_display_name(candidate)), text=text, citations=[study.key])
+
+
+def _failures(candidates: Sequence[DrugCandidate], most: int) -> list[SummaryPart]:
+    """Name what failed, what missed its outcome and what is mixed, each drug once; refuted ones first."""
     failed = sorted(
-        (c for c in candidates if c.contradicting_citations),
+        _at(candidates, "failed"),
         key=lambda c: (c.evidence_quality != "refuted", len(c.supporting_citations) - len(c.contradicting_citations)),
     )
-    tallies = [
-        f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}"
-        f"{len(c.contradicting_citations)} contradicting, {len(c.supporting_citations)} supporting)"
-        for c in failed
+    missed, mixed = _at(candidates, "missed"), _at(candidates, "mixed")
+    of_failed = [f"{short(c.name)} ({'refuted, ' * (c.evidence_quality == 'refuted')}{_sides(c)})" for c in failed]
+    of_missed = [f"{short(c.name)} ({write_line('candidates', 'missed', c=c)})" for c in missed]
+    of_mixed = [
+        f"{short(c.name)} ({f'{c.certainty} certainty; ' * c.sorting.is_read_by_model}{_sides(c)})" for c in mixed
     ]
-    none = "no study found contradicts these drugs." if any(map(_is_supported, candidates)) else ""
-    text = f"{listed(tallies, most=4)}." if failed else none
-    return [SummaryPart(label=_FAILED, text=text, citations=[c.contradicting_citations[0] for c in failed[:4]])]
+    is_contradicted = any(c.contradicting_citations for c in candidates)
+    is_supported = any(map(_is_supported, candidates))
+    none = "no study found contradicts these drugs." if is_supported and not is_contradicted else ""
+    return [
+        _list_contradicted(_FAILED, failed, of_failed, most, none),
+        _list_contradicted(_MISSED, missed, of_missed, most),
+        _list_contradicted(_MIXED, mixed, of_mixed, most),
+    ]
+
+
+def _list_contradicted(
+    label: str, candidates: Sequence[DrugCandidate], names: list[str], most: int, none: str = ""
+) -> SummaryPart:
+    """List drugs that studies contradict, with the first study against each."""
+    return SummaryPart(
+        label=label,
+        text=f"{listed(names, most=most)}." if names else none,
+        citations=[each.contradicting_citations[0] for each in candidates[:most] if each.contradicting_citations],
+    )
+
+
+def _sides(candidate: DrugCandidate) -> str:
+    return f"{len(candidate.contradicting_citations)} contradicting, {len(candidate.supporting_citations)} supporting"
+
+
+def _not_judged(material: Material, candidates: Sequence[DrugCandidate], room: _Room) -> list[SummaryPart]:
+    """Name drugs of which too little was read to say more, by cause."""
+    causes = dict[Cause, list[str]]()
+    for each in _at(candidates, "not_judged"):
+        if each.name not in material.asked.drugs and each.in_asked_class is not False:
+            causes.setdefault(each.sorting.cause, []).append(short(each.name))
+    if not causes:
+        return []
+    named = [cause for cause in _CAUSES if cause in causes][: room.causes]
+    lists = [(cause, listed(causes[cause], most=room.named)) for cause in named]
+    rest = sum(len(names) for cause, names in causes.items() if cause not in named)
+    return [SummaryPart(label=_NOT_JUDGED, text=write_line("summary", "not_judged", lists=lists, rest=rest))]
 
 
 def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
@@ -180,7 +325,11 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
 
 def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
     named = {c.name for c in candidates}
-    others = [c for c in material.candidates if helps and c.drug not in named]
+    others = [
+        c
+        for c in material.candidates
+        if helps and c.drug not in named and (c.has_verdict or material.places[c.drug].place != "standard")
+    ]
     decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
     behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
     studied = list[str]()
@@ -190,10 +339,12 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
             counted(len(behind), "supporting study"),
         )
         studied.append(f"{naming or 'none'} of {of} {'mentions' if naming < 2 else 'mention'} {who}")
+    papers = [record for record in material.pool if kind_of(record) == "publication"]
     return write_line(
         "summary",
         "missing",
         m=material,
+        no_full_text=bool(papers) and all(licence_of(record) is None for record in papers),
         silent=listed(list(map(title_of, material.silent_sources))),
         more=decided,
         unread=len(others) - decided,
@@ -233,6 +384,7 @@ def rate_confidence(material: Material, answered: ReportAnswer | None = None) ->
         best=best,
         by_source=by_source is not None,
         level=levels[leading[0]].said if leading else "",
+        by_small_reader=not material.is_judged,
         leading=listed(leading),
         silent=listed(list(map(title_of, material.silent_sources))),
     )

@@ -7,60 +7,75 @@
 | failed | refuted; or two studies contradict it, and they outnumber those in support |
 | preclinical | all support is in animals or cells |
 | mixed | supporting studies, and at least a quarter of all found no benefit or harm |
-| benefit | two trials report benefit: on the condition itself, of the drug alone, against placebo, nothing or a drug that works |
-| missed | no support, and a study found no difference, or harm |
+| benefit | two trials of it alone on the condition itself report benefit over placebo, nothing or what works |
+| missed | no support, and a trial against placebo or nothing found no difference, or harm |
 | not judged | all others, with the cause |
 
-A drug that a language model or a person has read has a benefit by one supporting study, unless its certainty is very
-low for want of such a trial: silence is no doubt about the drug.
+What works is a drug that the same records show to work, or a standard. A drug that a language model or a person read
+has a benefit by one supporting study, unless its certainty is very low for want of such a trial: silence is no doubt
+about the drug.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from ..lexicon import withdrawal_of
+from ..lexicon import find_drugs, withdrawal_of
+from ..reading.numbers import P_VALUE
 from ..reading.reading import RANDOMISED
+from ..reading.text import sentences
 from ..records.study import Comparison
 from .appraised import AppraisedRecord
 from .candidates import Candidate
 from .certainty import CertaintyLevel
 
 DrugPlace = Literal["withdrawn", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"]
-Cause = Literal["", "one_trial", "no_clear_trial", "combinations", "reviews", "no_trial"]
-"""Why a drug is not judged; empty for one that is. `one_trial`: a single trial reports benefit. `no_clear_trial`: its
-trials against placebo or nothing have no clear result. `no_trial`: there is none among the records."""
+Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
+"""Why a drug is not judged; empty for one that is.
+
+`one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing have no clear
+result. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has one."""
 ENOUGH_TRIALS = 2  # that report benefit, or that contradict
 NO_DATA_OF_ITS_OWN = 6  # the tier of narrative reviews and guidelines
 MIXED_SHARE = 1 / 4  # of the deciding studies: as inconsistency lowers certainty
 
 
 class TrialTally(BaseModel, frozen=True, extra="forbid"):
-    """Randomised trials of a drug alone on the condition itself, each once; and studies that say nothing of it alone."""
+    """Randomised trials of a drug alone on the condition, each once; and studies that do not tell of it alone."""
 
     against_nothing: int = 0
-    """Trials against placebo, nothing, usual care or the same background."""
+    """Trials against placebo, nothing, usual care or the same background, whether or not their result is clear."""
     benefit: int = 0
     """Those of them that report benefit."""
     missed: int = 0
-    """Those that found no difference."""
+    """Those that found no difference, or harm."""
     over_working: int = 0
-    """Trials in which it was better or no worse than a comparator that works."""
+    """Trials in which it was better than a drug that works, or shown to be no worse."""
     as_comparator: int = 0
     """Trials, or reviews of trials, that measure another drug against it."""
     combined: int = 0
     """Studies of it in combinations whose parts were not compared."""
+
+    @property
+    def trials(self) -> int:
+        """Trials whose result shows whether it works."""
+        return self.benefit + self.missed + self.over_working
+
+    @property
+    def reporting_benefit(self) -> int:
+        """Those of them that report benefit."""
+        return self.benefit + self.over_working
 
 
 class StrongestStudy(BaseModel, frozen=True, extra="forbid"):
     """A drug's strongest trial that reports benefit: all of it from one comparison and its passage."""
 
     key: str
-    against: str
-    """The other arm, by name."""
+    against: str = ""
+    """The other arm, by name; empty if the quote does not name it."""
     quote: str
-    """Whole sentences of the comparison's passage, to the letter."""
+    """A whole sentence of the comparison's passage that names the drug, to the letter."""
     participants: int | None = None
     """Of this comparison; None: not reported or not separable."""
 
@@ -72,7 +87,7 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
     cause: Cause = ""
     tally: TrialTally = TrialTally()
     strongest: StrongestStudy | None = None
-    """None if no trial that counts reports benefit in a passage."""
+    """None if no trial that counts reports benefit in a sentence that names the drug."""
     missed_primary: bool = False
     """Whether a trial of it missed its primary outcome."""
     is_read_by_model: bool = False
@@ -80,9 +95,14 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
     did."""
 
 
-def sort_drug(candidate: Candidate) -> SortedDrug:
-    """Put a drug in its place, by the table above."""
-    tally = count_trials(candidate)
+def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
+    """Put each drug in its place, by the table above; all candidates of a question, since standards tell what works."""
+    standards = frozenset(each.drug for each in candidates if each.group == "established")
+    return {each.drug: _sort_drug(each, standards) for each in candidates}
+
+
+def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
+    tally = count_trials(candidate, standards)
     found = candidate.appraisal
     deciding = [each for each in candidate.records if each.key in {*found.supporting, *found.contradicting}]
     is_read_by_model = any(each.study.reader in ("model", "person") for each in deciding)
@@ -91,18 +111,18 @@ def sort_drug(candidate: Candidate) -> SortedDrug:
         place=place,
         cause=_find_cause(candidate, tally) if place == "not_judged" else "",
         tally=tally,
-        strongest=find_strongest(candidate),
+        strongest=find_strongest(candidate, standards),
         missed_primary=any(each.item.primary == "not_met" for each in _opposing(candidate)),
         is_read_by_model=is_read_by_model,
     )
 
 
-def count_trials(candidate: Candidate) -> TrialTally:
+def count_trials(candidate: Candidate, standards: frozenset[str]) -> TrialTally:
     """Count a drug's trials; records of one trial count once."""
     found = candidate.appraisal
     trials = [each for each in candidate.records if _counts(candidate, each)]
     beside = [each for each in trials if each.stance.is_against_nothing]
-    over = [each for each in trials if each not in beside and each.item.comparator_works]
+    over = [each for each in trials if each not in beside and _is_against_working(each, standards)]
     return TrialTally(
         against_nothing=len(beside),
         benefit=sum(each.key in found.supporting for each in beside),
@@ -113,6 +133,15 @@ def count_trials(candidate: Candidate) -> TrialTally:
     )
 
 
+def _is_against_working(record: AppraisedRecord, standards: frozenset[str]) -> bool:
+    """Whether a drug was compared with another one that works: by what the same records show, or as a standard."""
+    row = record.stance.comparison
+    if row is None or row.versus is None:
+        return False
+    others = record.study.drugs_of(row.versus)
+    return bool(others) and (record.item.comparator_works or others <= standards)
+
+
 def _counts(candidate: Candidate, record: AppraisedRecord) -> bool:
     """Whether a record is a trial of the drug alone on the condition itself, and stands for its trial."""
     item, found = record.item, candidate.appraisal
@@ -121,41 +150,51 @@ def _counts(candidate: Candidate, record: AppraisedRecord) -> bool:
     return is_trial and item.is_on_condition and not is_folded
 
 
-def find_strongest(candidate: Candidate) -> StrongestStudy | None:
-    """Find the strongest trial that reports benefit, with its comparison: sound and large, with figures if any has."""
-    usable = [
-        each
-        for each in candidate.records
-        if each.key in candidate.appraisal.supporting and _counts(candidate, each) and _is_telling(each)
-    ]
-    if not usable:
+def find_strongest(candidate: Candidate, standards: frozenset[str]) -> StrongestStudy | None:
+    """Find the strongest trial that reports benefit, in its own words: sound, with figures, large."""
+    supporting = [each for each in candidate.records if each.key in candidate.appraisal.supporting]
+    quoted = [_quote(each, standards) for each in supporting if _counts(candidate, each)]
+    found = [each for each in quoted if each is not None]
+    return min(found, key=lambda each: each.rank).study if found else None
+
+
+class _Quoted(NamedTuple):
+    """A trial in its own words, with its place among others, the strongest first."""
+
+    rank: tuple[bool | int | str, ...]
+    study: StrongestStudy
+
+
+def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None:
+    """Quote the sentence by which a trial reports benefit; None if none names the drug beside what can show it."""
+    row, drug = record.stance.comparison, record.stance.drug
+    is_beside_nothing = record.stance.is_against_nothing
+    if row is None or row.passage is None or not (is_beside_nothing or _is_against_working(record, standards)):
         return None
-    best = min(usable, key=_rank)
-    row = best.stance.comparison
-    if row is None or row.passage is None or row.versus is None:
+    lines = [line for line in sentences(row.passage.text) if drug in _drugs_in(line)]
+    if not lines:
         return None
-    return StrongestStudy(
-        key=best.key, against=row.versus, quote=row.passage.text, participants=best.study.participants_of(row)
-    )
+    line = min(lines, key=lambda each: (not P_VALUE.search(each), not _has_figures(each)))
+    people = record.study.participants_of(row)
+    study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
+    is_tested = P_VALUE.search(line) is not None
+    doubts = not record.item.is_sound, not is_beside_nothing, not is_tested, not _has_figures(line)
+    return _Quoted((*doubts, -(people or 0), record.key), study)
 
 
-def _is_telling(record: AppraisedRecord) -> bool:
-    """Whether a record's stance rests on a passage of a comparison that can show an effect."""
-    row = record.stance.comparison
-    is_shown = record.stance.is_against_nothing or record.item.comparator_works
-    return is_shown and row is not None and row.passage is not None and row.versus is not None
+def _other_arm(record: AppraisedRecord, row: Comparison, line: str) -> str:
+    """Name the other arm if a sentence does."""
+    others = record.study.drugs_of(row.versus)
+    is_named = others <= _drugs_in(line) if others else str(row.versus) in line.casefold()
+    return str(row.versus) if is_named else ""
 
 
-def _rank(record: AppraisedRecord) -> tuple[bool, bool, bool, int, str]:
-    """Order trials, the strongest first."""
-    row = record.stance.comparison
-    people = record.study.participants_of(row) if row is not None else None
-    has_figures = row is not None and _has_figures(row)
-    return not record.item.is_sound, not record.stance.is_against_nothing, not has_figures, -(people or 0), record.key
+def _drugs_in(line: str) -> frozenset[str]:
+    return frozenset(mention.name for mention in find_drugs(line))
 
 
-def _has_figures(row: Comparison) -> bool:
-    return row.passage is not None and any(letter.isdigit() for letter in row.passage.text)
+def _has_figures(line: str) -> bool:
+    return any(letter.isdigit() for letter in line)
 
 
 def _opposing(candidate: Candidate) -> Sequence[AppraisedRecord]:
@@ -176,11 +215,11 @@ def _find_place(candidate: Candidate, tally: TrialTally, *, is_read_by_model: bo
         return "preclinical"
     if support and against >= MIXED_SHARE * (support + against):
         return "mixed"
-    trials = tally.benefit + tally.over_working
+    trials = tally.reporting_benefit
     is_rated = found.certainty.level is not CertaintyLevel.very_low or trials > 0
     if trials >= ENOUGH_TRIALS or (is_read_by_model and support and is_rated):
         return "benefit"
-    return "missed" if against and not support else "not_judged"
+    return "missed" if tally.missed and not support else "not_judged"
 
 
 def _has_failed(candidate: Candidate) -> bool:
@@ -191,14 +230,15 @@ def _has_failed(candidate: Candidate) -> bool:
 
 def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     """Say why a drug is not judged: what there is of it, or what there is none of."""
-    if tally.benefit + tally.over_working:
+    if tally.reporting_benefit:
         return "one_trial"
     if tally.against_nothing:
         return "no_clear_trial"
+    if candidate.appraisal.contradicting and not candidate.appraisal.supporting:
+        return "one_against"
     designs = [each.item for each in candidate.records if each.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
         return "combinations"
     if designs and all(item.is_review or item.design.tier == NO_DATA_OF_ITS_OWN for item in designs):
         return "reviews"
     return "no_trial"
-
