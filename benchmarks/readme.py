@@ -15,11 +15,12 @@ SHOWN = 8  # candidates
 def write_excerpt(report: ResearchReport) -> str:
     """The first candidates of a report as a table, as its own table has them."""
     rows = [
-        f"| {c.name} | {c.certainty} | {len(c.supporting_citations)} | {len(c.contradicting_citations)} "
+        f"| {c.name} | {c.level} | {len(c.supporting_citations)} | {len(c.contradicting_citations)} "
         f"| {len(c.undecided_citations)} | {c.clinical_status} |"
         for c in report.candidates[:SHOWN]
     ]
-    head = ["| drug | certainty | supporting | contradicting | inconclusive | status |", "|---|---|---|---|---|---|"]
+    columns = "drug", "certainty, by the small reader", "supporting", "contradicting", "inconclusive", "status"
+    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     return "\n".join(
         [
             f"> {report.summary_parts[0].text}" if report.summary_parts else "",

@@ -16,6 +16,7 @@ from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.sorting import DrugPlace, SortedDrug, StrongestStudy, TrialTally
 from willowbark.tools.search import SourceReply, Status
 
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
@@ -27,12 +28,28 @@ def asked_of(question: str = QUESTION, *replies: SourceReply, reader: ScriptedRe
     return material(question, dossier.pool(), Readings(reader) if reader else None, dossier)
 
 
+def place_of(support: int, against: int, quality: str, **fields: Any) -> DrugPlace:
+    """Place a drug that a model read, of which each study counts."""
+    if [caution for caution in fields.get("cautions", ()) if caution.startswith("Withdrawn")]:
+        return "withdrawn"
+    if fields.get("group") == "established":
+        return "standard"
+    if quality == "refuted" or (against > 1 and against > support):
+        return "failed"
+    if support:
+        return "mixed" if 4 * against >= support + against else "benefit"
+    return "missed"
+
+
 def candidate(
     name: str, certainty: Level = "high", support: int = 1, against: int = 0, quality: str = "", **fields: Any
 ) -> DrugCandidate:
     qualities = dict(zip(LEVELS, ("strong", "moderate", "weak", "weak"), strict=True))
+    place = place_of(support, against, quality, **fields)
+    tally = TrialTally(against_nothing=support + against, benefit=support, missed=against)
     return DrugCandidate(
         name=name,
+        sorting=SortedDrug(place=place, tally=tally, is_read_by_model=True),
         certainty=certainty,
         evidence_quality=quality or qualities[certainty],  # type: ignore[arg-type]
         contradicting_citations=[f"pmid:9{n}" for n in range(against)],
@@ -80,9 +97,10 @@ def test_drugs_that_only_animals_or_cells_were_given_are_not_said_to_help(
     effect: str, support: int, against: int, quality: str
 ) -> None:
     found = asked_of(QUESTION, TRIAL, reader=ScriptedReader(effect=effect, design="animal"))
-    told = summary(candidate("propranolol", "very low", support, against, quality), of=found)
+    drug = candidate("propranolol", "very low", support, against, quality)
+    told = summary(drug.model_copy(update={"sorting": found.places["propranolol"]}), of=found)
 
-    assert told.startswith("Tested with benefit in animals or cells alone: propranolol.") is (effect == "better")
+    assert ("Tested with benefit in animals or cells alone: propranolol." in told) is (effect == "better")
     assert "helps" not in told
 
 
@@ -114,7 +132,7 @@ def test_a_run_that_ended_before_any_source_answered_does_not_say_that_nothing_w
 
 
 def test_twelve_drugs_and_their_estimates_take_two_hundred_words_at_most() -> None:
-    drugs = [candidate(f"drug number {n}", against=2) for n in range(12)]
+    drugs = [candidate(f"drug number {n}", support=7, against=2) for n in range(12)]
 
     parts = first_screen(asked_of(QUESTION, TRIAL), drugs)
 
@@ -140,7 +158,7 @@ def test_it_keeps_its_bounds_and_ends_in_the_advice(some: list[DrugCandidate]) -
 
 def test_what_fits_of_many_long_parts_is_kept_whole_and_failures_before_estimates() -> None:
     estimates = [SummaryPart(label="Propranolol", text=str(number) * 180) for number in range(5)]
-    first, failed = SummaryPart(text="b" * 300), SummaryPart(label="Failed or harmful", text="c" * 180)
+    first, failed = SummaryPart(text="b" * 300), SummaryPart(label="Failed", text="c" * 180)
     told = in_short([first, *estimates, failed, SummaryPart(text=ADVICE)])
 
     assert 900 < len(told) <= 1000
@@ -170,3 +188,43 @@ NONE = SourceReply(source="clinicaltrials", query="migraine", status=Status.EMPT
 )
 def test_trials_that_were_not_read_are_not_told_as_none_found(replies: list[SourceReply], words: str) -> None:
     assert words in summary(of=asked_of(QUESTION, *replies))
+
+
+def sorted_drug(name: str, place: DrugPlace, **fields: Any) -> DrugCandidate:
+    """A drug as the small reader alone read it."""
+    quality = "refuted" if place == "failed" else ""
+    found = candidate(name, fields.pop("certainty", "high"), quality=quality)
+    return found.model_copy(update={"sorting": SortedDrug(place=place, **fields)})
+
+
+def test_without_a_model_the_first_screen_sorts_and_words_no_efficacy() -> None:
+    quoted = StrongestStudy(
+        key="pmid:11111111", against="placebo", quote="Gabapentin halved attacks (P = .008).", participants=143
+    )
+    found = [
+        sorted_drug("gabapentin", "benefit", tally=TrialTally(benefit=3, missed=1), strongest=quoted),
+        sorted_drug("flunarizine", "standard", tally=TrialTally(as_comparator=4), certainty="very low"),
+        sorted_drug("cyclandelate", "failed"),
+        sorted_drug("naproxen", "missed", tally=TrialTally(missed=1), missed_primary=True),
+        sorted_drug("timolol", "not_judged", cause="one_trial"),
+        sorted_drug("riboflavin", "not_judged", cause="reviews"),
+        sorted_drug("atenolol", "not_judged", cause="combinations"),
+        sorted_drug("nadolol", "not_judged", cause="no_trial"),
+    ]
+
+    told = summary(*found)
+
+    assert [words for words in ("helps", "may help", "probably", "uncertain", " certainty") if words in told] == []
+    assert "report benefit of: gabapentin (3 of 4)." in told
+    assert "flunarizine (comparator in 4 trials)" in told
+    assert (
+        "Gabapentin: 3 of 4 trials report benefit; the strongest against placebo, 143 participants: "
+        "“Gabapentin halved attacks (P = .008)”." in told
+    )
+    assert "No benefit shown: naproxen (primary outcome missed in 1 of 1 trial)." in told
+    assert (
+        "Not judged: too little was read. One trial reports benefit: timolol. No trial of it against placebo or "
+        "nothing among these records: nadolol. Only in combinations: atenolol. Only reviews name it: riboflavin."
+        in told
+    )
+    assert [told.count(name) for name in ("cyclandelate", "naproxen", "timolol", "riboflavin")] == [1, 1, 1, 1]

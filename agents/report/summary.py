@@ -7,7 +7,7 @@ licensed or standard, what trials report and what they missed, and words no cert
 either way: they are in use.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ SUMMARY_LIMIT = 1000  # characters of the executive summary, by contract
 FIRST_SCREEN = 190  # words
 LEADERS = 5  # candidates with their best estimates or strongest studies; down to two if space is short
 MOST_NAMED = 6  # drugs of one list; down to two if space is short
-LONGEST_QUOTE = 170  # characters of a strongest study's own words
+LONGEST_QUOTE = 200  # characters of a strongest study's own words
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
@@ -46,8 +46,8 @@ class StandardDrug(NamedTuple):
     """A drug that is licensed or standard for the condition, as the first screen tells of it."""
 
     name: str
-    basis: str
-    """`licensed`, or in how many trials it is the comparator."""
+    remark: str
+    """Its cautions, in how many trials it is the comparator, how many of its trials report benefit; as far as any."""
     tally: TrialTally
 
 
@@ -144,22 +144,24 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
     others = [c for c in candidates if c not in by_name and c not in outside]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
-    standards = _standards(material, by_name, others)
+    standards = _standards(material, others, {c.name for c in candidates})
     judged = [c for c in others if _is_judged(c)]
     found = [c for c in others if c.sorting.place == "benefit" and not c.sorting.is_read_by_model]
+    is_judged = material.is_judged or any(c.sorting.is_read_by_model for c in candidates)
     preclinical = _at(others, "preclinical")
     withdrawn = [c for c in _at(others, "withdrawn") if _is_supported(c)]
     data = {
         "m": material,
         "aim": f"{'to prevent' if asked.is_preventive else 'in'} {short(material.topic)}",
         "most": most,
-        "is_sorted": not material.is_judged and bool(candidates or standards),
+        "is_judged": is_judged,
+        "is_sorted": not is_judged and bool(candidates or standards),
         "asked": _by_level([c for c in by_name if _is_judged(c)]),
         "asked_others": [c for c in by_name if not _is_judged(c)],
         "unanswered": [short(drug) for drug in asked.drugs if drug not in known],
         "empty": not candidates and not standards,
         "class_missing": bool(candidates and asked.drug_classes) and not others and not standards,
-        "nothing_found": bool(candidates) and not by_name and not judged and not found,
+        "nothing_found": bool(others) and not by_name and not judged and not found,
         "others": _by_level(judged),
         "found": [(_display_name(c), c.sorting.tally) for c in found],
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
@@ -171,24 +173,30 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
     return write_line("summary", "answer", a=data)
 
 
-def _standards(
-    material: Material, by_name: Sequence[DrugCandidate], others: Sequence[DrugCandidate]
-) -> list[StandardDrug]:
+def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Collection[str]) -> list[StandardDrug]:
     """List what is licensed or standard for the condition, with or without a study that decides on it.
 
     Those with trials that can show whether they work come first, then the most used comparators.
+
+    Args:
+        material: the report's input, with drugs that are not among its candidates.
+        candidates: those to list.
+        told: names of drugs that are told elsewhere.
     """
     if not material.asked.asks_what_helps:
         return []
-    marked = {c.name: _display_name(c) for c in others}
-    told = {c.name for c in by_name}
-    found = list[StandardDrug]()
+    found = [_tell_standard(c.name, c.marks, c.sorting.tally) for c in _at(candidates, "standard")]
     for each in material.candidates:
         place = material.places[each.drug]
-        is_wanted = each.drug not in told and each.in_asked_class is not False
-        if place.place == "standard" and is_wanted:
-            found.append(StandardDrug(marked.get(each.drug, short(each.drug)), _basis(place.tally), place.tally))
+        if place.place == "standard" and each.drug not in told and each.in_asked_class is not False:
+            found.append(_tell_standard(each.drug, [], place.tally))
     return sorted(found, key=lambda each: (-each.tally.trials, -each.tally.as_comparator))
+
+
+def _tell_standard(name: str, marks: Sequence[str], tally: TrialTally) -> StandardDrug:
+    basis = [_basis(tally)] if tally.as_comparator >= STANDARD else []
+    trials = [f"{tally.reporting_benefit} of {tally.trials}"] if tally.trials else []
+    return StandardDrug(short(name), "; ".join([*marks, *basis, *trials]), tally)
 
 
 def _basis(tally: TrialTally) -> str:
@@ -317,7 +325,9 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
     }
     kinds = dict[str, list[str]]()
     for candidate in candidates:
-        for mark in (*candidate.marks, *["harm in studies"] * (candidate.name in harmful)):
+        is_told = candidate.sorting.place == "withdrawn" and _is_supported(candidate)
+        marks = [mark for mark in candidate.marks if not (is_told and mark == "withdrawn")]
+        for mark in (*marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
     said = "; ".join(f"{mark}: {listed(names, most=4)}" for mark, names in kinds.items())
     return [SummaryPart(label="Cautions", text=f"{said}." if said else "")]
