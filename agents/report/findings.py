@@ -50,13 +50,15 @@ def further_drugs(material: Material) -> list[Said]:
     """Tell of drugs that are not candidates, by their readings."""
     others = [c for c in material.candidates if c not in material.shown]
     decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
-    unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
+    standards = [c for c in others if c not in decided and material.places[c.drug].place == "standard"]
+    unclear = [c for c in others if c not in decided and c not in standards and c.appraisal.inconclusive]
     data = {
         "m": material,
         "complications": [c for c in decided if c.helps_complications_alone][:MAX_OTHERS],
         "decided": [c for c in decided if not c.helps_complications_alone],
+        "standards": [(c, material.places[c.drug].tally.as_comparator) for c in standards],
         "unclear": unclear[:MAX_OTHERS],
-        "silent": listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
+        "silent": listed([c.drug for c in others if c not in [*decided, *standards, *unclear]], most=MAX_OTHERS),
         "most": MAX_OTHERS,
     }
     return [Said("findings", "further", data)]

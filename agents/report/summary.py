@@ -29,7 +29,7 @@ SUMMARY_LIMIT = 1000  # characters of the executive summary, by contract
 FIRST_SCREEN = 190  # words
 LEADERS = 5  # candidates with their best estimates or strongest studies; down to two if space is short
 MOST_NAMED = 6  # drugs of one list; down to two if space is short
-LONGEST_QUOTE = 200  # characters of a strongest study's own words
+LONGEST_QUOTE = 200  # characters of a strongest study's own words; fewer if space is short
 CONFIDENCE = {"high": 0.9, "moderate": 0.7, "low": 0.45, "very_low": 0.2}
 """Confidence in the answer by the best candidate's certainty; our convention, given in the methods."""
 CONFIDENCE_LOST = 0.1  # for each source that never answered
@@ -84,6 +84,11 @@ class _Room(NamedTuple):
     causes: int
     """Why drugs are not judged."""
 
+    @property
+    def quote(self) -> int:
+        """Characters of a quote."""
+        return LONGEST_QUOTE - 20 * (MOST_NAMED - self.named)
+
 
 def _lose(room: tuple[int, int, int]) -> tuple[int, int, int, int]:
     """Order rooms, the largest first: what is lost of each weighs alike, of the leading drugs most."""
@@ -105,7 +110,7 @@ def _write_parts(
         answer.insert(0, write_line("summary", "stopped", m=material))
     parts = [SummaryPart(text=" ".join(answer))]
     if helps:
-        parts += _leaders(material, candidates)[: room.leading]
+        parts += _leaders(material, candidates, room.quote)[: room.leading]
         told_above = {"negative", "harm"} & {*material.asked.also}
         parts += [] if told_above else _failures(candidates, room.named)
         parts += _harms(material, candidates)
@@ -232,12 +237,12 @@ def _is_told(candidate: DrugCandidate) -> str:
     return write_line("candidates", "place", c=candidate, basis=_basis(candidate.sorting.tally))
 
 
-def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
+def _leaders(material: Material, candidates: Sequence[DrugCandidate], longest: int) -> list[SummaryPart]:
     """Give what was found of leading drugs: those asked about, then by place, standards last."""
     names = material.asked.drugs
     wanted = [c for c in candidates if c.name in names or c.sorting.place in ("benefit", "standard")]
     ordered = sorted(wanted, key=lambda c: (c.name not in names, c.sorting.place == "standard"))
-    parts = [_judged_leader(c) if c.sorting.is_read_by_model else _sorted_leader(c) for c in ordered]
+    parts = [_judged_leader(c) if c.sorting.is_read_by_model else _sorted_leader(c, longest) for c in ordered]
     return [part for part in parts if part is not None]
 
 
@@ -249,8 +254,8 @@ def _judged_leader(candidate: DrugCandidate) -> SummaryPart | None:
     return SummaryPart(label=capital(_display_name(candidate)), text=f"{standing}; {best.line}.", citations=[best.key])
 
 
-def _sorted_leader(candidate: DrugCandidate) -> SummaryPart | None:
-    """Quote a drug's strongest trial; None if none reports benefit in a passage."""
+def _sorted_leader(candidate: DrugCandidate, longest: int) -> SummaryPart | None:
+    """Quote a drug's strongest trial in so many characters; None if none reports benefit in a passage."""
     study = candidate.sorting.strongest
     if study is None:
         return None
@@ -259,7 +264,7 @@ def _sorted_leader(candidate: DrugCandidate) -> SummaryPart | None:
         "strongest",
         s=study,
         tally=candidate.sorting.tally,
-        quote=short(study.quote.rstrip("."), LONGEST_QUOTE),
+        quote=short(study.quote.rstrip("."), longest),
     )
     return SummaryPart(label=capital(_display_name(candidate)), text=text, citations=[study.key])
 

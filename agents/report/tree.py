@@ -58,7 +58,7 @@ from .forms.blocks import (
 from .texts import write_blocks
 
 MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
-MOST_ROWS = 22  # studies in all blocks together; the appendix has the others
+MOST_ROWS = 16  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _STANCES: dict[RecordStance, str] = {
@@ -109,8 +109,16 @@ def candidates(report: ReportContent) -> Section:
         group = established if candidate.group == "established" else new
         has_block, of_effect = candidate.name in with_block, "" if outcome == EFFICACY else outcome
         group.append((candidate, place, has_block, studies, _count_people(studies), of_effect))
-    blocks = write_blocks("candidates", "candidates", report.cite, new=new, established=established)
+    by_small_reader = _is_sorted(report)
+    blocks = write_blocks(
+        "candidates", "candidates", report.cite, new=new, established=established, by_small_reader=by_small_reader
+    )
     return Section("Candidates", "candidates", blocks)
+
+
+def _is_sorted(report: ReportContent) -> bool:
+    """Whether the report sorts and does not judge: no language model or person read a study that decides."""
+    return not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:
@@ -151,14 +159,19 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
 
 
 def comparison(report: ReportContent) -> Section | None:
-    """Build the table of the blocks' studies side by side: effect, dose, comparator, size, tolerability."""
+    """Build the table of the blocks' studies side by side: effect, dose, comparator, size, tolerability.
+
+    None where the small reader alone read: it has neither doses nor tolerability, and the appendix has the rest.
+    """
+    if _is_sorted(report):
+        return None
     shown = rows_of_blocks(report.candidates, report.evidence_table)
     rows = [
         (candidate.name, place, _study_link(report, row), row, *(_value_cell(row, w) for w in ("estimate", *_COMPARED)))
         for place, candidate in _in_order(report)
         for row in shown.get(candidate.name, ())
     ]
-    blocks = write_blocks("candidates", "comparison", rows=rows, by_model=bool(report.usage))
+    blocks = write_blocks("candidates", "comparison", rows=rows)
     return Section("Comparison", "comparison", blocks) if shown else None
 
 
@@ -197,12 +210,17 @@ def _mechanism(report: ReportContent, candidate: DrugCandidate) -> tuple[Block, 
 
 
 def more_evidence(report: ReportContent) -> Section | None:
-    """Build the appendix's section for each drug: status, all studies with their passages, mechanism."""
+    """Build the appendix's section for each drug: status, studies that count with their passages, mechanism.
+
+    Inconclusive ones are handed over in the table of all evidence.
+    """
     blocks = list[Block]()
     for place, candidate in _in_order(report):
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
         own: list[Block] = [*write_blocks("candidates", "standing", c=candidate)]
-        own += _studies(report, candidate, rows, rows, is_whole=True)
+        told = [row for row in rows if candidate.stance_of(row) != "inconclusive"]
+        own += _studies(report, candidate, told, told, is_whole=True)
+        own += write_blocks("candidates", "rest", number=len(rows) - len(told))
         own += [points(candidate.remarks)] if candidate.remarks else []
         if candidate.study_limits:
             limits = (Quote(x.quote, f"{record_name(x.key)}, {_place(x.section)}") for x in candidate.study_limits)
@@ -230,7 +248,7 @@ def _studies(
         if found:
             groups.append(Group(tuple(found), flow(Text(name, "mark"), f" {of}{counted(every, 'study')}")))
     columns = ("study", "design", "result", *(("estimate", *_COMPARED) if is_whole else ()))
-    whose = f"{'All studies' if is_whole else 'Studies'} of {candidate.name}"
+    whose = f"{'All studies that count' if is_whole else 'Studies'} of {candidate.name}"
     table = Table(whose, columns, tuple(groups), "records")
     return [table.without_empty_columns()] if groups else []
 

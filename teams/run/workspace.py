@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 APPENDIX_FILE = "report-appendix.md"
 """The appendix in a run's folder, which the report beside it names."""
+EVIDENCE_FILE = "evidence.csv"
+"""The table of all evidence, which the appendix names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,15 @@ class RunFolder:
     def write_report(self, report: "ResearchReport", output: OutputSettings | None = None) -> list[Path]:
         """Write the report in the format of the settings, and `report.json`, each atomically; return their paths.
 
-        None in place of settings writes `report.md` with `report-appendix.md`.
+        None in place of settings writes `report.md` with `report-appendix.md` and `evidence.csv`.
         """
         # Render all before writing any, so that a report that cannot be dumped leaves nothing behind.
+        from ..exports.evidence import as_csv  # noqa: PLC0415  agents take most of a second
+
         texts = _render(report, output or OutputSettings())
         texts["report.json"] = report.to_json()
+        if len(texts) > 1:
+            texts[EVIDENCE_FILE] = as_csv(report).decode("utf-8")
         return [self.write(name, text) for name, text in texts.items()]
 
     def write(self, name: str, text: str) -> Path:
