@@ -221,7 +221,7 @@ def test_without_a_model_the_first_screen_sorts_and_words_no_efficacy() -> None:
         "Gabapentin: 3 of 4 trials report benefit; the strongest against placebo, 143 participants: "
         "“Gabapentin halved attacks (P = .008)”." in told
     )
-    assert "No benefit shown: naproxen (primary outcome missed in 1 of 1 trial)." in told
+    assert "No benefit shown: naproxen (primary outcome missed in 1 trial)." in told
     assert (
         "Not judged: too little was read. One trial reports benefit: timolol. No trial of it against placebo or "
         "nothing among these records: nadolol. Only in combinations: atenolol. Only reviews name it: riboflavin."

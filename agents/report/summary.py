@@ -200,7 +200,7 @@ def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Co
 
 def _tell_standard(name: str, marks: Sequence[str], tally: TrialTally) -> StandardDrug:
     basis = [_basis(tally)] if tally.as_comparator >= STANDARD else []
-    trials = [f"{tally.reporting_benefit} of {tally.trials}"] if tally.trials else []
+    trials = [f"{tally.reporting_benefit} of {tally.trials}"] if tally.reporting_benefit else []
     return StandardDrug(short(name), "; ".join([*marks, *basis, *trials]), tally)
 
 
@@ -256,8 +256,8 @@ def _judged_leader(candidate: DrugCandidate) -> SummaryPart | None:
 
 def _sorted_leader(candidate: DrugCandidate, longest: int) -> SummaryPart | None:
     """Quote a drug's strongest trial in so many characters; None if none reports benefit in a passage."""
-    study = candidate.sorting.strongest
-    if study is None:
+    study, is_standard = candidate.sorting.strongest, candidate.sorting.place == "standard"
+    if study is None or (is_standard and not candidate.sorting.tally.benefit):
         return None
     text = write_line(
         "summary",

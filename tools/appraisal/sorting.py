@@ -22,8 +22,9 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel
 
 from ..lexicon import find_drugs, withdrawal_of
+from ..reading.document import Document
 from ..reading.numbers import P_VALUE
-from ..reading.reading import RANDOMISED
+from ..reading.reading import RANDOMISED, StudyDesign
 from ..reading.text import sentences
 from ..records.study import Comparison
 from .appraised import AppraisedRecord
@@ -34,8 +35,8 @@ DrugPlace = Literal["withdrawn", "standard", "failed", "preclinical", "mixed", "
 Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
 """Why a drug is not judged; empty for one that is.
 
-`one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing have no clear
-result. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has one."""
+`one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
+clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has one."""
 ENOUGH_TRIALS = 2  # that report benefit, or that contradict
 NO_DATA_OF_ITS_OWN = 6  # the tier of narrative reviews and guidelines
 MIXED_SHARE = 1 / 4  # of the deciding studies: as inconsistency lowers certainty
@@ -147,7 +148,26 @@ def _counts(candidate: Candidate, record: AppraisedRecord) -> bool:
     item, found = record.item, candidate.appraisal
     is_trial = item.design in RANDOMISED and item.tested and item.alone
     is_folded = record.key in found.same_trial or record.key in found.excluded
-    return is_trial and item.is_on_condition and not is_folded
+    return is_trial and item.is_on_condition and not is_folded and _is_of_question(record)
+
+
+def _is_of_question(record: AppraisedRecord) -> bool:
+    """Whether the small reader's deciding passage is on the drug, and it or the title on the condition.
+
+    It gives a drug the result of another one that was tested beside it, or a result on another outcome of the same
+    people. A sentence that names no drug tested ("Both were better") may be of this one.
+    """
+    study, row = record.study, record.stance.comparison
+    if study.reader != "small_reader":
+        return True
+    if row is None or row.passage is None:
+        return record.item.in_title
+    document = Document.cut("", row.passage.text)
+    drugs = {name for name, *_ in document.drugs}
+    tested = {name for each in study.comparisons for name in study.contrast_of(each)}
+    is_of_drug = record.stance.drug in drugs or drugs.isdisjoint(tested - study.drugs_of(row.versus))
+    conditions = {name for name, *_ in document.conditions}
+    return is_of_drug and (record.item.in_title or record.reading.condition in conditions)
 
 
 def find_strongest(candidate: Candidate, standards: frozenset[str]) -> StrongestStudy | None:
@@ -197,13 +217,26 @@ def _has_figures(line: str) -> bool:
     return any(letter.isdigit() for letter in line)
 
 
-def _opposing(candidate: Candidate) -> Sequence[AppraisedRecord]:
-    return [each for each in candidate.records if each.key in candidate.appraisal.contradicting]
+def _opposing(candidate: Candidate) -> list[AppraisedRecord]:
+    """List the studies that speak against a drug: none that only compares it with another dose, drug or before.
+
+    The small reader takes "both were alike" for a failure there.
+    """
+    return [
+        each for each in candidate.records if each.key in candidate.appraisal.contradicting and _speaks_against(each)
+    ]
+
+
+def _speaks_against(record: AppraisedRecord) -> bool:
+    if record.item.why_stopped_kind in ("safety", "futility") or record.study.reader != "small_reader":
+        return True
+    is_compared = record.item.comparator in ("active", "dose", "before_after")
+    return _is_of_question(record) and (record.stance.is_against_nothing or not is_compared)
 
 
 def _find_place(candidate: Candidate, tally: TrialTally, *, is_read_by_model: bool) -> DrugPlace:
     found = candidate.appraisal
-    support, against = len(found.supporting), len(found.contradicting)
+    support, against = len(found.supporting), len(_opposing(candidate))
     is_withdrawn = any(caution.startswith("Withdrawn") for caution in candidate.cautions)
     if is_withdrawn or withdrawal_of(candidate.drug) is not None:
         return "withdrawn"
@@ -232,9 +265,9 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     """Say why a drug is not judged: what there is of it, or what there is none of."""
     if tally.reporting_benefit:
         return "one_trial"
-    if tally.against_nothing:
+    if any(_is_beside_nothing(each) for each in candidate.records):
         return "no_clear_trial"
-    if candidate.appraisal.contradicting and not candidate.appraisal.supporting:
+    if _opposing(candidate) and not candidate.appraisal.supporting:
         return "one_against"
     designs = [each.item for each in candidate.records if each.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
@@ -242,3 +275,10 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     if designs and all(item.is_review or item.design.tier == NO_DATA_OF_ITS_OWN for item in designs):
         return "reviews"
     return "no_trial"
+
+
+def _is_beside_nothing(record: AppraisedRecord) -> bool:
+    """Whether a study, however it was read, may be a trial of the drug against placebo or nothing."""
+    item = record.item
+    is_trial = item.design in RANDOMISED or item.design is StudyDesign.registry_entry
+    return is_trial and (item.against_nothing or record.stance.is_against_nothing)
