@@ -85,7 +85,7 @@ def files_of_the_run() -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-ALL_FILES = {"report.md", "report-appendix.md", "report.json", "log.txt"}
+ALL_FILES = {"report.md", "report-appendix.md", "report.json", "evidence.csv", "log.txt"}
 
 
 @pytest.mark.usefixtures("reachable")

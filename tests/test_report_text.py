@@ -59,7 +59,7 @@ async def written() -> ResearchReport:
             records.append(record(pmid, f"{title} {pmid}", text, **{"publication_types": types, **known}))
             passage = QuotedPassage(text=said or title, start=0, end=len(said or title))
             fields = {"effect": "better", "participants": 100 * number + 160, "passages": [passage], **read}
-            readings.append(reading(f"pmid:{pmid}", drug, reader="a model", **fields))
+            readings.append(reading(f"pmid:{pmid}", drug, reader="model", **fields))
     days = outcome("Monthly migraine days", {"Topiramate": "-2.1", "Placebo": "-1.1"}, analysis("0.003"))
     pubmed = reply(
         *records,

@@ -22,6 +22,8 @@ QUESTION = "Which existing drugs could prevent migraine attacks?"
 class PlainReport:
     """A report of two words."""
 
+    candidates = evidence_table = references = ()
+
     def to_markdown(self, _appendix: str) -> str:
         return "# Überblick"
 
@@ -56,9 +58,9 @@ def test_a_report_is_written_in_both_forms_with_its_appendix(tmp_path: Path) -> 
 
     written = folder.write_report(PlainReport())
 
-    assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json"]
+    assert [path.name for path in written] == ["report.md", "report-appendix.md", "report.json", "evidence.csv"]
     assert written[0].read_text(encoding="utf-8") == "# Überblick\n"
-    assert sorted(os.listdir(folder.path)) == ["report-appendix.md", "report.json", "report.md"]
+    assert sorted(os.listdir(folder.path)) == ["evidence.csv", "report-appendix.md", "report.json", "report.md"]
 
 
 def test_a_report_is_written_in_the_format_and_with_the_parts_of_the_settings(tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_a_report_is_written_in_the_format_and_with_the_parts_of_the_settings(tm
     page = texts_of(format="html")
 
     assert list(texts_of(format="json")) == ["report.json"]
-    assert list(page) == ["report.html", "report.json"]
+    assert list(page) == ["report.html", "report.json", "evidence.csv"]
     assert page["report.html"].startswith("<!DOCTYPE html>")
     assert re.search(r"\[\d+(, \d+)*\]|## References", short["report.md"]) is None
     assert "## Methods" not in short["report-appendix.md"]

@@ -311,7 +311,8 @@ def _not_judged(material: Material, candidates: Sequence[DrugCandidate], room: _
     causes = dict[Cause, list[str]]()
     for each in _at(candidates, "not_judged"):
         if each.name not in material.asked.drugs and each.in_asked_class is not False:
-            causes.setdefault(each.sorting.cause, []).append(short(each.name))
+            name = f"{short(each.name)}{' (for prevention)' * each.for_prevention}"
+            causes.setdefault(each.sorting.cause, []).append(name)
     if not causes:
         return []
     named = [cause for cause in _CAUSES if cause in causes][: room.causes]

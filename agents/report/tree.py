@@ -58,7 +58,7 @@ from .forms.blocks import (
 from .texts import write_blocks
 
 MOST_BLOCKS = 10  # drugs with a block, besides those that failed or were withdrawn; the tables have all
-MOST_ROWS = 16  # studies in all blocks together; the appendix has the others
+MOST_ROWS = 15  # studies in all blocks together; the appendix has the others
 _LONGEST_QUOTE = 240  # characters in a block; the appendix has whole passages
 _LONGEST_TITLE = 50  # characters of a title used as name of a study without authors
 _STANCES: dict[RecordStance, str] = {
@@ -118,7 +118,7 @@ def candidates(report: ReportContent) -> Section:
 
 def _is_sorted(report: ReportContent) -> bool:
     """Whether the report sorts and does not judge: no language model or person read a study that decides."""
-    return not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
+    return not report.usage and not any(candidate.sorting.is_read_by_model for candidate in report.candidates)
 
 
 def _count_people(studies: Sequence[EvidenceRow]) -> int:

@@ -36,7 +36,8 @@ Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations"
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
-clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no record has one."""
+clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no
+record has one."""
 ENOUGH_TRIALS = 2  # that report benefit, or that contradict
 NO_DATA_OF_ITS_OWN = 6  # the tier of narrative reviews and guidelines
 MIXED_SHARE = 1 / 4  # of the deciding studies: as inconsistency lowers certainty
@@ -248,11 +249,17 @@ def _find_place(candidate: Candidate, tally: TrialTally, *, is_read_by_model: bo
         return "preclinical"
     if support and against >= MIXED_SHARE * (support + against):
         return "mixed"
-    trials = tally.reporting_benefit
-    is_rated = found.certainty.level is not CertaintyLevel.very_low or trials > 0
-    if trials >= ENOUGH_TRIALS or (is_read_by_model and support and is_rated):
+    if tally.reporting_benefit >= ENOUGH_TRIALS or (is_read_by_model and support and _is_rated(candidate, tally)):
         return "benefit"
-    return "missed" if tally.missed and not support else "not_judged"
+    is_missed = tally.missed or (is_read_by_model and against)
+    return "missed" if is_missed and not support else "not_judged"
+
+
+def _is_rated(candidate: Candidate, tally: TrialTally) -> bool:
+    """Whether a drug's certainty rests on trials that can show whether it works: only of these is there doubt."""
+    behind = [each for each in candidate.records if each.key in candidate.appraisal.supporting]
+    is_tried = tally.reporting_benefit > 0 or any(map(_is_beside_nothing, behind))
+    return is_tried or candidate.appraisal.certainty.level is not CertaintyLevel.very_low
 
 
 def _has_failed(candidate: Candidate) -> bool:
