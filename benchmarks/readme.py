@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from willowbark.agents.report.content import NOT_REPORTED
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.run.research import research
 
@@ -16,7 +17,7 @@ def write_excerpt(report: ResearchReport) -> str:
     """The first candidates of a report as a table, as its own table has them."""
     rows = [
         f"| {c.name} | {c.level} | {len(c.supporting_citations)} | {len(c.contradicting_citations)} "
-        f"| {len(c.undecided_citations)} | {c.clinical_status} |"
+        f"| {len(c.undecided_citations)} | {'' if c.clinical_status == NOT_REPORTED else c.clinical_status} |"
         for c in report.candidates[:SHOWN]
     ]
     columns = "drug", "certainty, by the small reader", "supporting", "contradicting", "inconclusive", "status"

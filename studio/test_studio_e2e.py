@@ -271,7 +271,7 @@ def test_the_playground_shows_a_run_from_tool_calls_to_the_reports_table(url: st
     expect(page.get_by_text("Task completed").first).to_be_visible(timeout=RUN_S * 1000)
     shoot(page, "4-playground")
     assert TABLE not in page.inner_text("main")  # tables are drawn
-    assert "may help" in page.inner_text("main")
+    assert "report benefit" in page.inner_text("main")
     for button in page.get_by_role("button", name="Show more").element_handles():
         button.evaluate("element => element.click()")
     text = page.inner_text("main")

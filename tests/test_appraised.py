@@ -284,12 +284,12 @@ def test_a_drug_given_only_in_a_way_that_is_left_out_is_no_candidate(
 @pytest.mark.parametrize(
     ("question", "trials", "group"),
     [
-        ("Which drugs treat hypertension?", 2, "established"),
-        ("Which drugs treat hypertension?", 1, "not_checked"),
-        ("Which drugs prevent hypertension?", 2, "not_checked"),
+        ("Which drugs treat hypertension?", 3, "established"),
+        ("Which drugs treat hypertension?", 2, "not_checked"),
+        ("Which drugs prevent hypertension?", 3, "not_checked"),
     ],
 )
-def test_what_two_trials_compare_with_is_standard_for_the_condition(question: str, trials: int, group: str) -> None:
+def test_what_three_trials_compare_with_is_standard_for_the_condition(question: str, trials: int, group: str) -> None:
     papers = [paper(str(each), f"Carvedilol or atenolol in hypertension, trial {each}") for each in range(trials)]
     reader = ScriptedReader(role="comparator", comparator="active", effect="no_difference", design="rct")
     found = appraise_candidates(parse_question(question), papers, Readings(reader))

@@ -39,7 +39,7 @@ Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations"
 clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no
 record has one."""
 ENOUGH_TRIALS = 2  # that report benefit, or that contradict
-NO_DATA_OF_ITS_OWN = 6  # the tier of narrative reviews and guidelines
+REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
 MIXED_SHARE = 1 / 4  # of the deciding studies: as inconsistency lowers certainty
 
 
@@ -279,7 +279,7 @@ def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:
     designs = [each.item for each in candidate.records if each.stance.says != "none"]
     if tally.combined and tally.combined == len(designs):
         return "combinations"
-    if designs and all(item.is_review or item.design.tier == NO_DATA_OF_ITS_OWN for item in designs):
+    if designs and all(item.design in REVIEWS for item in designs):
         return "reviews"
     return "no_trial"
 
