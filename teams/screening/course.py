@@ -13,6 +13,7 @@ from willowbark import __version__
 from willowbark.tools.appraisal.appraised import Readings, condition_of, load_reader
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.errors import SearchError, UsageError
+from willowbark.tools.files.tables import csv_rows
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
@@ -27,7 +28,7 @@ from willowbark.tools.search import Status
 from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here
 from .origins import Origin, Search
 from .results import write_results
-from .tables import TableFolder, csv_rows
+from .tables import TableFolder
 
 if TYPE_CHECKING:  # AutoGen takes most of a second
     from .models import ModelReader

@@ -16,17 +16,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.etree.ElementTree import ParseError, fromstring
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from tantivy import Index, Query
 
-from ..errors import UnreadableReply, UsageError
-from ..http.xml import attribute, first, read_trees
-from ..local_files import UnusableFile, open_pieces, open_regular, read_whole
-from ..sources.studies.pubmed import article_facts
+from ..errors import UsageError
+from ..files.pubmed_set import BadFile, Deletion, Unread, read_medline
+from ..local_files import UnusableFile, open_regular, read_whole
 from ..whole_file import write_file
 from .index import (
     BUILT_INDEX,
@@ -43,13 +41,7 @@ from .rows import ArticleRow, row_of
 
 _HEAP_BYTES = 200_000_000  # room for one PubMed file, so that each becomes one index segment
 _MOST_NAMED = 5
-_BEGIN, _END = b"<PubmedArticle>", b"</PubmedArticle>"
-_LONGEST = 16_000_000  # longest article in bytes
 _HEAD = 4096
-_PASSED_OVER = ((b"<ReferenceList", b"</ReferenceList>"), (b"<History>", b"</History>"))
-"""Long elements that are not needed, and in which no others occur."""
-_MOST_TAGS = 50_000  # of an article, without its references; above, it is read with bounds of depth and number
-_PMID = re.compile(rb"<PMID[^>]{0,100}>\s{0,20}(\d{1,10})\s{0,20}</PMID>")
 _MD5 = re.compile(r"\b[0-9a-f]{32}\b", re.IGNORECASE)
 
 
@@ -260,95 +252,3 @@ def verify_library(folder: Path, source: Path | None = None) -> Iterator[str]:
                     yield f"{name}: is another file than the one that was read"
             except BadFile as error:
                 yield f"{name}: {error}"
-
-
-class BadFile(Exception):
-    """The file is not a baseline or update file, or ends too early; the message says which in a few words."""
-
-
-class Article(NamedTuple):
-    pmid: str
-    version: int
-    facts: dict[str, Any]
-    """See `pubmed.article_facts`."""
-
-
-class Deletion(NamedTuple):
-    """An article deleted from PubMed."""
-
-    pmid: str
-
-
-class Unread(NamedTuple):
-    why: str
-
-
-def read_medline(file: Path) -> Iterator[Article | Deletion | Unread]:
-    """Read a whole `.xml.gz` or `.xml` file; on `BadFile`, discard everything read from it so far."""
-    held = b""
-    try:
-        with open_pieces(file) as pieces:
-            for piece in pieces:
-                is_first = not held
-                held += piece
-                if is_first and b"<PubmedArticleSet" not in held[:_HEAD]:
-                    raise BadFile("holds no set of PubMed articles")
-                at = 0
-                while (end := held.find(_END, at)) >= 0:
-                    begin = held.find(_BEGIN, at, end)
-                    yield _read_article(held[begin if begin >= 0 else at : end + len(_END)])
-                    at = end + len(_END)
-                held = held[at:]
-                if len(held) > _LONGEST:
-                    raise BadFile("holds an article of more than 16 MB")
-    except UnusableFile as error:
-        raise BadFile(str(error)) from None
-    if b"</PubmedArticleSet>" not in held:
-        raise BadFile("ends before its last article")
-    for begin, end in _places_of(held, b"<DeleteCitation>", b"</DeleteCitation>"):
-        for pmid in _PMID.findall(held, begin, end):
-            yield Deletion(pmid.decode())
-
-
-def _places_of(xml: bytes, opening: bytes, closing: bytes) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each element, in a time that grows with the length alone, also where none is closed."""
-    begin = xml.find(opening)
-    while begin >= 0:
-        end = xml.find(closing, begin)
-        if end < 0:
-            return
-        end += len(closing)
-        yield begin, end
-        begin = xml.find(opening, end)
-
-
-def _without(xml: bytes, opening: bytes, closing: bytes) -> bytes:
-    kept = []
-    at = 0
-    for begin, end in _places_of(xml, opening, closing):
-        kept.append(xml[at:begin])
-        at = end
-    kept.append(xml[at:])
-    return b"".join(kept)
-
-
-def _read_article(xml: bytes) -> Article | Unread:
-    number = _PMID.search(xml)
-    name = f"PMID {number[1].decode()}" if number else "an article without PMID"
-    try:
-        for opening, closing in _PASSED_OVER:
-            begin = xml.find(opening)
-            end = xml.rfind(closing)
-            if 0 <= begin < end:
-                xml = xml[:begin] + xml[end + len(closing) :]
-        xml = _without(xml, b"<AffiliationInfo>", b"</AffiliationInfo>")
-        # the prefix of formulas may not be declared; what has very many elements is not PubMed's
-        if b"<mml:" in xml or xml.count(b"<") > _MOST_TAGS:
-            _, (root,) = read_trees("pubmed", xml, ("PubmedArticle",))
-        else:
-            root = fromstring(xml)  # noqa: S314  a fragment of a document, in which no entity can be declared
-        facts = article_facts({root.tag: root})
-        said = attribute(first(root, "MedlineCitation", "PMID"), "Version") or "1"
-        return Article(facts["metadata"]["pmid"], int(said) if said.isdecimal() else 1, facts)
-    except (ParseError, UnreadableReply, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return Unread(f"{name} is unreadable ({type(error).__name__})")
