@@ -130,7 +130,6 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "runs": _option(Path, "Folder that holds the run folders.", **_DIR),
     "to": _option(str, _FORMATS, "--to", default="html", metavar="FORMATS"),
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
-    "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
@@ -376,10 +375,10 @@ def export(run: _RUN, *, to: str, export_out: Path | None, runs: Path | None, se
     faces.terminal.write_lines(map(str, write(report, export_out or root / run_id, formats)))
 
 
-@command("form", "condition", "quiet", epilog=EXIT_CODES)
+@command("condition", "quiet", epilog=EXIT_CODES)
 def read(
     file: Annotated[
-        Path, Argument(help="JSON lines, PubMed XML, MEDLINE (.nbib), RIS or CSV; - reads standard input.")
+        Path, Argument(help="RIS, NBIB, BibTeX, EndNote, CSV, PubMed XML, JSON lines, PDF, …; - reads standard input.")
     ],
     *,
     read_out: Path | None,

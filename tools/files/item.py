@@ -25,7 +25,7 @@ class FileRecord:
     place: str
     """Where it begins: `line 12`, or `record 3`."""
     fields: Fields
-    own: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str | int] = field(default_factory=dict)
     """What the file says of it besides: `id`, `drug` and `condition`."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ..local_files import UnusableFile, open_content, open_lines, open_pieces, parse_json
+from ..local_files import MAX_LINE_BYTES, UnusableFile, open_content, open_lines, open_pieces, parse_json
 from .bibtex import read_bibtex
 from .content import Part, decode_text, read_parts, read_stream
 from .form import HEAD_BYTES, Form, form_of
@@ -145,20 +145,20 @@ def _read_articles(pieces: Iterator[bytes]) -> Iterator[FileItem]:
 def _read_lines(path: Path) -> Iterator[FileItem]:
     with open_lines(path) as lines:
         for number, line in lines:
-            place = f"line {number}"
-            if line is None:
-                yield UnreadableRecord(place, "is longer than 32 MB")
-            elif line.strip():
-                yield _read_line(line, place)
+            if line is None or line.strip():
+                yield read_line(line, f"line {number}")
 
 
-def _read_line(line: bytes, place: str) -> FileItem:
+def read_line(line: bytes | None, place: str) -> FileItem:
+    """Read a record of JSON lines; None is a line that is too long."""
+    if line is None:
+        return UnreadableRecord(place, f"longer than {MAX_LINE_BYTES >> 20} MB")
     try:
         fields = parse_json(line.decode("utf-8-sig"))
     except ValueError:
-        return UnreadableRecord(place, "is not JSON in UTF-8")
+        return UnreadableRecord(place, "not JSON in UTF-8")
     if not isinstance(fields, dict):
-        return UnreadableRecord(place, "is a bare value, not a record")
+        return UnreadableRecord(place, "not an object")
     return FileRecord(place, own_fields(fields), own_names(fields))
 
 

@@ -5,6 +5,7 @@ https://europepmc.org/RestfulWebService
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -104,14 +105,19 @@ def own_fields(fields: Fields) -> Fields:
     texts = {name: str(fields[name]) for name in names if isinstance(fields.get(name), int)}
     if isinstance(fields.get("text"), str) and not fields.get("abstract"):
         texts["abstract"] = fields["text"]
+    if isinstance(fields.get("publication_types"), str):
+        types = re.split("[|;]", fields["publication_types"])
+        return {**fields, **texts, "publication_types": [kind.strip() for kind in types if kind.strip()]}
     return {**fields, **texts} if texts else fields
 
 
-def own_names(entry: dict[str, Any]) -> dict[str, str]:
+def own_names(entry: Mapping[str, Any]) -> dict[str, str | int]:
     """Return what a record says of itself besides: `id` (or `key`), `drug` and `condition`."""
-    names = {name: str(entry[name]) for name in ("drug", "condition") if isinstance(entry.get(name), str)}
-    number = _text(entry.get("id")) or _text(entry.get("key"))
-    return {"id": number, **names} if number else names
+    names: dict[str, str | int] = {
+        name: entry[name] for name in ("drug", "condition") if isinstance(entry.get(name), str)
+    }
+    number = entry.get("id") or entry.get("key")
+    return {"id": number, **names} if isinstance(number, str | int) else names
 
 
 def _csl_fields(item: dict[str, Any]) -> Fields:

@@ -28,7 +28,7 @@ from tantivy import (
 
 from ..errors import UsageError
 from ..local_files import UnusableFile, parse_json, read_whole
-from .rows import PublicationRow, StudyRow, read_rows, record_files
+from .rows import ArticleRow, PublicationRow, StudyRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -129,7 +129,7 @@ class LibraryIndex:
         self._schema, self._searcher = index.schema, index.searcher()
         self.contents = LibraryContents(
             digest=digest,
-            publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
+            publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow] + kinds[ArticleRow],
             trials=kinds[StudyRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
             sources=tuple(sorted(sources)),
