@@ -72,16 +72,15 @@ def _form_of_text(head: str) -> Form | None:
 
 
 def _form_of_json(head: str) -> Form:
-    """Tell JSON lines, of which the first is a whole object followed by another, or a record alone, from a document."""
-    first_line, _, rest = head.partition("\n")
+    """Tell JSON lines, of which the first is a whole object, from a document."""
+    first_line = head.partition("\n")[0]
     if not first_line.startswith("{") or _DOCUMENT.match(head):
         return "json"
     try:
         json.loads(first_line)
     except (ValueError, RecursionError):
         return "json"
-    following = rest.lstrip()
-    return "lines" if not following or following.startswith("{") else "json"
+    return "lines"
 
 
 def _form_of_xml(head: str) -> Form:

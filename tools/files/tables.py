@@ -24,6 +24,8 @@ _OWN_NUMBERS = ("id", "key", "accession number", "an", "ut", "c7")
 KNOWN_COLUMNS = frozenset((*TITLES, *_TEXTS, *_NUMBERS))
 _NUMBER_KINDS = {"pmid": "pmid", "nct_id": "nct", "doi": "doi", "pmcid": "pmcid"}
 _TOKEN = re.compile(r"[^\s,;|\t]+")
+_PREFIX = re.compile(r"\s*\b(?:PMID|doi)\s*:\s*", re.IGNORECASE)
+_SHORTEST_PMID = 5  # digits that are taken for one where nothing says so: counts and years are shorter
 
 
 def csv_rows(lines: Iterable[str]) -> tuple[list[str], Iterator[tuple[int, dict[str, str] | str]]]:
@@ -159,11 +161,12 @@ def _design(cell: str) -> dict[str, str]:
 def numbers_of(line: str) -> list[Fields] | None:
     """Return the numbers of a line of a list (PMID, NCT number, DOI, PMCID); None if it holds anything else."""
     numbers = list[Fields]()
-    for token in _TOKEN.findall(line.replace("PMID:", " ").replace("doi:", " ")):
-        kind = next((kind for kind in _NUMBER_KINDS if checked_identifier(kind, token.strip("\"'"))), None)
-        if kind is None:
+    for token in _TOKEN.findall(_PREFIX.sub(" ", line)):
+        value = token.strip("\"'")
+        kind = next((kind for kind in _NUMBER_KINDS if checked_identifier(kind, value)), None)
+        if kind is None or (len(value) < _SHORTEST_PMID and not _PREFIX.match(line)):
             return None
-        numbers.append({kind: checked_identifier(kind, token.strip("\"'"))})
+        numbers.append({kind: checked_identifier(kind, value)})
     return numbers
 
 

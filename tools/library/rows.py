@@ -309,7 +309,7 @@ def record_files(folder: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"library {folder}: the folder cannot be read ({error.strerror})") from None
     if not files:
-        raise UsageError(f"library {folder}: holds no files of records ({KNOWN_FORMS})")
+        raise UsageError(f"library {folder}: holds no records; put files of them there: {KNOWN_FORMS}")
     return files
 
 
