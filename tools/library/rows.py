@@ -378,9 +378,21 @@ class BareRecords:
 
 
 def read_file_rows(
-    file: Path, places: dict[str, str], tell: Callable[[str], None], bare: BareRecords
+    file: Path,
+    places: dict[str, str],
+    tell: Callable[[str], None],
+    bare: BareRecords,
+    tell_broken: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[LibraryRow, str]]:
-    """Yield the records of a file of any form, as `read_rows` does; `bare` receives those without title or abstract."""
+    """Yield the records of a file of any form, as `read_rows` does.
+
+    Args:
+        file: of any form that `tools.files` reads.
+        places: by name, where the records are that there are already; those of this file are added.
+        tell: as in `read_rows`.
+        bare: receives records without title or abstract.
+        tell_broken: receives why the file cannot be read, or not to its end, in place of `tell`.
+    """
     count = 0
     try:
         for item in read_records(file):
@@ -404,7 +416,10 @@ def read_file_rows(
             yield row, line
     except UnusableFile as error:
         after = f", after {counted(count, 'record')}" if count else ""
-        tell(f"{file.name}{after}: {error}")
+        if tell_broken is None:
+            tell(f"{file.name}{after}: {error}")
+        else:
+            tell_broken(f"{after.removeprefix(', ')} it {error}" if after else str(error))
 
 
 def _number_of(fields: Mapping[str, Any]) -> str | None:
