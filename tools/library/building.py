@@ -170,6 +170,8 @@ def _files_of(source: Path) -> list[Path]:
 def _count_of(about: Mapping[str, Any]) -> str:
     """Describe what came of a file."""
     parts = [counted(about["articles"], "record")]
+    if about.get("repeated"):
+        parts.append(f"{about['repeated']:,} in the library already")
     if about["unread"]:
         parts.append(f"{about['unread']:,} left out")
     if about.get("wanted"):
@@ -274,22 +276,24 @@ def _take_in_rows(
     problems = list[str](about.get("unread_first", ()))
     wanted = list[str](about.get("wanted", ()))
     articles: int = about.get("articles", 0)
+    repeated: int = about.get("repeated", 0)
     if not about:
         bare = BareRecords()
         broken = list[str]()
         for row, line in read_file_rows(file, {}, problems.append, bare, broken.append):
             names = _own_names(row)
             if _is_indexed(index, searcher, names):
-                problems.append(f"{', '.join(names)} is in the library already; left out")
+                bare.repeated.setdefault(file.name, []).append(names[0])
                 continue
             writer.add_document(document_of(row.indexed(), line.encode()))
             articles += 1
         if broken and not articles:
             raise BadFile(broken[0])
         problems += broken
+        repeated = len(bare.repeated.get(file.name, ()))
         numbers = [name for name in bare.numbers.get(file.name, ()) if not _is_indexed(index, searcher, [name])]
         wanted = list(dict.fromkeys([*numbers, *bare.titles.get(file.name, ())]))
-    unread = len(problems) if not about else about["unread"]
+    unread = about.get("unread", len(problems))
     if wanted and look_up is not None:
         reply = look_up(wanted)
         for name, row_line in reply.lines.items():
@@ -312,6 +316,7 @@ def _take_in_rows(
         "articles": articles,
         "deleted": 0,
         "unread": unread,
+        "repeated": repeated,
         "unread_first": problems[:_MOST_NAMED],
         "wanted": wanted,
     }

@@ -356,14 +356,24 @@ def read_rows(files: Sequence[Path], tell: Callable[[str], None]) -> Iterator[tu
         tell(line)
 
 
+class RepeatedRecord(ValueError):
+    """A record is in another place already; `name` is its number there."""
+
+    def __init__(self, name: str, place: str) -> None:
+        super().__init__(f"{name} is already in {place}")
+        self.name = name
+
+
 class BareRecords:
-    """Records of files that are a number alone, or have no abstract."""
+    """Records of files that are a number alone, have no abstract, or came before."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, list[str]] = {}
         """By file: `pmid:1`, `nct:NCT00000001`, `doi:…`, `pmcid:…` of records without a title."""
         self.titles: dict[str, list[str]] = {}
         """By file: the numbers of those with a title and no abstract."""
+        self.repeated: dict[str, list[str]] = {}
+        """By file: the names of those that came before, in this file or another."""
 
     def lines(self, places: Container[str]) -> Iterator[str]:
         """Yield a line for each file with such records, but for numbers of which another file has the record."""
@@ -375,6 +385,11 @@ class BareRecords:
         for file, numbers in self.titles.items():
             those = f"{counted(len(numbers), 'record')} of it {'has' if len(numbers) == 1 else 'have'} no abstract"
             yield f"{file}: {those} and count by title alone; {_LOOK_UP.format(file=file)}"
+        for file, names in self.repeated.items():
+            those = (
+                f"{counted(len(names), 'record')} of it {'is' if len(names) == 1 else 'are'} in what was read before"
+            )
+            yield f"{file}: {those} ({listed(names)}) and count once"
 
 
 def read_file_rows(
@@ -390,7 +405,7 @@ def read_file_rows(
         file: of any form that `tools.files` reads.
         places: by name, where the records are that there are already; those of this file are added.
         tell: as in `read_rows`.
-        bare: receives records without title or abstract.
+        bare: receives records without title or abstract, and those that came before.
         tell_broken: receives why the file cannot be read, or not to its end, in place of `tell`.
     """
     count = 0
@@ -407,6 +422,9 @@ def read_file_rows(
             try:
                 row, line = _row_of_item(item.fields, here, tell)
                 _check_index(row, here, places)
+            except RepeatedRecord as error:
+                bare.repeated.setdefault(file.name, []).append(error.name)
+                continue
             except (ValueError, KeyError, TypeError, AttributeError, UsageError) as error:
                 tell(f"{here}: {_reason_of(error)}; left out")
                 continue
@@ -546,7 +564,7 @@ def _check_index(row: LibraryRow, here: str, places: dict[str, str]) -> None:
     for name in indexed["name"]:
         there = places.setdefault(name, here) if name.startswith(("pmid:", "nct:", "own:")) else here
         if there != here:
-            raise ValueError(f"{name} is already in {there}")
+            raise RepeatedRecord(name, there)
 
 
 def _reason_of(error: Exception) -> str:
