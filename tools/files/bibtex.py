@@ -33,14 +33,16 @@ def read_bibtex(text: str) -> Iterator[FileItem]:
         kind = entry[1].lower()
         begun = f"line {text.count(chr(10), 0, entry.start()) + 1}"
         if kind == "string":
-            strings.update(_fields_of(text, entry.end(), end, {}))
+            strings.update(_fields_of(text, entry.end(), end, {})[0])
             continue
         if kind in _NO_RECORDS:
             continue
         key = _KEY.match(text, entry.end(), end)
-        values = _fields_of(text, key.end() if key else entry.end(), end, strings)
-        if "title" not in values and "doi" not in values and "pmid" not in values:
-            yield UnreadableRecord(begun, "an entry without title, or cut")
+        values, stop = _fields_of(text, key.end() if key else entry.end(), end, strings)
+        if not text[stop:end].strip():
+            yield UnreadableRecord(begun, "an entry that is never closed")
+        elif "title" not in values and "doi" not in values and "pmid" not in values:
+            yield UnreadableRecord(begun, "neither title nor number")
         else:
             yield _record_of(values, begun, key[1] if key else "")
 
@@ -73,16 +75,17 @@ def _turn_name(name: str) -> str:
     return f"{words[-1]}, {' '.join(words[:-1])}"
 
 
-def _fields_of(text: str, start: int, end: int, strings: Mapping[str, str]) -> dict[str, str]:
+def _fields_of(text: str, start: int, end: int, strings: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Return the fields of an entry, and where they end: before its closing bracket, or where it is bent."""
     values: dict[str, str] = {}
     at = start
     while True:
         name = _FIELD.match(text, at, end)
         if name is None:
-            return values
+            return values, at
         value, at = _read_value(text, name.end(), end, strings)
         if value is None:
-            return values
+            return values, at
         values.setdefault(name[1].lower(), decode_latex(value))
 
 

@@ -19,7 +19,6 @@ _WOS_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*)|$)")
 _ENW_LINE = re.compile(r"(%\S)(?: (.*)|$)")
 _NUMBER = re.compile(r"\d+\.|<\s*\d+\s*>")
 _PUBMED = re.compile(r"medline|pubmed", re.IGNORECASE)
-_MOST_STRAY = 200  # lines before the first record, told as the file's fault beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,10 @@ class TaggedForm:
 
 
 def read_tagged(text: str, form: TaggedForm) -> Iterator[FileItem]:
-    """Yield the records of a text; lines that belong to none are told once, with the first of them."""
+    """Yield the records of a text; lines between them that belong to none are told once, with the first of them.
+
+    What stands before the first record is a program's word on the file: JabRef's, say.
+    """
     tags: dict[str, list[str]] = {}
     tag = ""
     begun = 0
@@ -47,7 +49,7 @@ def read_tagged(text: str, form: TaggedForm) -> Iterator[FileItem]:
     for number, line in enumerate(text.split("\n"), 1):
         match = form.line.match(line)
         if match is None and not tag:
-            if line.strip() and not _NUMBER.fullmatch(line.strip()):  # Ovid numbers the records of its RIS
+            if begun and line.strip() and not _NUMBER.fullmatch(line.strip()):  # Ovid numbers the records of its RIS
                 stray.append(number)
         elif match is None:
             _continue_line(tags, tag, line, form)

@@ -43,7 +43,7 @@ _IDENTIFIERS = {"doi": "doi", "published_doi": "doi", "pmcid": "pmcid"}
 """Fields that a publication can do without, and the kind of identifier that each holds."""
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 _HAS_CONTENT = frozenset({"title", "protocolSection", "metadata", "asked_by", "citing"})
-_LOOK_UP = "`willowbark library build FOLDER --from {file}` looks them up"
+_LOOK_UP = "`willowbark library build FOLDER --from {file}` looks up what is lacking"
 _SAME_IN_RECORDS = set(
     "pmid pmcid doi ppr_id journal journal_abbreviation volume issue pages publication_types mesh_terms".split()
 )
@@ -380,16 +380,13 @@ class BareRecords:
         for file, numbers in self.numbers.items():
             lacking = [number for number in numbers if number not in places]
             if lacking:
-                those = f"{counted(len(lacking), 'record')} of it {'is' if len(lacking) == 1 else 'are'} a number alone"
-                yield f"{file}: {those} ({listed(lacking)}) and left out; {_LOOK_UP.format(file=file)}"
+                line = f"{counted(len(lacking), 'record')} left out, a number alone ({listed(lacking)})"
+                yield f"{file}: {line}; {_LOOK_UP.format(file=file)}"
         for file, numbers in self.titles.items():
-            those = f"{counted(len(numbers), 'record')} of it {'has' if len(numbers) == 1 else 'have'} no abstract"
-            yield f"{file}: {those} and count by title alone; {_LOOK_UP.format(file=file)}"
+            line = f"{counted(len(numbers), 'record')} without abstract, used by title alone ({listed(numbers)})"
+            yield f"{file}: {line}; {_LOOK_UP.format(file=file)}"
         for file, names in self.repeated.items():
-            those = (
-                f"{counted(len(names), 'record')} of it {'is' if len(names) == 1 else 'are'} in what was read before"
-            )
-            yield f"{file}: {those} ({listed(names)}) and count once"
+            yield f"{file}: {counted(len(names), 'record')} read before, counted once ({listed(names)})"
 
 
 def read_file_rows(
