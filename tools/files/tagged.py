@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..sources.publications import trial_numbers
-from .item import Fields, FileItem, FileRecord, UnreadableRecord, publication_fields
+from .item import FileItem, FileRecord, RecordFields, UnreadableRecord, publication_fields
 
 Tags = Mapping[str, list[str]]
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9]) {0,3}-(?: (.*)|$)")
@@ -32,7 +32,7 @@ class TaggedForm:
     """Tags that begin a record."""
     last: frozenset[str]
     """Tags that end one."""
-    fields: Callable[[Tags], Fields]
+    fields: Callable[[Tags], RecordFields]
     own_lines: frozenset[str] = frozenset()
     """Tags whose continued lines are values of their own."""
 
@@ -99,7 +99,7 @@ def _all(tags: Tags, *names: str) -> list[str]:
     return [value for name in names for value in tags.get(name, ()) if value]
 
 
-def _ris_fields(tags: Tags) -> Fields:
+def _ris_fields(tags: Tags) -> RecordFields:
     is_pubmed = bool(_PUBMED.search(" ".join(_all(tags, "DB", "DP"))))
     pages = "-".join(_all(tags, "SP", "EP")[:2])
     return publication_fields(
@@ -127,7 +127,7 @@ def _ris_date(date: str, year: str) -> str:
     return year.strip("/ ")
 
 
-def _medline_fields(tags: Tags) -> Fields:
+def _medline_fields(tags: Tags) -> RecordFields:
     numbers = [*_all(tags, "AID"), *_all(tags, "LID")]
     dois = [number.removesuffix("[doi]").strip() for number in numbers if number.endswith("[doi]")]
     return publication_fields(
@@ -149,7 +149,7 @@ def _medline_fields(tags: Tags) -> Fields:
     )
 
 
-def _wos_fields(tags: Tags) -> Fields:
+def _wos_fields(tags: Tags) -> RecordFields:
     return publication_fields(
         title=" ".join(_all(tags, "TI")),
         texts=[" ".join(_all(tags, "AB"))],
@@ -166,7 +166,7 @@ def _wos_fields(tags: Tags) -> Fields:
     )
 
 
-def _enw_fields(tags: Tags) -> Fields:
+def _enw_fields(tags: Tags) -> RecordFields:
     return publication_fields(
         title=_first(tags, "%T", "%!"),
         texts=_all(tags, "%X"),
