@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.autogen import CancellationToken
@@ -27,6 +27,7 @@ from willowbark.tools.wording import counted
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.board import DOING, Board, SourceRow
+from ..run.choices import RunChoices
 from ..run.options import RunOptions, approver_for
 from ..run.research import RunFailed, research_stream
 
@@ -37,7 +38,7 @@ _PAUSE_S = 0.1  # minimum between updates
 _log = logging.getLogger(__name__)
 
 
-async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
+async def ask(question: str | RunOptions, **choices: Unpack[RunChoices]) -> ResearchReport:
     """Answer a question, with any of `RunOptions` as choices, showing the run's progress in one display.
 
     The run is stored in the workspace's ledger, unless `ledger` says otherwise, so that a dead kernel loses nothing
