@@ -5,7 +5,6 @@ is asked twice. A resumed run then continues; a replayed one needs neither netwo
 The team and its agents are imported by the first run, not by this module.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -60,15 +59,6 @@ async def research(question: str | RunOptions, **choices: Unpack[RunChoices]) ->
     """
     options = RunOptions.of(question, choices)
     return await report_of(research_stream(options), options)
-
-
-def ask(question: str | RunOptions, **choices: Unpack[RunChoices]) -> "ResearchReport":
-    """Answer a question with a report, and block until it is ready: `research` for scripts without an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(research(question, **choices))
-    raise UsageError("ask cannot wait where an event loop runs already (a notebook, say): use `await research(…)`")
 
 
 async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
