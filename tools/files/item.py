@@ -9,7 +9,7 @@ from ..records.evidence import checked_identifier, date_parts
 from ..sources.publications import date_of, iso_date, page_range, without_markup
 
 RecordFields = dict[str, Any]
-"""RecordFields of a line of a library (`docs/how-to/run-offline.md`); a record that is a number alone has no `title`."""
+"""Fields of a line of a library (`docs/how-to/run-offline.md`); a record that is a number alone has no `title`."""
 _PMID = re.compile(r"\bPMID:?\s*(\d{1,8})\b|pubmed\.ncbi\.nlm\.nih\.gov/(\d{1,8})\b|/pubmed/(\d{1,8})\b", re.IGNORECASE)
 _PMCID = re.compile(r"\bPMC\d{1,9}\b")
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]+")
