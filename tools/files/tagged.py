@@ -18,6 +18,7 @@ _MEDLINE_LINE = re.compile(r"([A-Z]{2,4}) {0,2}- (.*)")
 _WOS_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*)|$)")
 _ENW_LINE = re.compile(r"(%\S)(?: (.*)|$)")
 _NUMBER = re.compile(r"\d+\.|<\s*\d+\s*>")
+_LONGEST_FIELD = 400_000  # characters; longer ones, which are refused or cut later, would take long to join
 _PUBMED = re.compile(r"medline|pubmed", re.IGNORECASE)
 
 
@@ -75,7 +76,7 @@ def _continue_line(tags: dict[str, list[str]], tag: str, line: str, form: Tagged
         return
     if tag in form.own_lines:
         tags[tag].append(value)
-    else:
+    elif len(tags[tag][-1]) < _LONGEST_FIELD:
         tags[tag][-1] = f"{tags[tag][-1]} {value}".strip()
 
 
