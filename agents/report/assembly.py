@@ -25,7 +25,7 @@ from .findings import LONGEST, further_drugs, mechanism_of, mechanisms_found, me
 from .material import Material
 from .model import ResearchReport
 from .summary import first_screen, in_short, rate_confidence
-from .tables import best_estimate, evidence_table, flow, search_log, trial_table
+from .tables import best_estimate, evidence_table, flow, list_studies, search_log, trial_table
 from .texts import References, Said, write_line, write_lines
 from .tree import rows_of_blocks
 
@@ -101,6 +101,7 @@ def assemble(material: Material, mechanisms: MechanismFindings) -> ResearchRepor
         claims_repaired=material.repaired,
         claims_dropped=len(material.verdicts.dropped),
         evidence_table=evidence,
+        studies=list_studies(material.shown),
         trials=trial_table(material.candidates, material.records),
         search_log=search_log(material.dossier),
         flow=flow(material),

@@ -15,6 +15,7 @@ from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Value, ValueKind
 from willowbark.tools.records import EvidenceType
+from willowbark.tools.records.study import Study
 from willowbark.tools.wording import counted
 
 from ..approval import Approval
@@ -456,6 +457,8 @@ class ReportContent(BaseModel, extra="forbid"):
     claims_dropped: int = Field(default=0, ge=0)
     evidence_table: list[EvidenceRow] = []
     """Every record appraised for a candidate, by candidate in order."""
+    studies: list[Study] = []
+    """What the records of `evidence_table` compared and found, one study a record and reader whose reading counts."""
     trials: list[TrialRow] = []
     search_log: list[SearchLogEntry] = []
     flow: Flow = Field(default_factory=Flow)
