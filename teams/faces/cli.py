@@ -133,6 +133,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "form": _option(Literal["jsonl", "xml", "nbib", "ris", "csv"], "By default from the file extension.", "--format"),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
+    "read_to": _option(
+        Literal["jsonl", "csv"],
+        "Studies as JSON lines, or their comparisons as CSV; else by the ending of --out.",
+        "--to",
+    ),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
     "source": _option(Path, "Folder of PubMed's baseline and update files, each with its .md5.", "--from", **_DIR),
     "drugs": _option(Path, "CSV with a column `drug`: screen only these drugs.", **_FILE),
@@ -383,12 +388,13 @@ def read(
     ],
     *,
     read_out: Path | None,
+    read_to: Literal["jsonl", "csv"] | None,
     **given: Any,
 ) -> None:
-    """Extract what each record in a file reports about each drug. One JSON line each: role, verdict, design, quote."""
+    """Extract what each record in a file compared and found. Studies as JSON lines, or their comparisons as CSV."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), out=read_out, **given)
+    faces.read.read_file(file, load_reader(), out=read_out, to=read_to, **given)
 
 
 @command("model", "settings", "batch")

@@ -1,4 +1,4 @@
-"""`willowbark read FILE`: what each record of a file reports about each drug, one reading per line.
+"""`willowbark read FILE`: what each record of a file compared and found, as studies or as a table of comparisons.
 
 https://en.wikipedia.org/wiki/RIS_(file_format), https://www.nlm.nih.gov/bsd/mms/medlineelements.html
 """
@@ -8,9 +8,9 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 from xml.etree.ElementTree import ParseError, tostring
 
 from defusedxml import DefusedXmlException
@@ -26,28 +26,36 @@ from pydantic import (
     field_validator,
 )
 
-from willowbark.tools.appraisal.appraised import DocumentReader
+from willowbark.tools.appraisal.appraised import DocumentReader, is_on_condition
+from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.http.xml import MAX_DEPTH, MAX_ELEMENTS
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.local_files import MAX_LINE_BYTES, read_lines
+from willowbark.tools.reading.assembler import assemble_study
 from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.reading import Reading
+from willowbark.tools.records.study import Study
 from willowbark.tools.sources.studies.pubmed import parse_articles
 
 from ..config import wording_of
+from ..exports.cells import csv_text
+from ..exports.comparisons import COMPARISON_COLUMNS, rows_of
 from ..screening.tables import csv_rows
 from .terminal import complain
 
 InputFormat = Literal["jsonl", "xml", "nbib", "ris", "csv"]
+OutputFormat = Literal["jsonl", "csv"]
 _ENDINGS: dict[str, InputFormat] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".xml": "xml", ".nbib": "nbib", ".ris": "ris",
     ".csv": "csv", ".tsv": "csv", "": "jsonl",
 }  # fmt: skip
-_TOLD = (
-    "drug", "condition", "role", "verdict", "match", "kind", "effect", "comparator", "hedged", "design", "participants",
-    "reader", "version",
+_OF_READING = (
+    "drug", "role", "verdict", "sure", "primary", "match", "kind", "effect", "comparator", "against", "hedged",
+    "participants",
 )  # fmt: skip
-"""Fields of a reading that are written as they are."""
+"""Fields of a drug's reading that are written as they are."""
+_TABLE = ("record", "id", *COMPARISON_COLUMNS, "sure")
 _TOLD_EVERY = 100  # records
 _Rows = Iterator[tuple[str, Mapping[str, Any] | str]]
 """Place and fields of each record, or why it is unreadable."""
@@ -87,9 +95,10 @@ def read_file(
     form: InputFormat | None = None,
     condition: str | None = None,
     out: Path | None = None,
+    to: OutputFormat | None = None,
     quiet: bool = False,
 ) -> None:
-    """Read every record of a file, or of standard input if that is `-`, and write the readings.
+    """Read every record of a file, or of standard input if that is `-`, and write the studies.
 
     Args:
         file: UsageError if it cannot be opened, is not in its format, or holds no readable record.
@@ -97,6 +106,7 @@ def read_file(
         form: input format; None derives it from the file's ending.
         condition: for records without their own; None uses the conditions named in the text.
         out: new file for the output, UsageError if it exists; None is standard output.
+        to: studies as JSON lines, or their comparisons as CSV; None takes it from the ending of `out`, else JSON lines.
         quiet: show no progress.
     """
     if condition is not None and not condition.strip():
@@ -104,33 +114,37 @@ def read_file(
     name = "standard input" if str(file) == "-" else str(file)
     if (form := form or _ENDINGS.get(file.suffix.lower())) is None:
         raise UsageError(f"the format of {file.name} is unknown from its extension; name it with --format")
-    order = readings = unread = silent = 0
+    is_table = (to or ("csv" if out is not None and out.suffix.lower() == ".csv" else "jsonl")) == "csv"
+    order = studies = unread = silent = 0
     with ExitStack() as stack:
         source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file, "rb", "read"))
         target = sys.stdout.buffer if out is None else stack.enter_context(_open(out, "xb", "written"))
         try:
+            if is_table:
+                target.write(csv_text([_TABLE]).encode("utf-8-sig"))
             for order, (place, record) in enumerate(records_in(source, form), 1):
                 if isinstance(record, str):
                     unread += 1
                     complain(f"{name}, {place}: {record}; skipped")
                     continue
-                rows = list(_read(order, record, condition, reader))
-                silent += not rows
-                readings += len(rows)
-                target.write(b"".join(rows))
+                found = list(_read(record, condition, reader))
+                silent += not found
+                studies += len(found)
+                form_lines = _as_table if is_table else _as_json
+                target.write(b"".join(form_lines(order, record, each) for each in found))
                 target.flush()
                 if order % _TOLD_EVERY == 0 and not quiet:
-                    complain(f"{order:,} records, {readings:,} readings")
+                    complain(f"{order:,} records, {studies:,} studies")
             if unread and unread == order:
                 raise UsageError(f"nothing in {name} can be read as {form}")
         except UsageError:
-            if out is not None and not readings:
+            if out is not None and not studies:
                 out.unlink()  # so that the corrected command can write it
             raise
     if not quiet:
         skipped = f"; {unread:,} unreadable records skipped" if unread else ""
         unnamed = f"; {silent:,} records name no known drug or condition" if silent else ""
-        complain(f"{order:,} records, {readings:,} readings{skipped}{unnamed}")
+        complain(f"{order:,} records, {studies:,} studies{skipped}{unnamed}")
 
 
 def records_in(stream: BinaryIO, form: InputFormat) -> Iterator[tuple[str, InputRecord | str]]:
@@ -249,16 +263,54 @@ def _open(path: Path, mode: str, verb: str) -> BinaryIO:
         raise UsageError(f"{path} can't be {verb} ({error.strerror})") from None
 
 
-def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[bytes]:
-    """Yield a line of output for each drug and condition of a record."""
+class _Found(NamedTuple):
+    """A study with the readings that it was assembled from, one a drug."""
+
+    study: Study
+    readings: list[Reading]
+
+
+def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[_Found]:
+    """Yield the study of a record for each condition that it is read for."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
     condition = record.condition or asked_about
-    for drug, each in product(drugs, [condition] if condition else named):
-        reading = reader.read_document(document, drug, each, str(record.id))
-        fields = {name: getattr(reading, name) for name in _TOLD}
-        row = {"record": order, "id": record.id, **fields, "probability": round(reading.probability, 4)}
-        row["passages"] = [passage.model_dump() for passage in reading.passages]
-        row["in_figures"] = reading.in_figures and reading.in_figures.model_dump()
-        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    for about in [condition] if condition else named:
+        readings = [reader.read_document(document, drug, about, str(record.id)) for drug in drugs]
+        if readings:
+            yield _Found(assemble_study(readings, document), readings)
+
+
+def _as_json(order: int, record: InputRecord, found: _Found) -> bytes:
+    """Return the line of a study: the record, the study, and what it says of each drug."""
+    drugs = [_describe_drug(found.study, reading) for reading in found.readings]
+    row = {"record": order, "id": record.id, **found.study.model_dump(mode="json"), "drugs": drugs}
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
+    stance = stance_of(study, reading.drug, is_on_condition)
+    basis = stance.view.basis if stance.view else None
+    if stance.comparison and "basis" not in study.not_read:
+        basis = stance.comparison.basis
+    return {
+        **{name: getattr(reading, name) for name in _OF_READING},
+        "says": stance.says,
+        "basis": basis,
+        "probability": round(reading.probability, 4),
+        "passages": [passage.model_dump() for passage in reading.passages],
+        "in_figures": reading.in_figures and reading.in_figures.model_dump(),
+    }
+
+
+def _as_table(order: int, record: InputRecord, found: _Found) -> bytes:
+    """Return the lines of a study's comparisons; `probability` and `sure` are of the drug whose effect is compared."""
+    by_drug = {reading.drug: reading for reading in found.readings}
+    rows = []
+    for row in rows_of(found.study):
+        reading = by_drug.get(row["contrast"] or "")
+        own = {"probability": None if reading is None else round(reading.probability, 4)}
+        is_sure = None if reading is None else reading.sure
+        rows.append([order, record.id, *{**row, **own}.values(), is_sure])
+    return csv_text(rows).encode(errors="replace")

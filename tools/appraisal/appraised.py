@@ -266,7 +266,7 @@ def appraise_record(
             found = again if again[0].verdict in ("supports", "contradicts") else found
     others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
-    stance = stance_of(study, drug, _is_on_condition)
+    stance = stance_of(study, drug, is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
     item = _item(record, found, stance, posted, condition_names(asked))
@@ -287,7 +287,7 @@ def appraise_record(
     return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
 
 
-def _is_on_condition(part: Comparison | StatedView) -> bool:
+def is_on_condition(part: Comparison | StatedView) -> bool:
     """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
     return part.condition is None or part.condition.startswith(COMPLICATION)
 
