@@ -44,8 +44,13 @@ _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 class DocumentReader(Protocol):
     """A reader that needs only the text and answers synchronously."""
 
-    name: str
-    version: str
+    @property
+    def name(self) -> str:
+        """Its kind, as readings name it."""
+
+    @property
+    def version(self) -> str:
+        """Of its weights."""
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
