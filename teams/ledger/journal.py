@@ -198,13 +198,10 @@ class Journal:
     def find_reading(self, subject: str) -> dict[str, Any] | None:
         """Return what the run took from a store of studies for a subject; None if it took nothing."""
         try:
-            rows = self._database.query(
-                "SELECT content FROM reading WHERE run = ? AND subject = ?", self.run_id, subject
-            )
+            return taken_reading(self._database, self.run_id, subject)
         except LedgerError as error:
             self._fail(error)
             return None
-        return unpack(rows[0][0]) if rows else None
 
     def keep_reading(self, subject: str, content: dict[str, Any]) -> None:
         """Keep what was taken from a store; it is committed with the next exchange, answer or turn."""
@@ -253,6 +250,13 @@ class Journal:
         if self.failure is None:
             self.failure = error
             self._on_failure()
+
+
+def taken_reading(database: Database, run_id: str, subject: str) -> dict[str, Any] | None:
+    """Return what a run took from a store of studies for a subject, as JSON content; None if it took nothing."""
+    rows = database.query("SELECT content FROM reading WHERE run = ? AND subject = ?", run_id, subject)
+    content: dict[str, Any] | None = unpack(rows[0][0]) if rows else None
+    return content
 
 
 def turns_of(database: Database, run_id: str) -> list[Turn]:

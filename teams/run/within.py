@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -23,7 +25,9 @@ from willowbark.tools.reading.store import STORE_FILE, StudyShelf
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.wording import capital, counted
 
+from ..config import Settings
 from ..ledger import Ledger
+from ..ledger.journal import taken_reading
 from ..state import findings_of
 
 PASSAGES = 8  # per answer
@@ -146,8 +150,11 @@ async def ask_within(
     is_own = meant.conditions == parse_question(run.question).conditions
     own = None if ledger.path is None else ledger.path.parent / STORE_FILE
     given = (reading for one in found for reading in one.readings if is_own)
-    with StudyShelf(own, tell=tell) as shelf:
-        told = _answer(meant, pool, Readings(StoredReader(shelf), given))
+    library = Settings.restored(run.settings).library.path
+    beside = [] if library in (None, "bundled") else [Path(library) / STORE_FILE]
+    with StudyShelf(own, beside, tell) as shelf:
+        reader = StoredReader(shelf, recall=partial(taken_reading, ledger, run_id))
+        told = _answer(meant, pool, Readings(reader, given))
     return AnswerWithin(
         question=" ".join(asked.split()),
         run_id=run_id,
