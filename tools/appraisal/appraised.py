@@ -269,7 +269,9 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
+    is_registered = kind_of(record) == "trial" and found[0].reader != "model"  # what registries say is no text to read
+    rivals = [] if posted or is_registered else [name for name in beside if name != drug]
+    others = [readings.of(record, name, condition)[0] for name in rivals]
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
     stance = stance_of(study, drug, is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":

@@ -13,12 +13,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, ValidationError
-
-from willowbark import __version__
 
 from ..errors import UsageError
 from ..records.study import Study
@@ -59,7 +59,7 @@ class ReaderIdentity(NamedTuple):
     name: str
     version: str
     """Of weights, prompts or a person's word."""
-    release: str = __version__
+    release: str = ""
     """Of Willowbark, whose code reads with the weights."""
     form: str = ""
     """Digest of the fields of what is read."""
@@ -424,7 +424,15 @@ def text_hash(document: Document) -> str:
 
 def identity_of(name: str, version: str, form: type[BaseModel]) -> ReaderIdentity:
     """Return the identity of a reader of this release that gives this form."""
-    return ReaderIdentity(name, version, form=_hash(sorted(form.model_fields))[:12])
+    return ReaderIdentity(name, version, _release(), _hash(sorted(form.model_fields))[:12])
+
+
+@cache
+def _release() -> str:
+    try:
+        return metadata.version("willowbark")
+    except metadata.PackageNotFoundError:  # run from its source
+        return "unreleased"
 
 
 def content_of(reading: Reading | Study) -> dict[str, Any]:
