@@ -15,6 +15,7 @@ from willowbark.agents.findings import FindingsMessage
 from willowbark.agents.report.model import ReportMessage, ResearchReport
 from willowbark.agents.report.tree import MOST_BLOCKS
 from willowbark.agents.reporter import ReportAgent
+from willowbark.teams.run.research import research
 from willowbark.tools.reading.reading import Match, QuotedPassage
 from willowbark.tools.records import Drug, Pathway, Protein
 from willowbark.tools.records.evidence import Evidence
@@ -284,3 +285,15 @@ async def test_mechanism_confidence_and_methods_stand_below_the_answer_with_what
     assert "- Searched: ChEMBL 2, PubMed 1 (3 records, 3 without duplicates)." in rest
     assert "the full texts of 1 of 1 publication" in rest
     assert "not reported" not in text.replace("An empty cell: not reported in what was read.", "")
+
+
+@pytest.mark.whole
+async def test_every_record_shown_has_its_study_once_with_the_drugs_that_it_speaks_of() -> None:
+    report = await research("Which existing drugs could prevent migraine attacks?", offline=True)
+    keys = [study.key for study in report.studies]
+    assert len(keys) == len(set(keys))
+    assert set(keys) == {row.key for row in report.evidence_table}
+    by_key = {study.key: study for study in report.studies}
+    told = [row for row in report.evidence_table if row.direction != "not assessed"]
+    assert len(told) > 20
+    assert [row.key for row in told if row.drug not in by_key[row.key].drugs()] == []

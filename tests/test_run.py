@@ -164,7 +164,7 @@ class SlowReadings(Readings):
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> SlowReadings:
     slow = SlowReadings()
-    monkeypatch.setattr(course, "Readings", lambda: slow)
+    monkeypatch.setattr(course, "Readings", lambda _: slow)
     return slow
 
 
