@@ -25,12 +25,12 @@ from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, places, section_of
-from ..reading.stopping import why_stopped_kind
+from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
-from .certainty import DECIDED, AppraisedItem
+from .certainty import DECIDED, STOPPED, AppraisedItem
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
 
@@ -188,13 +188,13 @@ def load_reader() -> "LearnedReader":
 _DIRECTIONS: Mapping[Says, Direction] = {
     "supports": Direction.supports,
     "contradicts": Direction.contradicts,
-    "missed": Direction.contradicts,
+    "missed": Direction.inconclusive,
     "neutral": Direction.inconclusive,
     "combined": Direction.inconclusive,
     "comparator": Direction.inconclusive,
     "none": Direction.not_assessed,
 }
-"""A missed outcome weighs as a study that found nothing; that it refutes nothing, `is_refuted` sees to."""
+"""A missed outcome refutes nothing: `AppraisedItem.missed_primary` lets it weigh as a study that found nothing."""
 
 
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
@@ -269,9 +269,7 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    is_registered = kind_of(record) == "trial" and found[0].reader != "model"  # what registries say is no text to read
-    rivals = [] if posted or is_registered else [name for name in beside if name != drug]
-    others = [readings.of(record, name, condition)[0] for name in rivals]
+    others = _read_beside(record, [name for name in beside if name != drug], asked, readings)
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
     stance = stance_of(study, drug, is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":
@@ -284,7 +282,7 @@ def appraise_record(
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
     rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or item.direction in DECIDED
+    decides = found[0].reader == "posted" or item.is_telling
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
@@ -292,6 +290,19 @@ def appraise_record(
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
     return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+
+
+def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
+    """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
+    condition = condition_of(asked)
+    if kind_of(record) != "trial":
+        return [readings.of(record, drug, condition)[0] for drug in drugs]
+    document, names = Document.of(record), condition_names(asked)
+    found = []
+    for drug in drugs:
+        own, _ = registered_reading(record, drug, condition, names)
+        found.append(readings.beside(own, record, document)[0])
+    return found
 
 
 def is_on_condition(part: Comparison | StatedView) -> bool:
@@ -313,7 +324,7 @@ def _item(
     compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
     reading, data, trial = readings[0], record.metadata, record.trial
-    stop = why_stopped_kind(data.get("why_stopped"))
+    stop = _find_stop(record, reading)
     document = Document.of(record)
     if trial:
         told = posted is not None and posted.direction is not Direction.not_assessed
@@ -347,7 +358,7 @@ def _item(
         comparator=reading.comparator,
         against=reading.against,
         primary=reading.primary,
-        missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
+        missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
         surrogate=reading.kind == "surrogate",
@@ -364,6 +375,16 @@ def _item(
         holds=known.holds,
         secondary=known.is_secondary,
     )
+
+
+def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
+    """Return why a trial was stopped: as the registry has it, or as a model quotes it from a stopped trial's entry."""
+    kind = why_stopped_kind(record.metadata.get("why_stopped"))
+    is_stopped = record.metadata.get("overall_status") in STOPPED
+    if kind not in _FOR_CAUSE and is_stopped and reading.reader == "model":
+        quoted = why_stopped_kind(" ".join(passage.text for passage in reading.passages))
+        return quoted if quoted in _FOR_CAUSE else kind
+    return kind
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
