@@ -17,7 +17,6 @@ from ..lexicon import condition_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
-from ..reading.arm_sizes import size_of_comparison
 from ..reading.assembler import COMPLICATION, assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
@@ -33,6 +32,7 @@ from ..works.trials import name_trial
 from .certainty import DECIDED, STOPPED, AppraisedItem
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
+from .told import ToldResult, tell_result
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -205,6 +205,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The record as the reader that counts read it."""
     stance: DrugStance
     """What it says of the drug, and by which comparison or statement."""
+    told: ToldResult
+    """What is shown of it: of that comparison or statement alone."""
     sentence: str
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
@@ -274,14 +276,15 @@ def appraise_record(
     stance = stance_of(study, drug, is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
-    item = _item(record, found, stance, posted, condition_names(asked))
+    told = tell_result(study, stance, document)
+    item = _item(record, found, stance, told, posted, condition_names(asked))
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
-    rests_on = " ".join(passage.text for passage in found[0].passages)
+    rests_on = told.passage.text if told.passage else ""
     decides = found[0].reader == "posted" or item.is_telling
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
@@ -289,7 +292,7 @@ def appraise_record(
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
-    return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+    return AppraisedRecord(item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found)
 
 
 def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
@@ -314,6 +317,7 @@ def _item(
     record: Evidence,
     readings: Sequence[Reading],
     stance: DrugStance,
+    result: ToldResult,
     posted: PostedFinding | None,
     names: Sequence[str],
 ) -> AppraisedItem:
@@ -338,13 +342,11 @@ def _item(
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
-    size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
-    if size is not None and design in RANDOMISED and reading.reader not in ("posted", "model"):
-        own = size_of_comparison(document, reading.drug)
-        size = own if own is not None and own < size else size
+    size = None if design.is_preclinical else result.participants  # animals and cells are no participants
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
+    is_of_dose = result.kind == "not_reported" and reading.comparator == "dose"
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     known = name_trial(record, design, reading.participants)
     return AppraisedItem(
@@ -354,14 +356,14 @@ def _item(
         sample_size=size,
         says=stance.says,
         tested=tested,
-        alone=reading.alone,
-        comparator=reading.comparator,
-        against=reading.against,
-        primary=reading.primary,
+        alone=stance.says != "combined" if stance.comparison else reading.alone,
+        comparator="dose" if is_of_dose else result.kind,
+        against=result.against,
+        primary=result.primary,
         missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
-        surrogate=reading.kind == "surrogate",
+        surrogate=stance.comparison.endpoint == "surrogate" if stance.comparison else reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
