@@ -12,6 +12,7 @@
 MeSH is the National Library of Medicine's (https://www.nlm.nih.gov/mesh/); `mesh_tree.tsv` says how it came here.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
@@ -22,6 +23,9 @@ from .matching import Mention, PhraseIndex, merge_mentions, phrase_key, read_tab
 Relation = Literal["same", "narrower", "wider", "complication", "other"]
 _COMPLICATIONS = "complications"
 """Last word of headings below which stand what a disease leads to, not its forms."""
+
+
+_PLURAL = re.compile(r"[^aius]s$")
 
 
 class _Tree(NamedTuple):
@@ -38,6 +42,8 @@ def _load_tree() -> _Tree:
     rows = read_table("mesh_tree.tsv")
     spelt = {phrase_key(name): row["name"] for row in rows for name in split_names(row["also"])}
     spelt |= {phrase_key(row["name"]): row["name"] for row in rows}
+    for plural in [key for key in spelt if _PLURAL.search(key)]:  # of some names the package has the plural alone
+        spelt.setdefault(plural[:-1], spelt[plural])
     numbers = {row["name"]: split_names(row["tree"]) for row in rows}
     headings = (name for name in numbers if name.endswith(_COMPLICATIONS) and " and " not in name)
     of_complications = frozenset(number for name in headings for number in numbers[name])
