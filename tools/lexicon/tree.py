@@ -25,7 +25,7 @@ _COMPLICATIONS = "complications"
 """Last word of headings below which stand what a disease leads to, not its forms."""
 
 
-_PLURAL = re.compile(r"[^aius]s$")
+_PLURAL = re.compile(r"[^ius]s$")
 
 
 class _Tree(NamedTuple):
