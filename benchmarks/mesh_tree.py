@@ -29,6 +29,9 @@ HEAD = """\
 name	tree	also
 """
 _LONGEST = 5  # words; longer entry terms are descriptions
+_SHORTEST = 6  # letters of an entry term of one word; shorter ones are abbreviations and words such as "hard"
+_WORDS = frozenset({"combined", "ganglion", "narcosis", "convalescence", "relaps", "maximal", "control"})
+"""Entry terms that are words of any text."""
 _OF_DATA = frozenset(
     {"PROTO", "FRAME", "EMPTY_DICT", "EMPTY_LIST", "MARK", "MEMOIZE", "SHORT_BINUNICODE", "BINUNICODE", "LONG_BINGET"}
     | {"BINGET", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "STOP"}
@@ -60,13 +63,18 @@ def entry_terms(name: str, terms: Iterable[str]) -> Iterator[str]:
     known = {frozenset(stems(name))}
     for term in sorted(terms, key=lambda term: (len(term), term)):
         words = frozenset(stems(term))
-        if "," not in term and words not in known and len(phrase_key(term).split()) <= _LONGEST and len(term) > 3:
+        if "," not in term and words not in known and _is_telling(term):
             known.add(words)
             yield term
 
 
 def _is_kept(number: str) -> bool:
     return _TREE.match(number) is not None and _NO_FORM.match(number) is None
+
+
+def _is_telling(term: str) -> bool:
+    size = len(phrase_key(term).split())
+    return size <= _LONGEST and term not in _WORDS and (size > 1 or len(term) >= _SHORTEST)
 
 
 def table(dictionary: Mapping[str, Mapping[str, object]]) -> str:
