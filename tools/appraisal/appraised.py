@@ -5,7 +5,7 @@ Posted registry results count before a language model's reading, and that before
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pydantic import BaseModel
@@ -14,11 +14,9 @@ from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..lexicon import condition_synonyms
-from ..lexicon.conditions import is_generic
-from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
 from ..reading.arm_sizes import size_of_comparison
-from ..reading.assembler import COMPLICATION, assemble_study
+from ..reading.assembler import assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
@@ -31,6 +29,7 @@ from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
 from .certainty import DECIDED, AppraisedItem
+from .fit import COUNTED, FITS, Fit, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
 
@@ -266,10 +265,12 @@ def appraise_record(
             found = again if again[0].verdict in ("supports", "contradicts") else found
     others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
-    stance = stance_of(study, drug, _is_on_condition)
+    is_titled = _is_titled(record, asked)
+    stance = stance_of(study, drug, partial(_is_as_asked, study, asked, is_titled))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
-    item = _item(record, found, stance, posted, condition_names(asked))
+    item = _item(record, found, stance, posted, is_titled)
+    item = item.model_copy(update={"fit": _find_fit(study, drug, stance, asked)})
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
@@ -287,9 +288,27 @@ def appraise_record(
     return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
 
 
-def _is_on_condition(part: Comparison | StatedView) -> bool:
-    """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
-    return part.condition is None or part.condition.startswith(COMPLICATION)
+def _is_as_asked(study: Study, asked: Question, is_titled: bool, part: Comparison | StatedView) -> bool:
+    """Whether a comparison or statement is on the condition asked about or a form of it, with the asked aim.
+
+    A title on the condition outweighs the small reader's word that the study is on a complication: of such titles, 1 in
+    20 is.
+    """
+    fit = fit_of(topic_of(study, part), asked)
+    return fit in COUNTED or (fit == "complication" and is_titled and study.reader == "small_reader")
+
+
+def _find_fit(study: Study, drug: str, stance: DrugStance, asked: Question) -> Fit:
+    """Return how what a study says of a drug fits the question: the part that decides, else the best on the drug."""
+    if stance.comparison is not None:
+        return fit_of(topic_of(study, stance.comparison), asked)
+    if stance.view is not None:
+        return fit_of(topic_of(study, stance.view), asked)
+    rows = [row for row in study.comparisons if drug in study.drugs_of(row.arm) | study.drugs_of(row.versus)]
+    views = [view for view in study.statements if view.drug == drug]
+    parts: list[Comparison | StatedView] = [*rows, *views]
+    fits = [fit_of(topic_of(study, part), asked) for part in parts]
+    return min(fits or [fit_of(topic_of(study), asked)], key=FITS.index)
 
 
 def _item(
@@ -297,7 +316,7 @@ def _item(
     readings: Sequence[Reading],
     stance: DrugStance,
     posted: PostedFinding | None,
-    names: Sequence[str],
+    is_titled: bool,
 ) -> AppraisedItem:
     """Build the appraised item of a record; its fields come from the first reading.
 
@@ -342,7 +361,7 @@ def _item(
         primary=reading.primary,
         missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
-        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
+        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else is_titled,
         surrogate=reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
@@ -359,24 +378,10 @@ def _item(
     )
 
 
-def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title, or what a trial lists, names a condition; beside others, only first and not as the people's.
-
-    A condition after it mostly says whom the drug was given: "hypertension in diabetes" is on hypertension.
-    """
-    document, listed = Document.of(record), record.trial.conditions if record.trial else ()
-    wanted = [frozenset(stems(name)) for name in names]
-    words = frozenset(stems(" ; ".join((document.title, *listed))))
-    if not any(each <= words for each in wanted):
-        return False
-    own, others = list[tuple[int, int]](), list[tuple[int, int]]()
-    for name, start, end in document.conditions:
-        if start < document.offset and not is_generic(name):
-            held = frozenset(stems(name))
-            (own if any(each <= held or held <= each for each in wanted) else others).append((start, end))
-    if not others or not own:
-        return not others
-    return min(own) < min(others) and not document.sentences[0].has_as_population(*min(own))
+def _is_titled(record: Evidence, asked: Question) -> bool:
+    """Whether a title, or what a trial lists, is on the condition asked about or a form of it."""
+    listed = record.trial.conditions if record.trial else ()
+    return fit_of(topic_of_title(Document.of(record), listed), asked) in COUNTED
 
 
 def _prevents(document: Document, reading: Reading) -> bool:

@@ -24,6 +24,7 @@ from ..records import Disease, Drug, DrugApproval, Label
 from ..records.evidence import Evidence
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_names, condition_of
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
+from .fit import COUNTED, Fit
 
 CandidateGroup = Literal["repurposing", "established", "not_checked"]
 """`established`: approved for the condition asked about, or what trials there compare with; `not_checked`: no approval
@@ -86,6 +87,11 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     def has_verdict(self) -> bool:
         """Whether any study supports or contradicts it."""
         return bool(self.appraisal.supporting or self.appraisal.contradicting)
+
+    @property
+    def also_studied(self) -> dict[str, Fit]:
+        """Keys of its studies on something else than what is asked, which count for nothing, each with how it fits."""
+        return {each.key: each.item.fit for each in self.records if each.item.fit not in COUNTED}
 
     @property
     def mostly_fails(self) -> bool:

@@ -25,13 +25,14 @@ fail a drug. Whom the drug was given to is apart from what for: "hypertension in
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from ..lexicon.matching import stems
 from ..lexicon.tree import Relation, find_in_tree, relation_of, tree_numbers
 from ..questions import Question
 from ..reading.document import Document
-from ..records.study import Aim
+from ..records.study import Aim, Comparison, StatedView, Study
 
 Fit = Literal["same", "narrower", "complication", "comorbid", "adverse_effect", "wider", "other"]
 FITS: tuple[Fit, ...] = get_args(Fit)
@@ -98,6 +99,7 @@ def has_asked_aim(topic: Topic, asked: Question) -> bool:
     return is_had or _RETURNS.search(topic.condition) is not None
 
 
+@lru_cache(maxsize=4096)
 def _fit_condition(topic: Topic, wanted: str) -> Fit:
     parts = _split(topic)
     fits: list[Fit] = [_relation_to(name, wanted) for name in _names_in(parts.target)]
@@ -155,6 +157,14 @@ def _relation_to(name: str, wanted: str) -> Relation:
     if relation == "other" and not tree_numbers(wanted) and frozenset(stems(wanted)) <= frozenset(stems(name)):
         return "narrower"
     return relation
+
+
+def topic_of(study: Study, part: Comparison | StatedView | None = None) -> Topic:
+    """Return what a study, or one comparison or statement of it, is on; a part's own condition and aim come first."""
+    own = part.condition if part else None
+    aim = part.aim if part else None
+    people = part.people if isinstance(part, StatedView) else ""
+    return Topic(own or study.condition, people or study.people, aim or study.aim)
 
 
 def topic_of_title(document: Document, listed: Iterable[str] = ()) -> Topic:

@@ -42,8 +42,8 @@ def _load_tree() -> _Tree:
     rows = read_table("mesh_tree.tsv")
     spelt = {phrase_key(name): row["name"] for row in rows for name in split_names(row["also"])}
     spelt |= {phrase_key(row["name"]): row["name"] for row in rows}
-    for plural in [key for key in spelt if _PLURAL.search(key)]:  # of some names the package has the plural alone
-        spelt.setdefault(plural[:-1], spelt[plural])
+    for key in list(spelt):  # the package has the plural alone of some names, and no plural of others
+        spelt.setdefault(key[:-1] if _PLURAL.search(key) else f"{key}s", spelt[key])
     numbers = {row["name"]: split_names(row["tree"]) for row in rows}
     headings = (name for name in numbers if name.endswith(_COMPLICATIONS) and " and " not in name)
     of_complications = frozenset(number for name in headings for number in numbers[name])
@@ -113,7 +113,7 @@ def relation_of(one: str, other: str) -> Relation:
     if not (numbers and others):
         return _relation_by_words(one, other)
     if numbers & others:
-        return "same" if numbers == others else "narrower"
+        return _compare_shared(numbers, others)
     steps = set(_steps_between(numbers, others))
     if steps:
         return "narrower" if "narrower" in steps else "complication"
@@ -126,6 +126,12 @@ def _is_led_to(number: str, cause: str) -> bool:
     """Whether a number stands below the complications of a condition that is wider than the cause."""
     above = (each for each in _load_tree().of_complications if f"{number}.".startswith(f"{each}."))
     return any(f"{cause}.".startswith(f"{heading.rpartition('.')[0]}.") for heading in above)
+
+
+def _compare_shared(numbers: frozenset[str], others: frozenset[str]) -> Relation:
+    if numbers < others:
+        return "narrower"
+    return "wider" if numbers > others else "same"
 
 
 def _steps_between(numbers: frozenset[str], wider: frozenset[str]) -> Iterator[Relation]:
