@@ -5,6 +5,7 @@ Posted registry results count before a language model's reading, and that before
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -29,7 +30,7 @@ from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
 from .certainty import DECIDED, AppraisedItem
-from .fit import COUNTED, FITS, Fit, fit_of, topic_of, topic_of_title
+from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
 
@@ -243,6 +244,18 @@ def condition_of(asked: Question) -> str:
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
+def condition_in(record: Evidence, asked: Question) -> str:
+    """Return for which of a question's conditions a record is read: the first on which its title is, then its text."""
+    if len(asked.conditions) > 1:
+        document = Document.of(record)
+        title = topic_of_title(document, record.trial.conditions if record.trial else ())
+        for topic in (title, Topic(document.whole)):
+            for name in asked.conditions:
+                if fit_of(topic, replace(asked, conditions=(name,))) in COUNTED:
+                    return name
+    return condition_of(asked)
+
+
 def appraise_record(
     record: Evidence, drug: str, asked: Question, readings: Readings, beside: Sequence[str] = ()
 ) -> AppraisedRecord:
@@ -250,7 +263,7 @@ def appraise_record(
 
     `beside` are the other drugs read in it, which tell with what the drug was compared.
     """
-    condition, document = condition_of(asked), Document.of(record)
+    condition, document = condition_in(record, asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, condition_names(asked))
