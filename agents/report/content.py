@@ -11,6 +11,7 @@ from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
 from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
 from willowbark.tools.appraisal.posted import PostedFinding
+from willowbark.tools.appraisal.suitability import is_barred
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
 from willowbark.tools.reading.reading import Value, ValueKind
@@ -174,6 +175,11 @@ class DrugCandidate(BaseModel, extra="forbid"):
         """Its cautions in short: `withdrawn`, `contraindication on the label`, `boxed warning`."""
         kinds = dict.fromkeys(caution.partition(":")[0].lower() for caution in self.cautions)
         return [_LABELLED.get(kind, kind) for kind in kinds]
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether it was withdrawn from a market, or is not for the people whom the question names: it never leads."""
+        return is_barred(self.cautions)
 
     @property
     def level(self) -> str:

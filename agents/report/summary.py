@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
+from willowbark.tools.appraisal.suitability import people_of
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
@@ -90,8 +91,10 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
     asked = material.asked
     by_name = [c for c in candidates if c.name in asked.drugs]
     outside = [c for c in candidates if c not in by_name and c.in_asked_class is False]
-    withdrawn = [c for c in candidates if c not in by_name and "withdrawn" in c.marks and _is_supported(c)]
-    others = [c for c in candidates if c not in by_name and c not in outside and c not in withdrawn]
+    barred = [c for c in candidates if c not in by_name and c.is_barred and _is_supported(c)]
+    withdrawn = [c for c in barred if "withdrawn" in c.marks]
+    unsuited = [c for c in barred if c not in withdrawn]
+    others = [c for c in candidates if c not in by_name and c not in outside and c not in barred]
     known = {*(c.name for c in by_name), *(c.drug for c in material.aside)}
     established = [c for c in others if c.group == "established"]
     not_in_people = {c.drug for c in material.shown if c.is_preclinical}
@@ -110,6 +113,9 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
         "established": _by_level(established),
         "outside": listed(beside, most=3),
+        "unsuited": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in unsuited]),
+        "unsuited_for": listed(people_of(asked)),
+        "both": listed(asked.conditions) if asked.is_both else "",
         "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),
     }
     return write_line("summary", "answer", a=data)
@@ -135,7 +141,7 @@ def _is_supported(candidate: DrugCandidate) -> bool:
 def _leaders(material: Material, candidates: Sequence[DrugCandidate]) -> list[SummaryPart]:
     """Give best estimates of supported drugs: those asked about, repurposing candidates, then approved ones."""
     names = material.asked.drugs
-    supported = [c for c in candidates if _is_supported(c) and (c.name in names or "withdrawn" not in c.marks)]
+    supported = [c for c in candidates if _is_supported(c) and (c.name in names or not c.is_barred)]
     ordered = sorted(supported, key=lambda c: (c.name not in names, c.group == "established"))
     return [
         SummaryPart(

@@ -26,13 +26,13 @@ from pydantic import (
     field_validator,
 )
 
-from willowbark.tools.appraisal.appraised import DocumentReader, is_on_condition
+from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.errors import SearchError, UsageError
 from willowbark.tools.http.xml import MAX_DEPTH, MAX_ELEMENTS
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.local_files import MAX_LINE_BYTES, read_lines
-from willowbark.tools.reading.assembler import assemble_study
+from willowbark.tools.reading.assembler import assemble_study, is_on_condition
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.study import Study
