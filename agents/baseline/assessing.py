@@ -102,7 +102,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     rest = {drug: {i.design for i in items} for drug, items in decisive.items() if not trials[drug]}
     best = "; ".join(f"{c.drug} ({c.appraisal.quality})" for c in decided[:5])
     reasoning = f"Studies support or contradict {counted(len(decided), 'drug')}; leading: {best}."
-    plan = _plan(asked, candidates, untried, request)
+    plan = plan_round(asked, candidates, untried, request)
     return JudgeDraft(
         mechanism_score=mechanism,
         mechanism_reasons=_reasons(("target known", known), ("target unknown", unknown)),
@@ -132,7 +132,7 @@ def _reasons(*told: tuple[str, list[str]]) -> list[Reason]:
     return [Reason.model_validate({"says": says, "drugs": drugs}) for says, drugs in told if drugs]
 
 
-def _plan(
+def plan_round(
     asked: Question, candidates: Sequence[Candidate], untried: Sequence[str], request: AssessmentRequest
 ) -> _Plan:
     """Plan the next round: while reading pays, further hits, all drugs in one query; then database look-ups.
