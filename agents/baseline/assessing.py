@@ -7,7 +7,7 @@ from itertools import islice
 
 from willowbark.agents.asking.claims import Claim, Stance, passage_of
 from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest
+from willowbark.agents.assessment import AssessmentRequest, Progress
 from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
@@ -17,6 +17,7 @@ from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidat
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
+from willowbark.tools.questions.trials import exclude_drugs, trial_query
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -33,6 +34,7 @@ UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were 
 ENOUGH_CANDIDATES = 5  # candidates with a verdict for the full score
 MAX_TESTS = 3  # queries on one hypothesis; one query tests all hypotheses
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
+ENOUGH_STUDIES = 3  # of a drug, before more of any are looked for
 MAX_TRIED = 20  # records of the leading drug left out in turn to see whether its appraisal changes
 MAX_CHASED = 2  # publications of a run whose citations are followed, one per round: each takes five requests
 LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report depends on them
@@ -155,7 +157,9 @@ def plan_round(
             why = f"Records that name {name} by their own names alone."
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        wanted = _find_unasked([*decided, *untried, *undecided], searched)[:MAX_NAMED]
+        studied = [candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES]
+        new = _find_unasked([*decided, *untried, *undecided], searched)
+        wanted = [drug for drug in new if drug not in studied][:MAX_NAMED]
         why = f"Further records on {', '.join(wanted)}, for or against."
         plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
 
@@ -174,7 +178,10 @@ def plan_round(
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
-        if reading.goes_on:
+        first = _find_trials(asked, studied, reading, searched)
+        why = f"Trials and reviews on {about}, first those on other drugs than the ones read of most."
+        plan.ask(Gap(missing="hits that were not read", drugs=[]), why, first, "queries")
+        if reading.goes_on and not first:
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
@@ -191,6 +198,27 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
+
+
+def _find_trials(asked: Question, studied: Sequence[str], reading: Progress, searched: Collection[str]) -> list[str]:
+    """Write the next queries for trials and reviews on the condition; empty for named drugs, or when all are read.
+
+    Drugs with studies enough are left out while others may be found, so that each drug is read of before any is read of
+    in full.
+    """
+    if not asked.asks_what_helps or asked.drugs or asked.drug_classes:
+        return []
+    query = trial_query(asked)
+    unread = [each for each in reading.unread if each.startswith(query)]
+    due = _drop_searched([query] if query else [], searched)
+    if due or not (unread and reading.goes_on):
+        return due
+    return _drop_searched([exclude_drugs(query, studied[:MAX_NAMED])], searched) or unread
+
+
+def _count_studies(candidate: Candidate) -> int:
+    found = candidate.appraisal
+    return len({*found.supporting, *found.contradicting, *found.inconclusive})
 
 
 def _hangs_on(candidate: Candidate) -> list[str]:
