@@ -6,15 +6,14 @@ FOLDER is a library of JSON lines, as `docs/how-to/run-offline.md` describes it.
 `condition_names.tsv` the rounds of a run without a language model are searched as such a run searches them, and nothing
 is read: a drug counts as a candidate once a record on the condition names it. What is to be found are the randomised
 trials that name the condition in their title, by names written by hand, and a drug in title or abstract. Beside it
-stands one query of all these names, at the same number of records. Conditions are parted by a hash of their names;
-queries and ranking were decided on the open part alone.
+stands one query of all these names, at the same number of records. Queries and ranking were decided on the conditions
+of the open part alone.
 
 A drug with two such trials or more that its title names has a place in a table once a record on it was read.
 """
 
 import argparse
 import asyncio
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,11 +52,8 @@ class Condition:
     """A condition with its names in titles."""
 
     name: str
+    part: str
     names: tuple[str, ...]
-
-    @property
-    def part(self) -> str:
-        return PARTS[int(hashlib.sha256(self.name.encode()).hexdigest(), 16) % 2]
 
     @property
     def query(self) -> str:
@@ -94,7 +90,7 @@ class Reached:
 
 def conditions() -> list[Condition]:
     rows = read_table("condition_names.tsv", "benchmarks")
-    return [Condition(row["condition"], tuple(row["names"].split("|"))) for row in rows]
+    return [Condition(row["condition"], row["part"], tuple(row["names"].split("|"))) for row in rows]
 
 
 def titles_of(library: Library) -> dict[str, Evidence]:
