@@ -35,6 +35,7 @@ from willowbark.tools.library import open_library
 from willowbark.tools.library.library import Library
 from willowbark.tools.library.rows import PublicationRow, StudyRow, row_of
 from willowbark.tools.questions import Question, parse_question, preprocess_query
+from willowbark.tools.questions.trials import first_queries
 from willowbark.tools.records.evidence import Evidence, merge
 from willowbark.tools.search import Source, SourceReply
 from willowbark.tools.sources.studies.clinicaltrials import ClinicalTrials
@@ -135,7 +136,9 @@ async def searched(question: str, transport: Transport, depth: Depth) -> list[st
     """Search as a run does, round by round; return the records' keys in the order of reading."""
     asked, most, size = parse_question(question), DEPTHS[depth], PAGES[depth]
     specialists = [Specialist(name=name, takes=("queries",)) for name in _SOURCES]
-    wanted = dict.fromkeys((name, question) for name in _SOURCES)
+    wanted = {
+        (name, query): None for name in _SOURCES for query in first_queries(asked, of_trials=name == "trials")
+    }
     replies, pool = list[SourceReply](), list[Evidence]()
     for iteration in range(1, ROUNDS + 1):
         for name, query in wanted:

@@ -17,7 +17,7 @@ from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidat
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import exclude_drugs, trial_query
+from willowbark.tools.questions.trials import is_open, trial_query
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -62,6 +62,18 @@ class _Plan:
             self.searches += [
                 NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
+
+    def ask_trials(
+        self, drugs: Sequence[str], query: str, about: str, searched: Collection[str], reading: Progress
+    ) -> None:
+        """Ask for trials and reviews on the condition: those on drugs not asked about yet, and the next of all."""
+        new = _find_unasked(drugs, searched)[:MAX_NAMED]
+        named = " OR ".join(f'"{drug}"[tiab]' for drug in new)
+        why = f"Trials and reviews on {about} of {', '.join(new)}."
+        self.ask(Gap(missing="further records", drugs=new), why, [f"({named}) AND {query}"] if new else [], "queries")
+        if query not in searched or (reading.goes_on and query in reading.unread):
+            why = f"Trials and reviews on {about}."
+            self.ask(Gap(missing="hits that were not read", drugs=[]), why, [query], "queries")
 
     def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
@@ -157,9 +169,16 @@ def plan_round(
             why = f"Records that name {name} by their own names alone."
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        studied = [candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES]
-        new = _find_unasked([*decided, *untried, *undecided], searched)
-        wanted = [drug for drug in new if drug not in studied][:MAX_NAMED]
+        trials = trial_query(asked) if is_open(asked) else ""
+        studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
+        lacking = [drug for drug in (*decided, *untried, *undecided) if drug not in studied]
+        if trials:
+            plan.ask_trials(lacking, trials, about, searched, reading)
+        elsewhere = [query for query in searched if not trials or trials not in query]
+        wanted = _find_unasked(lacking if trials else [*decided, *untried, *undecided], elsewhere)
+        if trials:  # what trials alone say of them comes first
+            wanted = [drug for drug in wanted if drug not in _find_unasked(wanted, searched)]
+        wanted = wanted[:MAX_NAMED]
         why = f"Further records on {', '.join(wanted)}, for or against."
         plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
 
@@ -178,10 +197,7 @@ def plan_round(
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
-        first = _find_trials(asked, studied, reading, searched)
-        why = f"Trials and reviews on {about}, first those on other drugs than the ones read of most."
-        plan.ask(Gap(missing="hits that were not read", drugs=[]), why, first, "queries")
-        if reading.goes_on and not first:
+        if reading.goes_on and not (trials and trials in reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
@@ -198,22 +214,6 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
-
-
-def _find_trials(asked: Question, studied: Sequence[str], reading: Progress, searched: Collection[str]) -> list[str]:
-    """Write the next queries for trials and reviews on the condition; empty for named drugs, or when all are read.
-
-    Drugs with studies enough are left out while others may be found, so that each drug is read of before any is read of
-    in full.
-    """
-    if not asked.asks_what_helps or asked.drugs or asked.drug_classes:
-        return []
-    query = trial_query(asked)
-    unread = [each for each in reading.unread if each.startswith(query)]
-    due = _drop_searched([query] if query else [], searched)
-    if due or not (unread and reading.goes_on):
-        return due
-    return _drop_searched([exclude_drugs(query, studied[:MAX_NAMED])], searched) or unread
 
 
 def _count_studies(candidate: Candidate) -> int:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..lexicon import condition_synonyms
-from ..lexicon.conditions import is_in_mesh
+from ..lexicon.conditions import find_known_conditions, is_in_mesh
 from ..lexicon.matching import content_words, cue_list
 from .question import Question
 
@@ -22,6 +22,22 @@ the Cochrane Handbook, https://training.cochrane.org/handbook/current/chapter-04
 _WITH_KINDS = f" AND {KINDS_OF_STUDIES}"
 
 
+def first_queries(asked: Question, *, of_trials: bool = False) -> list[str]:
+    """Return what a question asks a source first: where it is open, trials and reviews before anything else.
+
+    Args:
+        asked: the question.
+        of_trials: whether the source is a registry of trials, which needs no query of its own for them.
+    """
+    query = "" if of_trials or not is_open(asked) else trial_query(asked)
+    return [query, asked.text] if query else [asked.text]
+
+
+def is_open(asked: Question) -> bool:
+    """Whether a question asks what helps and names no drug."""
+    return asked.asks_what_helps and not (asked.drugs or asked.drug_classes)
+
+
 def trial_query(asked: Question) -> str:
     """Write the query for the trials and reviews on all conditions of a question; empty if it names none.
 
@@ -29,8 +45,19 @@ def trial_query(asked: Question) -> str:
     >>> trial_query(parse_question("Which drugs prevent diabetes insipidus?")).partition(" AND (")[0]
     '((diabetes[ti] AND insipidus[ti]) OR "diabetes insipidus"[majr])'
     """
-    names = [name_in_titles(condition_synonyms(name)) for name in asked.conditions]
+    names = [name_in_titles(_names_of(name, asked)) for name in asked.conditions]
     return f"{' AND '.join(names)}{_WITH_KINDS}" if all(names) and names else ""
+
+
+def _names_of(condition: str, asked: Question) -> list[str]:
+    """Return a condition's names; only those as narrow as the question's own, where that says more than the usual one."""
+    usual = frozenset(_telling_words(condition))
+    own = [frozenset(_telling_words(each.text)) for each in find_known_conditions(asked.text) if each.name == condition]
+    narrow = [words for words in own if words > usual]
+    names = condition_synonyms(condition)
+    if not narrow:
+        return [*names]
+    return [" ".join(narrow[0]), *(name for name in names if frozenset(_telling_words(name)) > narrow[0])]
 
 
 def name_in_titles(names: Sequence[str]) -> str:
@@ -41,12 +68,6 @@ def name_in_titles(names: Sequence[str]) -> str:
     alternatives = [f"({each})" if " " in each else each for each in groups]
     alternatives += [f'"{name}"[majr]' for name in names[:1] if is_in_mesh(name)]
     return f"({' OR '.join(alternatives)})" if groups else ""
-
-
-def exclude_drugs(query: str, drugs: Iterable[str]) -> str:
-    """Narrow a query to records whose title names none of the drugs."""
-    named = " OR ".join(f'"{drug}"[ti]' for drug in drugs)
-    return f"{query} NOT ({named})" if named else query
 
 
 def for_registry(query: str) -> str:
