@@ -64,16 +64,20 @@ class _Plan:
             ]
 
     def ask_trials(
-        self, drugs: Sequence[str], query: str, about: str, searched: Collection[str], reading: Progress
+        self, drugs: Sequence[str], trials: Sequence[str], about: str, searched: Collection[str], reading: Progress
     ) -> None:
-        """Ask for trials and reviews on the condition: those on drugs not asked about yet, and the next of all."""
+        """Ask for trials and reviews on the condition: those on drugs not asked about yet, and the next of all.
+
+        `trials` are the queries for all, the first to be read to its end before the next is asked.
+        """
+        further = [trial for trial in trials if trial not in searched or (reading.goes_on and trial in reading.unread)]
+        due = further[0] if further else trials[-1]
         new = _find_unasked(drugs, searched)[:MAX_NAMED]
         named = " OR ".join(f'"{drug}"[tiab]' for drug in new)
         why = f"Trials and reviews on {about} of {', '.join(new)}."
-        self.ask(Gap(missing="further records", drugs=new), why, [f"({named}) AND {query}"] if new else [], "queries")
-        if query not in searched or (reading.goes_on and query in reading.unread):
-            why = f"Trials and reviews on {about}."
-            self.ask(Gap(missing="hits that were not read", drugs=[]), why, [query], "queries")
+        self.ask(Gap(missing="further records", drugs=new), why, [f"({named}) AND {due}"] if new else [], "queries")
+        why = f"Trials and reviews on {about}."
+        self.ask(Gap(missing="hits that were not read", drugs=[]), why, further[:1], "queries")
 
     def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
@@ -169,15 +173,17 @@ def plan_round(
             why = f"Records that name {name} by their own names alone."
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        trials = trial_query(asked) if is_open(asked) else ""
+        trials = [trial_query(asked, "ti"), trial_query(asked, "tiab")] if is_open(asked) else []
+        trials = [query for query in trials if query]
         studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
         lacking = [drug for drug in (*decided, *untried, *undecided) if drug not in studied]
         if trials:
             plan.ask_trials(lacking, trials, about, searched, reading)
-        elsewhere = [query for query in searched if not trials or trials not in query]
+        new = _find_unasked(lacking, searched)
+        elsewhere = [query for query in searched if not any(trial in query for trial in trials)]
         wanted = _find_unasked(lacking if trials else [*decided, *untried, *undecided], elsewhere)
-        if trials:  # what trials alone say of them comes first
-            wanted = [drug for drug in wanted if drug not in _find_unasked(wanted, searched)]
+        if trials:  # trials that name the condition in their title come first
+            wanted = [] if trials[0] in reading.unread else [drug for drug in wanted if drug not in new]
         wanted = wanted[:MAX_NAMED]
         why = f"Further records on {', '.join(wanted)}, for or against."
         plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
@@ -197,7 +203,7 @@ def plan_round(
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
-        if reading.goes_on and not (trials and trials in reading.unread):
+        if reading.goes_on and not set(trials) & set(reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."

@@ -5,7 +5,8 @@ trials that do not tell it, so neither stands in these queries.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from ..lexicon import condition_synonyms
 from ..lexicon.conditions import find_known_conditions, is_in_mesh
@@ -38,14 +39,19 @@ def is_open(asked: Question) -> bool:
     return asked.asks_what_helps and not (asked.drugs or asked.drug_classes)
 
 
-def trial_query(asked: Question) -> str:
+def trial_query(asked: Question, field: Literal["ti", "tiab"] = "ti") -> str:
     """Write the query for the trials and reviews on all conditions of a question; empty if it names none.
+
+    Args:
+        asked: the question.
+        field: where the conditions are named: `ti` in titles, `tiab` in titles or abstracts, as the appraisal takes a
+            record to be on a condition.
 
     >>> from willowbark.tools.questions import parse_question
     >>> trial_query(parse_question("Which drugs prevent diabetes insipidus?")).partition(" AND (")[0]
     '((diabetes[ti] AND insipidus[ti]) OR "diabetes insipidus"[majr])'
     """
-    names = [name_in_titles(_names_of(name, asked)) for name in asked.conditions]
+    names = [write_names(_names_of(name, asked), field) for name in asked.conditions]
     return f"{' AND '.join(names)}{_WITH_KINDS}" if all(names) and names else ""
 
 
@@ -60,11 +66,11 @@ def _names_of(condition: str, asked: Question) -> list[str]:
     return [" ".join(narrow[0]), *(name for name in names if frozenset(_telling_words(name)) > narrow[0])]
 
 
-def name_in_titles(names: Sequence[str]) -> str:
-    """Write the alternatives of names as words in a title; a name that holds all words of another is left out."""
+def write_names(names: Sequence[str], field: str) -> str:
+    """Write the alternatives of names as words in a field; a name that holds all words of another is left out."""
     words = {frozenset(parts): parts for parts in map(_telling_words, names) if parts}
     shortest = [parts for own, parts in words.items() if not any(other < own for other in words)]
-    groups = [" AND ".join(f"{word}[ti]" for word in parts) for parts in shortest[:MOST_NAMES]]
+    groups = [" AND ".join(f"{word}[{field}]" for word in parts) for parts in shortest[:MOST_NAMES]]
     alternatives = [f"({each})" if " " in each else each for each in groups]
     alternatives += [f'"{name}"[majr]' for name in names[:1] if is_in_mesh(name)]
     return f"({' OR '.join(alternatives)})" if groups else ""
