@@ -24,7 +24,6 @@ from willowbark.agents.assessment import AssessmentRequest, progress
 from willowbark.agents.baseline.assessing import plan_round
 from willowbark.agents.findings import Specialist
 from willowbark.teams.config import DEPTHS, PAGES, Depth
-from willowbark.tools.appraisal.appraised import condition_names
 from willowbark.tools.appraisal.candidates import Candidate, on_condition, wanted_drugs
 from willowbark.tools.appraisal.certainty import appraise_candidate
 from willowbark.tools.http.endpoints import Endpoints
@@ -43,6 +42,7 @@ from willowbark.tools.sources.studies.pubmed import PubMed
 
 PARTS = ("open", "apart")
 ROUNDS = 10
+DETAILED = 24  # drugs of a report that are not in a line of the rest
 TYPES = ("randomized controlled trial",)
 EVERYTHING = 100_000  # records; more than a library of JSON lines holds
 _SOURCES: Mapping[str, type[Source]] = {"literature": PubMed, "trials": ClinicalTrials}
@@ -136,9 +136,7 @@ async def searched(question: str, transport: Transport, depth: Depth) -> list[st
     """Search as a run does, round by round; return the records' keys in the order of reading."""
     asked, most, size = parse_question(question), DEPTHS[depth], PAGES[depth]
     specialists = [Specialist(name=name, takes=("queries",)) for name in _SOURCES]
-    wanted = {
-        (name, query): None for name in _SOURCES for query in first_queries(asked, of_trials=name == "trials")
-    }
+    wanted = {(name, query): None for name in _SOURCES for query in first_queries(asked, of_trials=name == "trials")}
     replies, pool = list[SourceReply](), list[Evidence]()
     for iteration in range(1, ROUNDS + 1):
         for name, query in wanted:
@@ -182,15 +180,20 @@ def show(title: str, found: Sequence[Reached]) -> None:
     drugs = sum(len(each.drugs) for each in found)
     read = sum(len(each.read) for each in found) / len(found)
     print(f"{title}: {len(found)} conditions, {trials:,} trials, {drugs} drugs with two or more, {read:.0f} read each")
-    for name, keys in (("run", lambda each: each.read), ("by hand", lambda each: each.by_hand)):
-        hits = sum(len(each.trials.intersection(keys(each))) for each in found)
-        mean = sum(each.share(keys(each)) for each in found) / len(found)
-        unseen = sum(len(each.unseen(keys(each))) for each in found)
-        capped = sum(len(each.unseen(keys(each), 24)) for each in found)
-        print(
-            f"  {name:8} {hits / trials:.3f} of the trials ({mean:.3f} a condition); "
-            f"drugs without a record {unseen}, beyond 24 a condition {capped}"
-        )
+    _show_reached("run", found, [each.read for each in found], trials)
+    _show_reached("by hand", found, [each.by_hand for each in found], trials)
+
+
+def _show_reached(name: str, found: Sequence[Reached], read: Sequence[Sequence[str]], trials: int) -> None:
+    pairs = list(zip(found, read, strict=True))
+    hits = sum(len(each.trials.intersection(keys)) for each, keys in pairs)
+    mean = sum(each.share(keys) for each, keys in pairs) / len(pairs)
+    unseen = sum(len(each.unseen(keys)) for each, keys in pairs)
+    capped = sum(len(each.unseen(keys, DETAILED)) for each, keys in pairs)
+    print(
+        f"  {name:8} {hits / trials:.3f} of the trials ({mean:.3f} a condition); "
+        f"drugs without a record {unseen}, beyond {DETAILED} a condition {capped}"
+    )
 
 
 def landmarks(found: Mapping[str, Reached], held: frozenset[str]) -> None:
@@ -221,10 +224,13 @@ async def main() -> None:
         if reached.trials:
             shares = f"{reached.share(reached.read):.2f}, by hand {reached.share(reached.by_hand):.2f}"
             print(f"{condition.name:45} {len(reached.trials):4} trials: {shares}, {len(reached.read)} read", flush=True)
+    counted = [each for each in found.values() if each.trials]
     for part in PARTS:
-        own = [each for each in found.values() if each.condition.part == part and each.trials]
+        own = [each for each in counted if each.condition.part == part]
         if own:
             show(part, own)
+    if given.part == "both":
+        show("both", counted)
     rows = read_table("landmark_trials.tsv", "benchmarks")
     held = (_record_of(line).key for line in library.named(*(row["record"] for row in rows)))
     landmarks(found, frozenset(held))

@@ -17,7 +17,7 @@ from willowbark.tools.appraisal.certainty import OPTIMAL_SIZE, appraise_candidat
 from willowbark.tools.lexicon import canonical_class, canonical_condition, canonical_drug, class_members, find_drugs
 from willowbark.tools.lexicon.drugs import belongs_to_class
 from willowbark.tools.questions import Question, parse_question, preprocess_query
-from willowbark.tools.questions.trials import is_open, trial_query
+from willowbark.tools.questions.trials import trial_queries
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import tells_figures
 from willowbark.tools.reading.reading import RANDOMISED, StudyDesign
@@ -70,14 +70,28 @@ class _Plan:
 
         `trials` are the queries for all, the first to be read to its end before the next is asked.
         """
-        further = [trial for trial in trials if trial not in searched or (reading.goes_on and trial in reading.unread)]
+        unread = reading.unread if reading.goes_on else []
+        further = [query for query in trials if query not in searched or query in unread]
         due = further[0] if further else trials[-1]
         new = _find_unasked(drugs, searched)[:MAX_NAMED]
         named = " OR ".join(f'"{drug}"[tiab]' for drug in new)
-        why = f"Trials and reviews on {about} of {', '.join(new)}."
-        self.ask(Gap(missing="further records", drugs=new), why, [f"({named}) AND {due}"] if new else [], "queries")
+        queries = [f"({named}) AND {due}"] if new else []
+        self.ask(
+            Gap(missing="further records", drugs=new), f"Trials on {about} of {', '.join(new)}.", queries, "queries"
+        )
         why = f"Trials and reviews on {about}."
         self.ask(Gap(missing="hits that were not read", drugs=[]), why, further[:1], "queries")
+
+    def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
+        """Ask for records that test how the leading drugs might act, all in one query."""
+        leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
+        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
+        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
+        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
+        query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
+        acting = list(dict.fromkeys(each.drug for each in hypotheses))
+        way = Gap(missing="the way from target to condition", drugs=acting)
+        self.ask(way, f"Records on how drugs act: {through}.", query, "queries")
 
     def ask_later(self, later: Mapping[str, Mapping[str, InputKind]], asked: Question, query: str) -> None:
         """Ask what was left for later: the question's own query, its conditions and drugs."""
@@ -173,29 +187,18 @@ def plan_round(
             why = f"Records that name {name} by their own names alone."
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
-        trials = [trial_query(asked, "ti"), trial_query(asked, "tiab")] if is_open(asked) else []
-        trials = [query for query in trials if query]
+        trials = trial_queries(asked)
+        found = [*decided, *untried, *undecided]
         studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
-        lacking = [drug for drug in (*decided, *untried, *undecided) if drug not in studied]
+        lacking = [drug for drug in found if drug not in studied]
         if trials:
             plan.ask_trials(lacking, trials, about, searched, reading)
-        new = _find_unasked(lacking, searched)
-        elsewhere = [query for query in searched if not any(trial in query for trial in trials)]
-        wanted = _find_unasked(lacking if trials else [*decided, *untried, *undecided], elsewhere)
-        if trials:  # trials that name the condition in their title come first
-            wanted = [] if trials[0] in reading.unread else [drug for drug in wanted if drug not in new]
-        wanted = wanted[:MAX_NAMED]
+            wanted = _find_asked_in_trials_alone(lacking, trials, searched, reading)[:MAX_NAMED]
+        else:
+            wanted = _find_unasked(found, searched)[:MAX_NAMED]
         why = f"Further records on {', '.join(wanted)}, for or against."
         plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
-
-        leading = [candidate.drug for candidate in request.candidates if candidate.has_verdict][:LEADING]
-        hypotheses = [each for each in request.hypotheses.hypotheses if each.drug in leading]
-        tests = [f"({query})" for each in hypotheses for query in each.to_search_queries()[:MAX_TESTS]]
-        through = ", ".join(f"{each.drug} through {each.target}" for each in hypotheses)
-        query = _drop_searched([" OR ".join(tests)] if tests else [], searched)
-        acting = list(dict.fromkeys(each.drug for each in hypotheses))
-        way = Gap(missing="the way from target to condition", drugs=acting)
-        plan.ask(way, f"Records on how drugs act: {through}.", query, "queries")
+        plan.ask_mechanisms(request, searched)
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
         if with_verdict and request.iteration >= CHASED_FROM and len(followed) < MAX_CHASED:
@@ -203,7 +206,7 @@ def plan_round(
             for pmid in [pmid for pmid in hanging if citations_query(pmid) not in followed][:1]:
                 why = f"The verdict on {decided[0]} hangs on PMID {pmid}: what cites it, and what it cites."
                 plan.ask(Gap(missing="a second trial", drugs=decided[:1]), why, [citations_query(pmid)], "citations")
-        if reading.goes_on and not set(trials) & set(reading.unread):
+        if reading.goes_on and not set(trials).intersection(reading.unread):
             left = f"{reading.hits - reading.read:,} of {reading.hits:,} hits"
             pages = f"Further pages of {counted(len(reading.unread), 'query')}"  # may repeat others' hits
             why = f"{left if reading.hits > reading.read else pages} unread."
@@ -220,6 +223,17 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
+
+
+def _find_asked_in_trials_alone(
+    drugs: Sequence[str], trials: Sequence[str], searched: Collection[str], reading: Progress
+) -> list[str]:
+    """Return the drugs that only queries for trials named; none while trials named after the condition are unread."""
+    if trials[0] in reading.unread:
+        return []
+    others = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
+    new = _find_unasked(drugs, searched)
+    return [drug for drug in _find_unasked(drugs, others) if drug not in new]
 
 
 def _count_studies(candidate: Candidate) -> int:

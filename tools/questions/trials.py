@@ -30,13 +30,19 @@ def first_queries(asked: Question, *, of_trials: bool = False) -> list[str]:
         asked: the question.
         of_trials: whether the source is a registry of trials, which needs no query of its own for them.
     """
-    query = "" if of_trials or not is_open(asked) else trial_query(asked)
-    return [query, asked.text] if query else [asked.text]
+    trials = [] if of_trials else trial_queries(asked)
+    return [*trials[:1], asked.text]
 
 
-def is_open(asked: Question) -> bool:
-    """Whether a question asks what helps and names no drug."""
-    return asked.asks_what_helps and not (asked.drugs or asked.drug_classes)
+def trial_queries(asked: Question) -> list[str]:
+    """Return the queries for trials and reviews in the order of asking; empty unless a question asks what helps.
+
+    A question that names drugs or classes has queries of its own for these.
+    """
+    if not asked.asks_what_helps or asked.drugs or asked.drug_classes:
+        return []
+    queries = [trial_query(asked, "ti"), trial_query(asked, "tiab")]
+    return [query for query in queries if query]
 
 
 def trial_query(asked: Question, field: Literal["ti", "tiab"] = "ti") -> str:
@@ -56,7 +62,7 @@ def trial_query(asked: Question, field: Literal["ti", "tiab"] = "ti") -> str:
 
 
 def _names_of(condition: str, asked: Question) -> list[str]:
-    """Return a condition's names; only those as narrow as the question's own, where that says more than the usual one."""
+    """Return a condition's names; if the question's own says more than the usual one, only those as narrow."""
     usual = frozenset(_telling_words(condition))
     own = [frozenset(_telling_words(each.text)) for each in find_known_conditions(asked.text) if each.name == condition]
     narrow = [words for words in own if words > usual]
