@@ -158,6 +158,7 @@ def _drug_candidate(
         undecided_citations=found.inconclusive,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
+        in_detail=candidate in material.detailed,
     )
 
 
