@@ -7,7 +7,7 @@ from itertools import islice
 
 from willowbark.agents.asking.claims import Claim, Stance, passage_of
 from willowbark.agents.asking.drafts import Gap, JudgeDraft, KeyFinding, NextSearch, Reason, ReportDraft
-from willowbark.agents.assessment import AssessmentRequest, Progress
+from willowbark.agents.assessment import AssessmentRequest
 from willowbark.agents.findings import Specialist
 from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal import Direction
@@ -63,24 +63,30 @@ class _Plan:
                 NextSearch(closes=why[:300], specialist=name, query=query) for query in queries for name in able
             ]
 
-    def ask_trials(
-        self, drugs: Sequence[str], trials: Sequence[str], about: str, searched: Collection[str], reading: Progress
+    def ask_drugs(
+        self,
+        candidates: Sequence[Candidate],
+        drugs: Sequence[str],
+        trials: Sequence[str],
+        condition: str,
+        request: AssessmentRequest,
     ) -> None:
-        """Ask for trials and reviews on the condition: those on drugs not asked about yet, and the next of all.
+        """Ask for further records on drugs, all in one query.
 
-        `trials` are the queries for all, the first to be read to its end before the next is asked.
+        While the trials that name the condition in their title are too many to be read at once, those of drugs with
+        few studies come first; then any records on drugs that no other query named.
         """
-        unread = reading.unread if reading.goes_on else []
-        further = [query for query in trials if query not in searched or query in unread]
-        due = further[0] if further else trials[-1]
-        new = _find_unasked(drugs, searched)[:MAX_NAMED]
-        named = " OR ".join(f'"{drug}"[tiab]' for drug in new)
-        queries = [f"({named}) AND {due}"] if new else []
-        self.ask(
-            Gap(missing="further records", drugs=new), f"Trials on {about} of {', '.join(new)}.", queries, "queries"
-        )
-        why = f"Trials and reviews on {about}."
-        self.ask(Gap(missing="hits that were not read", drugs=[]), why, further[:1], "queries")
+        searched, reading = {search.query for search in request.searches}, request.progress
+        if trials and trials[0] in reading.unread and reading.goes_on:
+            studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
+            wanted = _find_unasked([drug for drug in drugs if drug not in studied], searched)[:MAX_NAMED]
+            queries = _combine_in_trials(wanted, trials[0])
+        else:
+            in_full = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
+            wanted = _find_unasked(drugs, in_full)[:MAX_NAMED]
+            queries = _combine_drugs(wanted, condition)
+        why = f"Further records on {', '.join(wanted)}, for or against."
+        self.ask(Gap(missing="further records", drugs=wanted), why, queries, "queries")
 
     def ask_mechanisms(self, request: AssessmentRequest, searched: Collection[str]) -> None:
         """Ask for records that test how the leading drugs might act, all in one query."""
@@ -188,16 +194,11 @@ def plan_round(
             plan.ask(Gap(missing="further records", drugs=[name]), why, members, "queries")
         undecided = [candidate.drug for candidate in candidates if not candidate.has_verdict]
         trials = trial_queries(asked)
-        found = [*decided, *untried, *undecided]
-        studied = {candidate.drug for candidate in candidates if _count_studies(candidate) >= ENOUGH_STUDIES}
-        lacking = [drug for drug in found if drug not in studied]
-        if trials:
-            plan.ask_trials(lacking, trials, about, searched, reading)
-            wanted = _find_asked_in_trials_alone(lacking, trials, searched, reading)[:MAX_NAMED]
-        else:
-            wanted = _find_unasked(found, searched)[:MAX_NAMED]
-        why = f"Further records on {', '.join(wanted)}, for or against."
-        plan.ask(Gap(missing="further records", drugs=wanted), why, _combine_drugs(wanted, condition), "queries")
+        plan.ask_drugs(candidates, [*decided, *untried, *undecided], trials, condition, request)
+        unread = reading.unread if reading.goes_on else []
+        further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
+        why = f"Trials and reviews on {about}."
+        plan.ask(Gap(missing="hits that were not read", drugs=[]), why, further[:1], "queries")
         plan.ask_mechanisms(request, searched)
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
@@ -223,17 +224,6 @@ def plan_round(
         why = f"Mechanisms and labels of {', '.join(unknown)}."
         plan.ask(Gap(missing="mechanisms and labels", drugs=unknown), why, unknown, "drugs")
     return plan
-
-
-def _find_asked_in_trials_alone(
-    drugs: Sequence[str], trials: Sequence[str], searched: Collection[str], reading: Progress
-) -> list[str]:
-    """Return the drugs that only queries for trials named; none while trials named after the condition are unread."""
-    if trials[0] in reading.unread:
-        return []
-    others = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
-    new = _find_unasked(drugs, searched)
-    return [drug for drug in _find_unasked(drugs, others) if drug not in new]
 
 
 def _count_studies(candidate: Candidate) -> int:
@@ -269,6 +259,12 @@ def _combine_drugs(drugs: Sequence[str], condition: str) -> list[str]:
     known = canonical_condition(condition) is not None  # quoting would exclude its other names
     beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
     return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
+
+
+def _combine_in_trials(drugs: Sequence[str], trials: str) -> list[str]:
+    """Narrow a query for trials to those that name any of the drugs; empty without drugs."""
+    named = " OR ".join(f'"{drug}"[tiab]' for drug in drugs)
+    return [f"({named}) AND {trials}"] if drugs else []
 
 
 def _drop_searched(queries: Sequence[str], searched: Collection[str]) -> list[str]:
