@@ -198,7 +198,7 @@ def plan_round(
         unread = reading.unread if reading.goes_on else []
         further = [query for query in trials if query not in searched or query in unread] if reading.hits else []
         why = f"Trials and reviews on {about}."
-        plan.ask(Gap(missing="hits that were not read", drugs=[]), why, further[:1], "queries")
+        plan.ask(Gap(missing="further records", drugs=[]), why, further[:1], "queries")
         plan.ask_mechanisms(request, searched)
 
         followed = {query for query in searched if query.startswith(citations_query(""))}
