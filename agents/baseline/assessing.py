@@ -28,11 +28,13 @@ from willowbark.tools.records.registry import gives
 from willowbark.tools.search import Status
 from willowbark.tools.toolbox import MAX_DRUGS, InputKind, citations_query
 from willowbark.tools.wording import capital, counted
+from willowbark.tools.works.drug_names import codes_in
 
 LEADING = 6  # candidates whose mechanisms count for the mechanism score
 UNTRIED_SCORE = 5  # candidates_score while drugs listed for the condition were not searched for: the search continues
 ENOUGH_CANDIDATES = 5  # candidates with a verdict for the full score
 MAX_TESTS = 3  # queries on one hypothesis; one query tests all hypotheses
+MAX_SPELT = 50  # names in one query, with the drugs' research codes
 MAX_NAMED = 40  # drugs of one query: sources take queries by GET
 ENOUGH_STUDIES = 3  # of a drug, before more of any are looked for
 MAX_TRIED = 20  # records of the leading drug left out in turn to see whether its appraisal changes
@@ -84,7 +86,8 @@ class _Plan:
         else:
             in_full = [query for query in searched if not any(query.endswith(trial) for trial in trials)]
             wanted = _find_unasked(drugs, in_full)[:MAX_NAMED]
-            queries = _combine_drugs(wanted, condition)
+            codes = codes_in(record for search in request.searches for record in search.records)
+            queries = _combine_drugs([name for drug in wanted for name in (drug, *codes.get(drug, ()))], condition)
         why = f"Further records on {', '.join(wanted)}, for or against."
         self.ask(Gap(missing="further records", drugs=wanted), why, queries, "queries")
 
@@ -255,7 +258,7 @@ def _names_in(query: str) -> frozenset[str]:
 
 def _combine_drugs(drugs: Sequence[str], condition: str) -> list[str]:
     """Build one query for all drugs in the condition, by all its names; empty without drugs."""
-    names = list(drugs)[:MAX_NAMED]
+    names = list(drugs)[:MAX_SPELT]
     known = canonical_condition(condition) is not None  # quoting would exclude its other names
     beside = f" AND {condition if known else _quote_name(condition)}" if condition else ""
     return [preprocess_query(f"({' OR '.join(map(_quote_name, names))}){beside}")] if names else []
