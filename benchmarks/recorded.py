@@ -350,10 +350,10 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
             continue
         compared += 1
         says = "nothing"
-        further = report.clinical_findings.content  # drugs behind the last row, by name
-        if tally := re.search(rf"\b{re.escape(drug)} \((\d+) supporting(?:, (\d+) contradicting)?\)", further):
-            says = {True: "both", False: "for"}[bool(int(tally[2] or 0))] if int(tally[1]) else "against"
-        elif re.search(rf"^Inconclusive:.*\b{re.escape(drug)}\b", further, re.MULTILINE):
+        further = report.clinical_findings.content  # drugs that are no candidates, in lines
+        if re.search(
+            rf"^\W*{re.escape(drug)}\b.*\|", further, re.MULTILINE
+        ):  # one without a verdict: others are candidates
             says = "open"
         if (candidate := candidates.get(drug)) is not None:
             sides = bool(candidate.supporting_citations), bool(candidate.contradicting_citations)
