@@ -37,9 +37,10 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
+from willowbark.tools.questions.trials import first_queries
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
-from willowbark.tools.records.registry import asked_for_conditions
+from willowbark.tools.records.registry import asked_for_conditions, gives
 from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
 
 from .assessing import assessment, draft
@@ -238,7 +239,8 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
             case "queries":
                 of_others = [each for each in wanted if _CITATIONS.search(each)]
                 of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
-                queries = [each for each in wanted if each not in of_others] if wanted else [text]
+                first = first_queries(question, of_trials=gives(name.removeprefix("search_")) == "trial")
+                queries = [each for each in wanted if each not in of_others] if wanted else first
                 asked = [{"query": preprocess_query(query)} for query in queries]
                 given = [
                     each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)

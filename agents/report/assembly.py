@@ -160,6 +160,7 @@ def _drug_candidate(
         missed_citations=found.missed,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
+        in_detail=candidate in material.detailed,
     )
 
 

@@ -169,6 +169,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     claims: list[Claim] = []
     """Verified ones."""
     study_limits: list[StudyLimit] = []
+    in_detail: bool = True
+    """False for those that the table of further drugs has in a line each."""
 
     @property
     def marks(self) -> list[str]:

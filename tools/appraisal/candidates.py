@@ -22,6 +22,7 @@ from ..reading.reading import Direction
 from ..reading.screening import readable
 from ..records import Disease, Drug, DrugApproval, Label
 from ..records.evidence import Evidence
+from ..works.drug_names import is_code
 from .appraised import AppraisedRecord, Readings, appraise_record, condition_in, condition_names
 from .certainty import LEVELS, AppraisedItem, CandidateAppraisal, appraise_candidate, count_participants
 from .fit import COUNTED, Fit
@@ -336,10 +337,16 @@ def _names_any(record: Evidence, names: Sequence[str]) -> bool:
 
 
 def named_drugs(record: Evidence) -> list[str]:
-    """List the drugs that a record names, each once; for a trial, its listed interventions if any."""
+    """List the drugs that a record names, each once; for a trial, its listed interventions if any.
+
+    An intervention under a research code is known by its other names.
+    """
     document = Document.of(record)
     if record.trial and record.trial.interventions:
-        document = Document.cut("", " ; ".join(entry.get("name", "") for entry in record.trial.interventions))
+        names = [entry.get("name", "") for entry in record.trial.interventions]
+        coded = [entry for entry in record.trial.interventions if is_code(entry.get("name", ""))]
+        names += [name for entry in coded for name in entry.get("other_names") or ()]
+        document = Document.cut("", " ; ".join(names))
     return list(dict.fromkeys(name for name, _, _ in document.drugs))
 
 

@@ -15,6 +15,7 @@ from ..http.endpoints import Endpoints
 from ..http.reply import read_each
 from ..lexicon import canonical_condition, canonical_drug
 from ..questions import Question, read_query
+from ..questions.trials import for_registry
 from ..records.evidence import Evidence, checked_identifier
 from ..search import Filters, Source, SourceReply
 from ..sources.drugs.reactome import MAX_IDS
@@ -90,8 +91,9 @@ class Library(LibraryIndex):
             values = value if isinstance(value, list) else [value]
             if any(each is not None for each in values):
                 tags.append([f"{name}:{each}".lower() for each in values])
+        is_registry = source.card is not None and source.card.gives == "trial"
         lines, total = self.search(
-            query,
+            for_registry(query) if is_registry else query,
             tags=tags,
             days=(first and int(f"{first:%Y%m%d}"), last and int(f"{last:%Y%m%d}")),
             most=size,
