@@ -268,6 +268,7 @@ def limitations(material: Material) -> list[str]:
         "unsized": ", ".join(c.drug for c in shown if all(r.item.sample_size is None for r in c.records)),
         "full_texts": len(licences),
         "licences": listed(sorted(set(licences))),
+        "cut": sum(bool(r.paper and (r.paper.full_text or {}).get("is_cut")) for r in pool),
         "unread": dict(sorted(unread.items())),
     }
     lines = write_lines("limitations", "limitations", m=material, l=data)

@@ -36,6 +36,8 @@ CURATED, PUBLISHED = 0.9, 0.45  # confidence in an answer by its source, our con
 EVENTS_NOTE = "counts only; they do not show that the drug caused them"
 READING, BATCHED = "reading", "reading in batches"
 """In the account of tokens: specialists' reading, apart from their choice of queries; the same at a batch's price."""
+TEXTS, BATCHED_TEXTS = "reading whole full texts", "reading whole full texts in batches"
+"""In the account of tokens: the reading of full texts that decide, in prompts of their own; likewise."""
 OTHER_CALLS = "other"
 """In the account of tokens: calls outside turns, such as the reading of the question and lost answers."""
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})

@@ -3,6 +3,7 @@
 Status and harms are quoted or counted; nothing is weighed against benefit or recommended.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from willowbark.tools.lexicon.matching import stems
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.questions.kinds import ON_HARM
 from willowbark.tools.reading.screening import readable, set_aside
+from willowbark.tools.reading.sections import why_whole
 from willowbark.tools.reading.text import sentences
 from willowbark.tools.records import Drug, DrugApproval, Label
 from willowbark.tools.records.enclosure import visible
@@ -24,7 +26,7 @@ from willowbark.tools.sources.drugs.drug_record import signalled, warned
 from willowbark.tools.wording import counted, listed, short
 
 from ..asking import PROMPTS_VERSION
-from .content import CURATED, PUBLISHED
+from .content import BATCHED_TEXTS, CURATED, PUBLISHED, TEXTS
 from .forms.blocks import Section
 from .material import Material
 from .texts import Said
@@ -202,5 +204,26 @@ def methodology(material: Material) -> list[Said]:
         "by_source": (CURATED, PUBLISHED) if material.asked.kind in (*ON_HARM, "mechanism", "compare") else None,
         "differ": sum(record.item.second_reader not in (None, record.item.direction.value) for record in records),
         "prompts": PROMPTS_VERSION,
+        "texts": _count_whole_texts(material),
     }
     return [Said("findings", "methodology", data)]
+
+
+def _count_whole_texts(material: Material) -> dict[str, Any] | None:
+    """Count the full texts that a model was shown whole: why, in how many prompts, at which price; None without any."""
+    turns = [findings.whole_texts for findings in material.dossier.in_order]
+    prompts = sum(turn.prompts for turn in turns)
+    if not prompts:
+        return None
+    reasons = Counter(filter(None, map(why_whole, material.pool)))
+    costs = [turn.cost_usd for turn in material.usage if turn.agent in (TEXTS, BATCHED_TEXTS)]
+    is_priced = costs and None not in costs
+    return {
+        "publications": sum(turn.publications for turn in turns),
+        "reasons": listed([f"{reason}: {number}" for reason, number in reasons.most_common()]),
+        "characters": sum(turn.characters for turn in turns),
+        "prompts": prompts,
+        "tokens": sum(sum(turn.tokens) for turn in turns),
+        "in_batch": sum(sum(turn.batch_tokens) for turn in turns),
+        "cost": f"{sum(cost or 0.0 for cost in costs):.4f}" if is_priced else None,
+    }

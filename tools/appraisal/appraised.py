@@ -22,7 +22,7 @@ from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
-from ..reading.sections import is_full_text, places, section_of
+from ..reading.sections import is_full_text, opening_results, section_of
 from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
@@ -279,7 +279,7 @@ def appraise_record(
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
-            results = "\n".join(place.text for place in places(record, "results"))
+            results = opening_results(record)
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
