@@ -287,7 +287,9 @@ def appraise_record(
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
-    return AppraisedRecord(item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found)
+    return AppraisedRecord(
+        item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
+    )
 
 
 def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
