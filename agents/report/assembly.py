@@ -119,7 +119,7 @@ def _drug_candidate(
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
     boxes = [] if has_boxed else boxed(material.pool, [candidate.drug])[:1]
-    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.contradicting
+    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.telling
     limits = [
         StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
         for study in candidate.records
@@ -156,6 +156,7 @@ def _drug_candidate(
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
         undecided_citations=found.inconclusive,
+        missed_citations=found.missed,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
     )

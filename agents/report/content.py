@@ -163,6 +163,8 @@ class DrugCandidate(BaseModel, extra="forbid"):
     contradicting_citations: list[str] = []
     undecided_citations: list[str] = []
     """Of records that compared it without a clear answer, not of those that only mention it."""
+    missed_citations: list[str] = []
+    """Of those, the trials that missed their primary outcome, or found no difference from placebo or nothing."""
     claims: list[Claim] = []
     """Verified ones."""
     study_limits: list[StudyLimit] = []

@@ -16,7 +16,6 @@ from willowbark.tools.records.registry import kind_of
 from ..errors import ReadingStopped
 from ..lexicon import condition_synonyms
 from ..questions import Question, speaks_of
-from ..reading.arm_sizes import size_of_comparison
 from ..reading.assembler import assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
@@ -24,15 +23,16 @@ from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, places, section_of
-from ..reading.stopping import why_stopped_kind
+from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
-from .certainty import DECIDED, AppraisedItem
+from .certainty import DECIDED, STOPPED, AppraisedItem
 from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
+from .told import ToldResult, tell_result
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -183,13 +183,13 @@ def load_reader() -> "LearnedReader":
 _DIRECTIONS: Mapping[Says, Direction] = {
     "supports": Direction.supports,
     "contradicts": Direction.contradicts,
-    "missed": Direction.contradicts,
+    "missed": Direction.inconclusive,
     "neutral": Direction.inconclusive,
     "combined": Direction.inconclusive,
     "comparator": Direction.inconclusive,
     "none": Direction.not_assessed,
 }
-"""A missed outcome weighs as a study that found nothing; that it refutes nothing, `is_refuted` sees to."""
+"""A missed outcome refutes nothing: `AppraisedItem.missed_primary` lets it weigh as a study that found nothing."""
 
 
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
@@ -200,6 +200,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The record as the reader that counts read it."""
     stance: DrugStance
     """What it says of the drug, and by which comparison or statement."""
+    told: ToldResult
+    """What is shown of it: of that comparison or statement alone."""
     sentence: str
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
@@ -276,13 +278,14 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
+    others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
     is_titled = _is_titled(record, asked)
     stance = stance_of(study, drug, partial(_is_as_asked, study, asked, is_titled))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
-    item = _item(record, found, stance, posted, is_titled)
+    told = tell_result(study, stance, document)
+    item = _item(record, found, stance, told, posted, is_titled)
     item = item.model_copy(update={"fit": _find_fit(study, drug, stance, asked)})
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
@@ -290,15 +293,31 @@ def appraise_record(
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
-    rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or item.direction in DECIDED
+    rests_on = told.passage.text if told.passage else ""
+    decides = found[0].reader == "posted" or item.is_telling
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
-    return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+    return AppraisedRecord(
+        item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
+    )
+
+
+def _read_beside(
+    record: Evidence, drugs: Sequence[str], condition: str, asked: Question, readings: Readings
+) -> list[Reading]:
+    """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
+    if kind_of(record) != "trial":
+        return [readings.of(record, drug, condition)[0] for drug in drugs]
+    document, names = Document.of(record), condition_names(asked)
+    found = []
+    for drug in drugs:
+        own, _ = registered_reading(record, drug, condition, names)
+        found.append(readings.beside(own, record, document)[0])
+    return found
 
 
 def _is_as_asked(study: Study, asked: Question, is_titled: bool, part: Comparison | StatedView) -> bool:
@@ -328,6 +347,7 @@ def _item(
     record: Evidence,
     readings: Sequence[Reading],
     stance: DrugStance,
+    result: ToldResult,
     posted: PostedFinding | None,
     is_titled: bool,
 ) -> AppraisedItem:
@@ -338,7 +358,7 @@ def _item(
     compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
     reading, data, trial = readings[0], record.metadata, record.trial
-    stop = why_stopped_kind(data.get("why_stopped"))
+    stop = _find_stop(record, reading)
     document = Document.of(record)
     if trial:
         told = posted is not None and posted.direction is not Direction.not_assessed
@@ -352,13 +372,11 @@ def _item(
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
-    size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
-    if size is not None and design in RANDOMISED and reading.reader not in ("posted", "model"):
-        own = size_of_comparison(document, reading.drug)
-        size = own if own is not None and own < size else size
+    size = None if design.is_preclinical else result.participants  # animals and cells are no participants
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
+    is_of_dose = result.kind == "not_reported" and reading.comparator == "dose"
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     known = name_trial(record, design, reading.participants)
     return AppraisedItem(
@@ -368,14 +386,14 @@ def _item(
         sample_size=size,
         says=stance.says,
         tested=tested,
-        alone=reading.alone,
-        comparator=reading.comparator,
-        against=reading.against,
-        primary=reading.primary,
-        missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
+        alone=stance.says != "combined" if stance.comparison else reading.alone,
+        comparator="dose" if is_of_dose else result.kind,
+        against=result.against,
+        primary=result.primary,
+        missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else is_titled,
-        surrogate=reading.kind == "surrogate",
+        surrogate=stance.comparison.endpoint == "surrogate" if stance.comparison else reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
@@ -395,6 +413,16 @@ def _is_titled(record: Evidence, asked: Question) -> bool:
     """Whether a title, or what a trial lists, is on the condition asked about or a form of it."""
     listed = record.trial.conditions if record.trial else ()
     return fit_of(topic_of_title(Document.of(record), listed), asked) in COUNTED
+
+
+def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
+    """Return why a trial was stopped: as the registry has it, or as a model quotes it from a stopped trial's entry."""
+    kind = why_stopped_kind(record.metadata.get("why_stopped"))
+    is_stopped = record.metadata.get("overall_status") in STOPPED
+    if kind not in _FOR_CAUSE and is_stopped and reading.reader == "model":
+        quoted = why_stopped_kind(" ".join(passage.text for passage in reading.passages))
+        return quoted if quoted in _FOR_CAUSE else kind
+    return kind
 
 
 def _prevents(document: Document, reading: Reading) -> bool:

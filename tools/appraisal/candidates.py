@@ -86,8 +86,8 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def has_verdict(self) -> bool:
-        """Whether any study supports or contradicts it."""
-        return bool(self.appraisal.supporting or self.appraisal.contradicting)
+        """Whether any study supports or contradicts it, or missed its primary outcome."""
+        return bool(self.appraisal.telling)
 
     @property
     def also_studied(self) -> dict[str, Fit]:
@@ -124,7 +124,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def standing(self) -> tuple[Any, ...]:
-        """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
+        """Sort key: certainty, people, directness, contradicting and missed minus supporting studies, participants.
 
         Refuted or withdrawn drugs come after all with support; those without a verdict come last.
         """
@@ -135,7 +135,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
             -LEVELS.index(found.certainty.level),
             self.is_preclinical,
             not any(item.is_direct for item in behind),
-            len(found.contradicting) - len(found.supporting),
+            len(found.contradicting) + len(found.missed) - len(found.supporting),
             -count_participants(behind),
             self.drug,
         )

@@ -125,6 +125,11 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
         return self.comparator in ("placebo", "none")
 
     @property
+    def is_telling(self) -> bool:
+        """Whether it supports, contradicts, or missed its primary outcome."""
+        return self.direction in DECIDED or self.missed_primary
+
+    @property
     def is_sound(self) -> bool:
         """Whether it is blinded or placebo-controlled, peer-reviewed, and without an expression of concern."""
         blinded = self.design is StudyDesign.rct_blinded or self.comparator == "placebo"
@@ -190,6 +195,9 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """Keys of the studies that count, each trial once; also in the next three."""
     contradicting: list[str] = []
     inconclusive: list[str] = []
+    missed: list[str] = []
+    """Keys of the studies that missed their primary outcome, or found no difference from placebo or nothing, which
+    refutes nothing; also in `inconclusive`."""
     not_assessed: list[str] = []
     excluded: list[str] = []
     """Keys of retracted records."""
@@ -197,6 +205,11 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
     """Remarks beside the steps: trials counted once, retracted and stopped ones, records not checked for retraction."""
+
+    @property
+    def telling(self) -> list[str]:
+        """Keys of the studies that contradict, support, or missed their primary outcome, in this order."""
+        return [*self.contradicting, *self.supporting, *self.missed]
 
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
@@ -225,6 +238,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         inconclusive=keys(Direction.inconclusive),
+        missed=[i.key for i in studies if i.missed_primary and i.direction is Direction.inconclusive],
         not_assessed=keys(Direction.not_assessed),
         excluded=retracted,
         same_trial=folded,

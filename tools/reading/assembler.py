@@ -13,6 +13,9 @@ What it does not tell stays empty, and `Study.not_read` names it.
 | mentioned, called effective or not | a statement that the record cites |
 | background | a drug that all arms take |
 | the primary outcome missed, another met | two comparisons, the primary one first |
+| the small reader's passage names the drug only joined with others | its arm has them |
+| the small reader's passage names another drug behind "than" or "versus" | that is the other arm |
+| the small reader's passage denies that the drug was better | a comparison that does not tell which side it favours |
 | a complication, or something else in these people | a comparison on another condition |
 """
 
@@ -35,6 +38,8 @@ from ..records.study import (
     Study,
     StudyPassage,
 )
+from .arm_sizes import INERT, find_arm_sizes
+from .contrast import PassageContrast
 from .document import Document
 from .numbers import effect_sizes
 from .reading import Comparator, Effect, OutcomeKind, Reading
@@ -81,8 +86,14 @@ class _Result(NamedTuple):
 def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     """Assemble the study of a record from one reader's readings of it for one condition, one a drug, one at least."""
     first = readings[0]
+    partners = {reading.drug: _find_joined(reading, document) for reading in readings}
+    readings = [_hold_to_passage(reading, partners[reading.drug], document) for reading in readings]
     reader = _READERS.get(first.reader, "small_reader")
-    own = {reading.drug: _find_arm(reading, readings) for reading in readings if reading.role in _IN_ARMS}
+    own = {
+        reading.drug: _find_arm(reading, readings, partners[reading.drug])
+        for reading in readings
+        if reading.role in _IN_ARMS
+    }
     results = [
         _Result(reading, own[reading.drug], _find_other(reading, readings, own))
         for reading in readings
@@ -92,8 +103,9 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     linked = {arm.name for arm in others} | {result.arm.name for result in results}
     alone = [reading for reading in readings if reading.role == "comparator" and reading.effect != "not_reported"]
     loose = [_Result(reading, own[reading.drug], None) for reading in alone if own[reading.drug].name not in linked]
-    arms = {arm.name: arm for arm in (*own.values(), *others)}
-    is_whole = len(arms) <= TWO_ARMS
+    sizes = find_arm_sizes(document)
+    arms = {arm.name: _size_arm(arm, sizes) for arm in (*own.values(), *others)}
+    is_whole = len(arms) <= TWO_ARMS and not sizes
     return Study(
         key=first.key or document.title or "unknown",
         reader=reader,
@@ -112,18 +124,52 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     )
 
 
+def _is_held(reading: Reading) -> bool:
+    """Whether a reading is held to its passage: a model's was checked when it was made."""
+    return reading.reader not in _READERS and bool(reading.passages) and _is_compared(reading)
+
+
+def _find_joined(reading: Reading, document: Document) -> tuple[str, ...]:
+    """Find the drugs with which the small reader's passage joins a drug, where it never names it alone."""
+    if not _is_held(reading):
+        return ()
+    return PassageContrast.of(reading.passages, document).find_partners(reading.drug)
+
+
+def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Document) -> Reading:
+    """Change what the small reader's own passage does not bear out."""
+    if not _is_held(reading):
+        return reading
+    passage = PassageContrast.of(reading.passages, document)
+    changes: dict[str, object] = {"alone": reading.alone and not partners}
+    rivals = passage.find_rivals(reading.drug)
+    if rivals:
+        changes |= {"comparator": "active", "against": " and ".join(rivals)}
+    if reading.effect == "better" and passage.is_denied(reading.drug):
+        changes |= {"effect": "mixed"}
+    return reading.model_copy(update=changes)
+
+
 def _is_compared(reading: Reading) -> bool:
     """Whether a reading tells a result of the drug; one of an active control only if it was beside nothing."""
     is_tested = reading.role in _COMPARED or (reading.role == "comparator" and reading.comparator in _INERT)
     return is_tested and reading.effect != "not_reported" and reading.kind in _ENDPOINTS
 
 
-def _find_arm(reading: Reading, readings: Sequence[Reading]) -> Arm:
-    """Return a drug's arm, with its partners if its own part is not told."""
+def _find_arm(reading: Reading, readings: Sequence[Reading], joined: Sequence[str]) -> Arm:
+    """Return a drug's arm, with its partners if its own part is not told: those that its passage joins with it."""
     if reading.alone:
         return Arm(name=reading.drug, role="drug", drugs=(reading.drug,))
-    partners = [other.drug for other in readings if not other.alone and other.drug != reading.drug] or [UNNAMED]
+    others = [other.drug for other in readings if not other.alone and other.drug != reading.drug]
+    partners = joined or others or [UNNAMED]
     return Arm(name=" and ".join((reading.drug, *partners)), role="drug", drugs=(reading.drug, *partners))
+
+
+def _size_arm(arm: Arm, sizes: Mapping[frozenset[str], int]) -> Arm:
+    """Give an arm its people, where the record writes them beside its name."""
+    is_inert = arm.role in ("placebo", "none")
+    size = sizes.get(INERT if is_inert else frozenset(arm.drugs)) if is_inert or arm.drugs else None
+    return arm.model_copy(update={"n": size})
 
 
 def _find_other(reading: Reading, readings: Sequence[Reading], own: Mapping[str, Arm]) -> Arm | None:
@@ -195,8 +241,8 @@ def _find_aside(reading: Reading) -> str | None:
 
 
 def find_passage(reading: Reading) -> StudyPassage | None:
-    """Return the sentences of a reading's result, with the one that gives it in figures; None if there are none."""
-    parts = [*reading.passages, *filter(None, [reading.in_figures])]
+    """Return the sentences of a reading's result; None if there are none."""
+    parts = reading.passages
     if not parts:
         return None
     place = {"start": parts[0].start, "end": parts[0].end} if len(parts) == 1 else {}
