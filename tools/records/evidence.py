@@ -163,7 +163,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid", serialize_by_alias=True, 
 
     @model_validator(mode="after")
     def _note_retraction(self) -> Self:
-        """Flag a publication or page whose title says that it is retracted or withdrawn, whatever its source reports."""
+        """Flag a publication or page whose title says that it is retracted or withdrawn, whatever its source says."""
         paper = self.record
         if isinstance(paper, Paper) and paper.kind != "notice" and _RETRACTED.search(self.citation.title):
             object.__setattr__(self, "record", paper.model_copy(update={"retracted": True}))
