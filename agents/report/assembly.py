@@ -153,6 +153,7 @@ def _drug_candidate(
         and not material.asked.is_preventive
         and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
+        outcome=found.outcome,
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
         undecided_citations=found.inconclusive,

@@ -147,6 +147,8 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
         return self.is_on_condition and self.in_title
 
 
+CandidateOutcome = Literal["supported", "mixed", "failed", "missed", "undecided"]
+"""What the studies of a drug come to, each drug once."""
 Quality = Literal["strong", "moderate", "weak", "refuted"]
 Level = Literal["high", "moderate", "low", "very low"]
 
@@ -205,6 +207,27 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
     """Remarks beside the steps: trials counted once, retracted and stopped ones, records not checked for retraction."""
+
+    @property
+    def outcome(self) -> CandidateOutcome:
+        """What the studies come to, by the first row that holds.
+
+        | studies | outcome |
+        |---|---|
+        | refute it | failed |
+        | support it and contradict it | mixed |
+        | support it | supported |
+        | contradict it | failed |
+        | missed their primary outcome | missed |
+        | none of these | undecided |
+        """
+        if self.quality == "refuted":
+            return "failed"
+        if self.supporting:
+            return "mixed" if self.contradicting else "supported"
+        if self.contradicting:
+            return "failed"
+        return "missed" if self.missed else "undecided"
 
     @property
     def telling(self) -> list[str]:

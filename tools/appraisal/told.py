@@ -2,7 +2,7 @@
 
 | decides | result | comparator | participants, figures |
 |---|---|---|---|
-| a comparison | better, no difference, worse, no worse | the other arm, as far as it is known | of its own arms; of its passage |
+| a comparison | better, no difference, worse, no worse | the other arm | of its arms; of its passage |
 | of a combination | the same, and with which drugs | the same | the same |
 | of another drug, whose comparator it is | none | the other drug's arm | none |
 | a statement | called effective, called ineffective | none | none |

@@ -15,6 +15,7 @@ What it does not tell stays empty, and `Study.not_read` names it.
 | the primary outcome missed, another met | two comparisons, the primary one first |
 | the small reader's passage names the drug only joined with others | its arm has them |
 | the small reader's passage names another drug behind "than" or "versus" | that is the other arm |
+| the small reader told a failure that is not more likely than not | no difference, and no statement |
 | the small reader's passage denies that the drug was better | a comparison that does not tell which side it favours |
 | a complication, or something else in these people | a comparison on another condition |
 """
@@ -55,6 +56,7 @@ NOT_READ = (
     "aim", "people", "blinded", "randomised", "analysed", "conclusion", "trial", "follow_up", "setting", "country",
     "funding", "layout", "dose", "n", "outcome", "subgroup", "basis", "time_point", "analysis_set", "margin",
 )  # fmt: skip
+MORE_LIKELY = 0.5  # probability
 TWO_ARMS = 2  # of a study whose participants are those of its one comparison
 _COMPARED = frozenset({"tested", "combined"})
 _IN_ARMS = frozenset({"tested", "combined", "comparator"})
@@ -129,6 +131,11 @@ def _is_held(reading: Reading) -> bool:
     return reading.reader not in _READERS and bool(reading.passages) and _is_compared(reading)
 
 
+def _is_leaning(reading: Reading) -> bool:
+    """Whether a reader told a failure because such are seldom, though something else is as likely."""
+    return reading.verdict == "contradicts" and reading.probability < MORE_LIKELY
+
+
 def _find_joined(reading: Reading, document: Document) -> tuple[str, ...]:
     """Find the drugs with which the small reader's passage joins a drug, where it never names it alone."""
     if not _is_held(reading):
@@ -145,6 +152,8 @@ def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Docume
     rivals = passage.find_rivals(reading.drug)
     if rivals:
         changes |= {"comparator": "active", "against": " and ".join(rivals)}
+    if reading.effect == "worse" and _is_leaning(reading):
+        changes |= {"effect": "no_difference"}
     if reading.effect == "better" and passage.is_denied(reading.drug):
         changes |= {"effect": "mixed"}
     return reading.model_copy(update=changes)
@@ -265,7 +274,8 @@ def _find_views(reading: Reading, document: Document) -> Iterator[StatedView]:
     says = _STATED[reading.verdict]
     is_mentioned = reading.role == "mentioned"
     if _is_compared(reading):
-        is_stated = says == "does_not_work" and reading.alone and _is_concluded(reading, document)
+        is_failure = says == "does_not_work" and not _is_leaning(reading)
+        is_stated = is_failure and reading.alone and _is_concluded(reading, document)
     else:  # a control is never blamed for what another drug did
         is_stated = says == "works" or is_mentioned
     if is_stated:

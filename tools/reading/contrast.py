@@ -28,7 +28,7 @@ class PassageContrast:
         text: whole sentences.
         drugs: those that it names, also by the record's abbreviations; None looks them up in the text alone.
 
-    >>> passage = PassageContrast("Aspirin prevents migraine less well than metoprolol, although it is better tolerated.")
+    >>> passage = PassageContrast("Aspirin prevents migraine less well than metoprolol, but it is better tolerated.")
     >>> passage.find_rivals("aspirin")
     ('metoprolol',)
     >>> passage.is_denied("aspirin"), passage.is_denied("metoprolol")
