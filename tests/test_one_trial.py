@@ -9,7 +9,7 @@ from posted_study import analysis, outcome, trial
 from willowbark.tools.appraisal import AppraisedItem, Direction
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
-from willowbark.tools.appraisal.certainty import one_per_trial, rate_certainty
+from willowbark.tools.appraisal.certainty import count_participants, one_per_trial, rate_certainty
 from willowbark.tools.questions import parse_question
 from willowbark.tools.reading.arm_sizes import INERT, find_arm_sizes
 from willowbark.tools.reading.document import Document
@@ -190,3 +190,20 @@ def test_in_trials_of_three_arms_a_drugs_comparison_has_its_own_arms_people(
 ) -> None:
     found = find_arm_sizes(Document.cut("Gout", text))
     assert (found.get(frozenset({"fenofibrate"})), found.get(INERT)) == sizes
+
+
+def test_a_record_whose_title_says_that_it_is_retracted_or_withdrawn_supports_nothing() -> None:
+    retracted = paper("1", title=f"RETRACTED: {TITLE}")
+    withdrawn = paper("2", title=f"WITHDRAWN: {TITLE}")
+    appraisal = topiramate(retracted, withdrawn, paper("3")).appraisal
+    assert appraisal.supporting == ["pmid:3"]
+    assert appraisal.excluded == ["pmid:1", "pmid:2"]
+
+
+def test_a_review_is_no_more_people_than_it_has_where_its_trial_is_among_the_records() -> None:
+    types = {"publication_types": ["Systematic Review", "Meta-Analysis"]}
+    text = f"{FEWER} Three trials (720 participants), among them {NUMBER}, were pooled."
+    review = record("8", "Topiramate in migraine: a systematic review and meta-analysis", text, **types)
+    own = paper("1", f"{FEWER} Registered as {NUMBER}. 360 patients took part.")
+    items = [each.item for each in topiramate(review, own).records]
+    assert count_participants(items) == 720

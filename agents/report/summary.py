@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from willowbark.tools.appraisal import Level
-from willowbark.tools.appraisal.suitability import people_of
+from willowbark.tools.appraisal.suitability import NOT_CHECKED, people_of
 from willowbark.tools.questions import speaks_of
+from willowbark.tools.records import Label
 from willowbark.tools.records.registry import title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
@@ -115,10 +116,15 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate]) -> str:
         "outside": listed(beside, most=3),
         "unsuited": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in unsuited]),
         "unsuited_for": listed(people_of(asked)),
+        "unlabelled": listed(people_of(asked)) if candidates and not _has_labels(material) else "",
         "both": listed(asked.conditions) if asked.is_both else "",
         "withdrawn": listed([f"{short(c.name)} ({c.certainty} certainty)" for c in withdrawn]),
     }
     return write_line("summary", "answer", a=data)
+
+
+def _has_labels(material: Material) -> bool:
+    return any(isinstance(record.record, Label) for record in material.pool)
 
 
 def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str]]]:
@@ -130,7 +136,8 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *candidate.marks]
+    told = [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
+    marks = [*["for prevention"] * candidate.for_prevention, *told]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
 
 

@@ -283,7 +283,7 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = _read_beside(record, [name for name in beside if name != drug], asked, readings)
+    others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
     is_titled = _is_titled(record, asked)
     stance = stance_of(study, drug, partial(_is_as_asked, study, asked, is_titled))
@@ -311,9 +311,10 @@ def appraise_record(
     )
 
 
-def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
+def _read_beside(
+    record: Evidence, drugs: Sequence[str], condition: str, asked: Question, readings: Readings
+) -> list[Reading]:
     """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
-    condition = condition_of(asked)
     if kind_of(record) != "trial":
         return [readings.of(record, drug, condition)[0] for drug in drugs]
     document, names = Document.of(record), condition_names(asked)

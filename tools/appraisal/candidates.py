@@ -193,11 +193,14 @@ def appraise_candidates(
                 combined[each.key].add(drug)
     phases = list_developed(asked, pool)
     gone = told_withdrawals(pool)
+    has_labels = any(isinstance(record.record, Label) for record in pool)
     candidates = []
     for drug, records in known.items():
         partners = set[str]().union(*(drugs for drugs in combined.values() if drug in drugs)) - {drug}
         withdrawn = [gone[drug]] if drug in gone and not withdrawal_of(drug) else []
-        candidates.append(_candidate(drug, records, entries[drug], phases.get(drug), asked, partners, withdrawn))
+        candidates.append(
+            _candidate(drug, records, entries[drug], phases.get(drug), asked, partners, withdrawn, has_labels)
+        )
     return sorted(
         candidates,
         key=lambda each: (each.drug not in (asked.drugs or known), each.in_asked_class is False, *each.standing),
@@ -361,7 +364,8 @@ def _candidate(
     phase: float | None,
     asked: Question,
     partners: Collection[str],
-    withdrawn: Sequence[str] = (),
+    withdrawn: Sequence[str],
+    has_labels: bool,
 ) -> Candidate:
     """Build a candidate from its studies, database entries and labels, its highest phase for the condition, and the
     drugs of combination studies that did not separate its own effect."""
@@ -370,7 +374,7 @@ def _candidate(
     indications = _indications([said for _, said in own])
     cautions = cautions_of(drug, [*asked.conditions, *filter(None, [asked.population])], entries)
     is_standard = not asked.is_preventive and sum(each.compares_with_it for each in records) >= STANDARD
-    cautions = tuple(dict.fromkeys((*bars_of(drug, asked, entries), *withdrawn, *cautions)))
+    cautions = tuple(dict.fromkeys((*bars_of(drug, asked, entries, has_labels=has_labels), *withdrawn, *cautions)))
     if asked.excluded_routes and not routes_of(entries):
         cautions += (f"Route not found: it may be given by {' or '.join(asked.excluded_routes)} alone",)
     cautions += _list_lacking(asked, records)

@@ -15,8 +15,9 @@ MOST_PIVOTAL = 2
 def find_deciding(candidates: Sequence[Candidate]) -> dict[str, DecidingReason]:
     """Return the records that decide, by key, with the reason; those that matter most first.
 
-    Of a drug with verdicts for it and studies against it, or that found nothing, these, its strongest on either side first; of others the two
-    largest randomised trials of it on the condition. The first of every drug comes before any drug's second.
+    Of a drug with studies for it and others that are against it or found nothing, these, the strongest on either side
+    first; of others the two largest randomised trials of it on the condition. The first of every drug comes before any
+    drug's second.
 
     Args:
         candidates: best supported first.

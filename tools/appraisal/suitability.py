@@ -8,7 +8,7 @@
 | a sentence that names them | a label's boxed warning, for pregnancy, breastfeeding and children | does not lead |
 | a contraindication | a drug database | does not lead |
 | not to be given with what they take | the curated table, a label's contraindications | does not lead |
-| nothing, and no label of it was read | | is marked as not checked |
+| nothing, and of the labels that were read none is its own | | is marked as not checked |
 
 A condition that the people have is met by its names and by those of what it is a form of: chronic kidney disease by
 "renal failure". A withdrawal, which a study that was read may tell too, bars a drug for everybody.
@@ -53,13 +53,14 @@ def people_of(asked: Question) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*groups, *asked.background, *asked.taking]))
 
 
-def bars_of(drug: str, asked: Question, entries: Sequence[Evidence]) -> tuple[str, ...]:
+def bars_of(drug: str, asked: Question, entries: Sequence[Evidence], *, has_labels: bool = True) -> tuple[str, ...]:
     """List why a drug is not for the people whom a question names, or that it was not checked; by the table above.
 
     Args:
         drug: generic name in lower case.
         asked: the question.
         entries: the drug's database entries and labels among the records.
+        has_labels: whether any drug's label is among the records; if none is, that is no news of one drug.
 
     Returns:
         Cautions, each with its source; empty if the question names nobody, or nothing speaks against the drug.
@@ -69,8 +70,8 @@ def bars_of(drug: str, asked: Question, entries: Sequence[Evidence]) -> tuple[st
     for group in people_of(asked):
         who = f"people taking {group}" if group in asked.taking else group
         reasons = dict.fromkeys([*_find_in_table(drug, group), *_find_in_entries(group, entries)])
-        found += [f"{NOT_FOR} {who}: {reason}" for reason in reasons]
-        if not (reasons or is_looked_up):
+        found += [f"{NOT_FOR} {who}: {reason}" for reason in list(reasons)[:1]]  # the others stand among its cautions
+        if has_labels and not (reasons or is_looked_up):
             found.append(f"{NOT_CHECKED} {who}: no label of it is among the records")
     return tuple(found)
 
