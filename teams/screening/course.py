@@ -14,6 +14,7 @@ from willowbark.tools.appraisal.appraised import Readings, condition_of, load_re
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates, list_readings
 from willowbark.tools.appraisal.stored import StoredReader
 from willowbark.tools.errors import SearchError, UsageError
+from willowbark.tools.files.tables import csv_rows
 from willowbark.tools.http.endpoints import Endpoints, RateLimiter
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.library import Library
@@ -29,7 +30,7 @@ from willowbark.tools.search import Status
 from .engines import Engine, ReaderRow, TrainedReader, WorkUnit, read_here
 from .origins import Origin, Search
 from .results import write_results
-from .tables import TableFolder, csv_rows
+from .tables import TableFolder
 
 if TYPE_CHECKING:  # AutoGen takes most of a second
     from .models import ModelReader

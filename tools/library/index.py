@@ -28,7 +28,8 @@ from tantivy import (
 
 from ..errors import UsageError
 from ..local_files import UnusableFile, parse_json, read_whole
-from .rows import PublicationRow, StudyRow, read_rows, record_files
+from ..records.registry import cards
+from .rows import ArticleRow, PublicationRow, StudyRow, read_rows, record_files
 
 _TEXTS = ("title", "abstract", "heading", "substance", "author", "journal", "type", "number")
 _EVERYWHERE = ("title", "abstract", "heading", "substance", "number")
@@ -110,7 +111,7 @@ class LibraryIndex:
         index = open_index(folder) if self._is_built else Index(library_schema())
         self._analyzer = english_words()
         index.register_tokenizer("english", self._analyzer)
-        kinds, topics, sources = Counter[type](), Counter[str](), {"pubmed"} if self._is_built else set[str]()
+        kinds, topics, sources = Counter[type](), Counter[str](), set[str]()
         problems = _Problems()
         if not self._is_built:
             writer = index.writer(_HEAP_BYTES, num_threads=1)  # one thread: equal scores keep the order of the files
@@ -128,14 +129,23 @@ class LibraryIndex:
             writer.wait_merging_threads()
             index.reload()
         self._schema, self._searcher = index.schema, index.searcher()
+        if self._is_built:
+            tagged = {name: self._count_tagged(f"source:{name}") for name in cards()}
+            sources = {"pubmed", *(name for name, count in tagged.items() if count)}
+            kinds[StudyRow] = tagged["clinicaltrials"]
+            kinds[ArticleRow] = self._searcher.num_docs - kinds[StudyRow]
         self.contents = LibraryContents(
             digest=digest,
-            publications=self._searcher.num_docs if self._is_built else kinds[PublicationRow],
+            publications=kinds[PublicationRow] + kinds[ArticleRow],
             trials=kinds[StudyRow],
             topics=tuple(topic for topic, _ in topics.most_common()),
             sources=tuple(sorted(sources)),
             unread=problems.first_ones(),
         )
+
+    def _count_tagged(self, tag: str) -> int:
+        hits = self._searcher.search(Query.term_query(self._schema, "tag", tag), limit=1)
+        return getattr(hits, "count", None) or 0  # tantivy's stubs lack it
 
     def named(self, *names: str) -> list[str]:
         query = Query.term_set_query(self._schema, "name", list(names))

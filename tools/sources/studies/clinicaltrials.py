@@ -152,6 +152,11 @@ class ClinicalTrials(Source):
             notes = [f"{known} is an older number of {records[0].record.nct_id}"]
         return self.reply(known, records, notes=notes, problems=unread, url=url)
 
+    async def study(self, nct_id: str) -> dict[str, Any]:
+        """Return a study as the registry writes it; empty if it has none. Raises `SearchError`: no readable reply."""
+        study, _ = await self._ask(f"studies/{nct_id}", {})
+        return study
+
     async def _ask(self, path: str, params: dict[str, object]) -> tuple[dict[str, Any], str]:
         params = {**params, "fields": "|".join(FIELDS)}
         return await self.transport.get(self.name, path, params=params, also=(400, 404), read=partial(_read, path))
