@@ -256,9 +256,14 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
         found: dict[ValueKind, list[str]] = {
             "estimate": [*dict.fromkeys(map(estimate, self.effects))] or self.tested_figures,
             "comparator": [self.pico.comparator or ""] if self.pico else [],
-            "participants": [] if self.sample_size is None else [f"{self.sample_size:,}"],
+            "participants": [self._say_participants()],
         }
         return [Value(what=what, written=each) for each in found.get(what, ()) if each]
+
+    def _say_participants(self) -> str:
+        if self.sample_size is not None:
+            return f"{self.sample_size:,}"
+        return "" if self.trial_size is None else f"{self.trial_size:,} in all arms"
 
     @property
     def tested_figures(self) -> list[str]:

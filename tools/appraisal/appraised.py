@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
 _FOR_CAUSE = frozenset({"safety", "futility"})
+_WITH_ARMS = frozenset({"placebo", "none", "active"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 
 
@@ -381,6 +382,7 @@ def _item(
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
+    is_of_several = size is None and design in RANDOMISED and result.kind in _WITH_ARMS
     is_of_dose = result.kind == "not_reported" and reading.comparator == "dose"
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     known = name_trial(record, design, reading.participants)
@@ -389,6 +391,7 @@ def _item(
         design=design,
         direction=direction,
         sample_size=size,
+        trial_size=reading.participants if is_of_several else None,
         says=stance.says,
         tested=tested,
         alone=stance.says != "combined" if stance.comparison else reading.alone,

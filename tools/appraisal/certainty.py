@@ -17,7 +17,7 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
-A study of unreported size counts as 100 participants.
+A study of unreported size counts as 100 participants, a comparison of two arms of several as half of its trial.
 `benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
@@ -46,6 +46,8 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     key: str
     sample_size: int | None = None
     """Participants in the drug's own comparison; None: not reported."""
+    trial_size: int | None = None
+    """Participants in all arms of its trial, where those of the drug's own comparison are not told; else None."""
     says: Says = "none"
     """What the study says of the drug, by its deciding comparison or statement; `direction` is read from it."""
     tested: bool = True
@@ -116,8 +118,10 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
 
     @property
     def weight(self) -> int:
-        """Number of participants; `UNREPORTED_SIZE` if not reported."""
-        return UNREPORTED_SIZE if self.sample_size is None else self.sample_size
+        """Number of participants; half of the trial's if only that is reported, else `UNREPORTED_SIZE`."""
+        if self.sample_size is not None:
+            return self.sample_size
+        return UNREPORTED_SIZE if self.trial_size is None else self.trial_size // 2
 
     @property
     def against_nothing(self) -> bool:
@@ -347,8 +351,10 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
             told, down = "the outcome, condition and people asked about", 2
         steps.append((down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
-        silent = sum(i.sample_size is None for i in supporting)
+        silent = sum(i.sample_size is None and i.trial_size is None for i in supporting)
         unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
+        halved = sum(i.sample_size is None and i.trial_size is not None for i in supporting)
+        unsaid += f" ({halved} taken as half of all arms)" if halved else ""
         told = f"{size} participants compared{unsaid}; optimal information size {OPTIMAL_SIZE}"
         steps.append((2 if size < FAR_TOO_FEW else 1, f"Imprecision: {told}"))
     contained = [i for i in trials if any(_is_in(i, review) for review in reviews)]

@@ -5,7 +5,7 @@
 | a comparison | better, no difference, worse, no worse | the other arm | of its arms; of its passage |
 | of a combination | the same, and with which drugs | the same | the same |
 | of another drug, whose comparator it is | none | the other drug's arm | none |
-| a statement | called effective, called ineffective | none | none |
+| a statement, or a review's result without a comparator | called effective, called ineffective | none | none |
 | nothing | none | none | none |
 
 What its passage does not hold is not printed, and no figure that stands right behind placebo or beside another drug.
@@ -30,6 +30,9 @@ _STATED: Mapping[Stated, str] = {
     "does_not_work": "called ineffective",
     "not_shown": "efficacy not shown",
 }
+_CALLED: Mapping[Favours, str] = {"arm": "called effective", "neither": "called ineffective"}
+_WITHOUT_DATA = frozenset({"review", "narrative_review", "guideline"})
+"""Designs whose result without a comparator is what their authors say of earlier work."""
 _KINDS: Mapping[str, Comparator] = {"placebo": "placebo", "none": "none", "usual_care": "none"}
 _BEFORE = "before treatment"
 _TITLES = frozenset({PLACEBO, UNTREATED, UNKNOWN})
@@ -75,6 +78,8 @@ def tell_result(study: Study, stance: DrugStance, document: Document | None = No
     against = _name_rivals(study, row)
     if stance.says == "comparator":
         return ToldResult(kind="active", comparator=row.arm, against=row.arm, passage=row.passage)
+    if study.design in _WITHOUT_DATA and row.versus is None:
+        return ToldResult(result=_CALLED.get(row.favours) if row.favours else None, passage=row.passage)
     effects, figures = _read_figures(row.passage, stance.drug, document)
     return ToldResult(
         result=_name_result(study, row, stance),
@@ -133,8 +138,8 @@ def _name_result(study: Study, row: Comparison, stance: DrugStance) -> str | Non
 def _find_primary(row: Comparison) -> Primary:
     if row.primary is not True or row.favours is None:
         return "not_reported"
-    is_met = row.favours == "arm" or row.equivalence == "shown"
-    return "met" if is_met and row.significant is not False else "not_met"
+    is_better = row.favours == "arm" and row.significant is not False
+    return "met" if is_better or row.equivalence == "shown" else "not_met"
 
 
 def _read_figures(

@@ -14,13 +14,18 @@ What it does not tell stays empty, and `Study.not_read` names it.
 | background | a drug that all arms take |
 | the primary outcome missed, another met | two comparisons, the primary one first |
 | the small reader's passage names the drug only joined with others | its arm has them |
+| a review, against placebo that the passage does not name | a comparison that does not tell with what |
 | the small reader's passage names another drug behind "than" or "versus" | that is the other arm |
 | the small reader told a failure that is not more likely than not | no difference, and no statement |
+| the small reader's passage tells of other drugs than the one compared | as where it denies |
+| the small reader's passage names the drug behind "than" or "versus" alone | the comparator of another drug |
+| the small reader's passage says that two drugs are as effective | no difference, equivalence shown |
+| the small reader's passage says that either drug helped | against before |
 | the small reader's passage denies that the drug was better | a comparison that does not tell which side it favours |
 | a complication, or something else in these people | a comparison on another condition |
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..lexicon import find_drugs
@@ -45,6 +50,7 @@ from .document import Document
 from .numbers import effect_sizes
 from .reading import Comparator, Effect, OutcomeKind, Reading
 from .sections import is_full_text
+from .text import says
 
 UNNAMED = "another drug"
 """A partner of a combination that the reader does not name."""
@@ -73,6 +79,7 @@ _FAVOURS: dict[Effect, tuple[Favours | None, bool | None]] = {
     "worse": ("versus", True),
     "mixed": (None, None),
 }
+_WITHOUT_DATA = frozenset({"review", "guideline"})
 _INERT: dict[Comparator, tuple[str, ArmRole]] = {"placebo": (PLACEBO, "placebo"), "none": (UNTREATED, "none")}
 _STATED: dict[str, Stated] = {"supports": "works", "contradicts": "does_not_work"}
 
@@ -107,7 +114,7 @@ def assemble_study(readings: Sequence[Reading], document: Document) -> Study:
     loose = [_Result(reading, own[reading.drug], None) for reading in alone if own[reading.drug].name not in linked]
     sizes = find_arm_sizes(document)
     arms = {arm.name: _size_arm(arm, sizes) for arm in (*own.values(), *others)}
-    is_whole = len(arms) <= TWO_ARMS and not sizes
+    is_whole = len(arms) <= TWO_ARMS and not sizes and not _has_further_arm(document, arms.values())
     return Study(
         key=first.key or document.title or "unknown",
         reader=reader,
@@ -150,13 +157,31 @@ def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Docume
     passage = PassageContrast.of(reading.passages, document)
     changes: dict[str, object] = {"alone": reading.alone and not partners}
     rivals = passage.find_rivals(reading.drug)
+    is_inert = reading.comparator in _INERT
+    if is_inert and reading.design in _WITHOUT_DATA and not says("nothing", passage.text):
+        changes |= {"comparator": "not_reported"}
     if rivals:
         changes |= {"comparator": "active", "against": " and ".join(rivals)}
     if reading.effect == "worse" and _is_leaning(reading):
         changes |= {"effect": "no_difference"}
-    if reading.effect == "better" and passage.is_denied(reading.drug):
-        changes |= {"effect": "mixed"}
+    if reading.effect == "better":
+        changes |= _temper(reading, passage)
+    if passage.is_rival(reading.drug):
+        changes |= {"role": "comparator"}
     return reading.model_copy(update=changes)
+
+
+def _temper(reading: Reading, passage: PassageContrast) -> dict[str, object]:
+    """Return how a better result is changed by its own passage."""
+    is_elsewhere = reading.comparator != "not_reported" and passage.is_on_others(reading.drug)
+    if is_elsewhere or passage.is_denied(reading.drug):
+        return {"effect": "mixed"}
+    changes: dict[str, object] = {"hedged": reading.hedged or passage.is_guarded(reading.drug)}
+    if reading.comparator == "active" and says("as effective", passage.text):
+        changes |= {"effect": "no_difference", "non_inferior": True}
+    elif reading.comparator == "active" and says("of each drug", passage.text):
+        changes |= {"comparator": "before_after", "against": None}
+    return changes
 
 
 def _is_compared(reading: Reading) -> bool:
@@ -172,6 +197,18 @@ def _find_arm(reading: Reading, readings: Sequence[Reading], joined: Sequence[st
     others = [other.drug for other in readings if not other.alone and other.drug != reading.drug]
     partners = joined or others or [UNNAMED]
     return Arm(name=" and ".join((reading.drug, *partners)), role="drug", drugs=(reading.drug, *partners))
+
+
+def _has_further_arm(document: Document, arms: Iterable[Arm]) -> bool:
+    """Whether a sentence on randomisation names drugs that are in none of the arms."""
+    known = {drug for arm in arms for drug in arm.drugs}
+    for sentence in document.sentences:
+        if sentence.start < document.offset or not says("randomised", document.whole[sentence.start : sentence.end]):
+            continue
+        named = {name for name, first, last in document.drugs if sentence.start <= first and last <= sentence.end}
+        if known & named and named - known:
+            return True
+    return False
 
 
 def _size_arm(arm: Arm, sizes: Mapping[frozenset[str], int]) -> Arm:

@@ -1,9 +1,10 @@
 """What a passage itself holds of a comparison: the drug it compares with, the partners it joins, what it denies."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..lexicon import find_drugs
+from ..lexicon.drugs import is_class_member
 from ..lexicon.matching import cue_regex
 from .document import Document
 from .numbers import figures, is_of_other_arm
@@ -100,20 +101,53 @@ class PassageContrast:
         return _JOIN.fullmatch(between) is not None
 
     def is_denied(self, drug: str) -> bool:
-        """Whether the clause that names a drug says that it did less than another, or that nothing is reported yet."""
-        start = 0
-        for end in [*(mark.start() for mark in _CLAUSE.finditer(self.text)), len(self.text)]:
-            before = [each for each in self.drugs if start <= each[1] < end]
-            is_own = any(name == drug for name, _, _ in before) or not self.names(drug)
+        """Whether the clause that names a drug says that it did less than another, or that nothing is reported yet.
+
+        In a passage on this drug alone, also whether anything is said that it did not do.
+        """
+        for start, end in self._own_clauses(drug):
             clause = self.text[start:end]
-            if is_own and says("reports nothing yet", clause):
+            if says("reports nothing yet", clause):
                 return True
             less = says("less effective", clause)
-            subjects = [name for name, _, last in before if less and last <= start + less.start()]
-            if subjects[-1:] == [drug]:
+            before = [
+                name for name, first, last in self.drugs if first >= start and less and last <= start + less.start()
+            ]
+            if before[-1:] == [drug]:
                 return True
+        is_alone = {name for name, _, _ in self.drugs} == {drug}
+        return is_alone and says("did not work", self.text) is not None
+
+    def _own_clauses(self, drug: str) -> Iterator[tuple[int, int]]:
+        """Yield the offsets of the clauses that name a drug; of all if none does."""
+        start = 0
+        for end in [*(mark.start() for mark in _CLAUSE.finditer(self.text)), len(self.text)]:
+            if not self.names(drug) or any(name == drug and start <= first < end for name, first, _ in self.drugs):
+                yield start, end
             start = end
-        return False
+
+    def is_guarded(self, drug: str) -> bool:
+        """Whether a clause that names a drug tells its effect in guarded words: "may help", "promising"."""
+        clauses = [self.text[start:end] for start, end in self._own_clauses(drug)]
+        return any(says("told with a guard", clause) for clause in clauses)
+
+    def is_rival(self, drug: str) -> bool:
+        """Whether it names a drug behind "than", "versus" and the like alone: another one is compared with it."""
+        behind = list[int]()
+        for cue in cue_regex("compared with", __package__).finditer(self.text):
+            count = len(self._take_listed(cue.end()))
+            places = [at for at, (_, first, _) in enumerate(self.drugs) if first >= cue.end()]
+            behind += places[:count]
+        own = [at for at, (name, _, _) in enumerate(self.drugs) if name == drug]
+        others = [at for at in range(len(self.drugs)) if at not in behind]
+        return bool(own) and bool(others) and set(own) <= set(behind)
+
+    def is_on_others(self, drug: str) -> bool:
+        """Whether it names other drugs, and neither the drug nor a class that it belongs to."""
+        if not self.drugs or self.names(drug):
+            return False
+        classes = Document.cut("", self.text).classes
+        return not any(is_class_member(drug, name) for name, *_ in classes)
 
     def list_figures(self, drug: str) -> list[str]:
         """List the figures in the order written; none if it names another drug, and none that is placebo's."""
