@@ -1,5 +1,6 @@
 """`willowbark read`: formats give the same records, a bad one costs itself alone, what exists is never overwritten."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,11 @@ from builders import ScriptedReader
 from typer.testing import CliRunner
 
 from willowbark.teams.faces.cli import app
-from willowbark.teams.faces.read import InputRecord, read_file, records_in
+from willowbark.teams.faces.read import InputRecord, OutputFormat, read_file, records_in
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import read_records
 from willowbark.tools.local_files import MAX_LINE_BYTES, UnusableFile
+from willowbark.tools.records.study import Study
 
 TEXT = (
     "METHODS: We randomised 120 patients. RESULTS: Attacks fell with topiramate (HR 0.78; 95% CI 0.66-0.92; P=0.003)."
@@ -157,15 +159,57 @@ def written(path: Path, count: int = 3, **fields: str) -> Path:
     return path
 
 
-def test_each_reading_is_a_line_with_id_and_quote(tmp_path: Path) -> None:
+def test_each_study_is_a_line_with_id_and_quote(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     read(written(tmp_path / "in.XML", 3), out)
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert [row["id"] for row in found] == ["r0", "r1", "r2"]
-    assert (found[0]["role"], found[0]["verdict"], found[0]["probability"]) == ("tested", "supports", 0.9)
-    assert (found[0]["design"], found[0]["participants"]) == ("rct", 120)
-    (passage,) = found[0]["passages"]
+    (drug,) = found[0].pop("drugs")
+    told = {name: drug[name] for name in ("drug", "role", "verdict", "says", "sure", "probability", "basis")}
+    assert told == {
+        "drug": "topiramate",
+        "role": "tested",
+        "verdict": "supports",
+        "says": "supports",
+        "sure": True,
+        "probability": 0.9,
+        "basis": None,
+    }
+    (passage,) = drug["passages"]
     assert passage["text"] in TEXT
+    del found[0]["record"], found[0]["id"]
+    study = Study.model_validate(found[0])
+    assert (study.key, study.design, study.condition) == ("r0", "rct", "migraine")
+    (comparison,) = study.comparisons
+    assert comparison.estimate is not None
+    assert (comparison.arm, comparison.favours, comparison.estimate.value) == ("topiramate", "arm", 0.78)
+    assert comparison.participants == 120
+
+
+@pytest.mark.parametrize(("name", "to"), [("out.csv", None), ("out", "csv")])
+def test_comparisons_are_a_table_where_csv_is_wanted(tmp_path: Path, name: str, to: OutputFormat | None) -> None:
+    out = tmp_path / name
+    read(written(tmp_path / "in.jsonl", 2), out, to=to)
+    first, second = csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines())
+    assert (first["record"], second["record"], first["id"], first["key"]) == ("1", "2", "r0", "r0")
+    told = [first[column] for column in ("arm", "favours", "value", "low", "high", "p", "probability", "sure")]
+    assert told == ["topiramate", "arm", "0.78", "0.66", "0.92", "0.003", "0.9", "yes"]
+    assert first["passage"] in TEXT
+
+
+def test_a_verdict_that_a_report_would_not_count_is_told_as_unsure(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    read_file(written(tmp_path / "in.jsonl", 1), ScriptedReader(effect="better", sure=False), out=out, quiet=True)
+    (line,) = map(json.loads, out.read_text().splitlines())
+    (drug,) = line["drugs"]
+    assert (drug["says"], drug["sure"], drug["primary"]) == ("supports", False, "not_reported")
+
+
+def test_the_documented_threshold_is_the_one_by_which_reports_count() -> None:
+    from willowbark.tools.reading.learned import weights
+
+    page = " ".join((Path(__file__).parents[1] / "docs" / "how-to" / "read.md").read_text(encoding="utf-8").split())
+    assert f"*supports* from a probability of {weights().sure:g} on" in page
 
 
 def test_what_cannot_be_read_or_written_is_refused(tmp_path: Path) -> None:
@@ -188,11 +232,9 @@ def test_a_record_without_drug_or_condition_is_read_for_each_that_it_names(tmp_p
     for condition, expected in (("cluster headache", "cluster headache"), (None, "migraine")):
         out = tmp_path / expected
         read(source, out, condition=condition)
-        rows = [json.loads(line) for line in out.read_text().splitlines()]
-        assert [(row["drug"], row["condition"]) for row in rows] == [
-            ("topiramate", expected),
-            ("propranolol", expected),
-        ]
+        (study,) = [json.loads(line) for line in out.read_text().splitlines()]
+        assert study["condition"] == expected
+        assert [each["drug"] for each in study["drugs"]] == ["topiramate", "propranolol"]
 
 
 def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
@@ -205,8 +247,8 @@ def test_a_bad_record_is_named_with_its_line_and_a_file_of_them_is_refused(
     read_file(source, ScriptedReader(), out=out)
     assert capsys.readouterr().err.splitlines() == [
         f"willowbark: {source}, line 2: not JSON in UTF-8; skipped",
-        "willowbark: 4 records, 3 readings",
-        "willowbark: 4 records, 3 readings; 1 unreadable records skipped",
+        "willowbark: 4 records, 3 studies",
+        "willowbark: 4 records, 3 studies; 1 unreadable records skipped",
     ]
     for content, why in (("<xml>\n</xml>\n", "is XML <xml> of no kind"), ("{torn\n", "nothing in")):
         source.write_text(content)
@@ -220,4 +262,4 @@ def test_the_command_reads_standard_input_as_json_lines(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["read", "-", "--out", str(out), "--quiet"], input=content)
     assert (done.exit_code, done.stderr) == (0, "willowbark: standard input, line 2: not JSON in UTF-8; skipped\n")
     found = json.loads(out.read_text())
-    assert (found["id"], found["drug"], found["condition"]) == ("r0", "topiramate", "migraine")
+    assert (found["id"], found["drugs"][0]["drug"], found["condition"]) == ("r0", "topiramate", "migraine")

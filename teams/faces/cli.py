@@ -82,7 +82,7 @@ _RUN = Annotated[
 
 _DEPTH = Literal["quick", "standard", "exhaustive"]
 _MODELS = "baseline, openai/MODEL, anthropic/MODEL, ollama/MODEL or azure/DEPLOYMENT."
-_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, md, appendix, json, schema."
+_FORMATS = "Of html, bib, ris, csl, pdf, docx, csv, xlsx, comparisons, parquet, md, appendix, json, schema."
 _DIR = {"metavar": "DIR"}
 _FILE = {"metavar": "FILE"}
 
@@ -134,6 +134,11 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
     "export_out": _option(Path, "Target folder; by default the run's own.", "--out", **_DIR),
     "condition": _option(str, "Condition for records that name none.", metavar="NAME"),
     "read_out": _option(Path, "New file for the output.", "--out", **_FILE),
+    "read_to": _option(
+        Literal["jsonl", "csv"],
+        "Studies as JSON lines, or their comparisons as CSV; else by the ending of --out.",
+        "--to",
+    ),
     "team_model": _option(str, "Model for every agent.", "--model", default="baseline", metavar="NAME"),
     "source": _option(
         Path,
@@ -267,7 +272,9 @@ def ask(
 
     run_id = history.find_run(within)
     with Ledger.existing() as ledger:
-        answer = asyncio.run(ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES))
+        answer = asyncio.run(
+            ask_within(question, run_id, ledger, most=given["max_results"] or PASSAGES, tell=_print_err)
+        )
     text = answer.model_dump_json(indent=2) if given["as_json"] else answer.to_markdown()
     faces.terminal.write_out(visible(text))
     return 0
@@ -390,12 +397,13 @@ def read(
     ],
     *,
     read_out: Path | None,
+    read_to: Literal["jsonl", "csv"] | None,
     **given: Any,
 ) -> None:
-    """Extract what each record in a file reports about each drug. One JSON line each: role, verdict, design, quote."""
+    """Extract what each record in a file compared and found. Studies as JSON lines, or their comparisons as CSV."""
     from willowbark.tools.appraisal.appraised import load_reader  # noqa: PLC0415
 
-    faces.read.read_file(file, load_reader(), out=read_out, **given)
+    faces.read.read_file(file, load_reader(), out=read_out, to=read_to, **given)
 
 
 @command("model", "settings", "batch")
@@ -416,7 +424,9 @@ def screen(
     model reads each record once, and the trained reader stays the second reader. Exit code 4: it could read none.
     """
     from willowbark.tools.library import open_library  # noqa: PLC0415
+    from willowbark.tools.reading.store import STORE_FILE, StudyShelf  # noqa: PLC0415
 
+    from ..ledger.database import DEFAULT_PATH  # noqa: PLC0415
     from ..model_clients import BASELINE  # noqa: PLC0415
     from ..screening import read_names, screen  # noqa: PLC0415
     from ..screening.course import CONDITION_COLUMNS, DRUG_COLUMNS  # noqa: PLC0415
@@ -438,17 +448,20 @@ def screen(
         asyncio.run(model.check())
     elif options.batch:
         raise UsageError("--batch: name the model that reads: --model openai/… or anthropic/…")
-    done = screen(
-        names,
-        searched,
-        reads,
-        screen_out,
-        drugs=wanted,
-        most=most_records,
-        tell=(lambda _: None) if quiet else complain,
-        limiter=None if engine == "local" else ClusterLimiter(),
-        model=model,
-    )
+    beside = [searched.folder / STORE_FILE] if searched else []
+    with StudyShelf(DEFAULT_PATH.parent / STORE_FILE, beside, complain) as shelf:
+        done = screen(
+            names,
+            searched,
+            reads,
+            screen_out,
+            drugs=wanted,
+            most=most_records,
+            tell=(lambda _: None) if quiet else complain,
+            limiter=None if engine == "local" else ClusterLimiter(),
+            model=model,
+            shelf=shelf,
+        )
     for said in (*(f"{each}; skipped" for each in done.refused), *dict.fromkeys(done.by_model.unread)):
         complain(said)
     if done.empty:
@@ -457,7 +470,8 @@ def screen(
         complain(str(MissingExtra("Parquet, which is not written,", "scale")))
     lines = [
         f"{len(done.keys):,} conditions, {done.records:,} records, {done.read.due:,} readings "
-        f"({done.read.made:,} read now in {done.read.seconds:.0f} s), {done.cells:,} drugs with a verdict"
+        f"({done.read.made:,} read now in {done.read.seconds:.0f} s, {done.read.taken:,} from the store of studies), "
+        f"{done.cells:,} drugs with a verdict"
     ]
     if model:
         lines.append(f"{done.by_model.held:,} of {done.by_model.due:,} records read by a model: {model.account}")
@@ -543,9 +557,24 @@ def library_update(folder: _FOLDER, *, source: Path | None, no_look_up: bool, qu
     return _build(folder, source, must_exist=True, quiet=quiet, no_look_up=no_look_up)
 
 
+@command(group=library, name="read")
+def library_read(folder: _FOLDER, *, quiet: bool) -> None:
+    """Read a library once, for runs and screenings to take from. If interrupted, run it again to continue."""
+    from willowbark.tools.library import open_library  # noqa: PLC0415
+
+    from ..screening.library_reading import read_library  # noqa: PLC0415
+
+    done = read_library(open_library(folder), (lambda _: None) if quiet else faces.terminal.complain)
+    typer.echo(f"{done.seen:,} records, {done.read:,} of them read now ({done.readings:,} readings)")
+    if done.table is None:
+        faces.terminal.complain(str(MissingExtra("Parquet, which is not written,", "scale")))
+    else:
+        typer.echo(done.table)
+
+
 @command(group=library, name="info")
 def library_info(folder: _FOLDER) -> None:
-    """Print what a library holds: records, years, files, size, last update."""
+    """Print what a library holds: records, years, files, size, last update, studies read."""
     from tantivy import Query  # noqa: PLC0415
 
     from willowbark.tools.library.building import Manifest  # noqa: PLC0415
@@ -563,6 +592,7 @@ def library_info(folder: _FOLDER) -> None:
         f"taken out: {len(held.deleted):,}",
         f"size: {size / 1e9:.2f} GB",
         f"updated: {held.updated or 'never'}",
+        *(f"studies: {line}" for line in faces.doctor.describe_studies(folder)),
     ]
     faces.terminal.write_lines([*lines, *(f"skipped: {name}: {why}" for name, why in held.refused.items())])
 

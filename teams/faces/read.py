@@ -1,18 +1,18 @@
-"""`willowbark read FILE`: what each record of a file reports about each drug, one reading per line."""
+"""`willowbark read FILE`: what each record of a file compared and found, as studies or as a table of comparisons."""
 
 import io
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
 from pydantic import BaseModel, Strict, StrictInt, StringConstraints, ValidationError
 
 from willowbark.tools.appraisal.appraised import DocumentReader
 from willowbark.tools.appraisal.posted import registered_reading
+from willowbark.tools.appraisal.stance import stance_of
 from willowbark.tools.errors import UsageError
 from willowbark.tools.files import FileItem, UnreadableRecord, read_records
 from willowbark.tools.files.content import MAX_BYTES
@@ -21,18 +21,25 @@ from willowbark.tools.files.reader import read_line, read_records_of
 from willowbark.tools.files.structured import is_json_object
 from willowbark.tools.lexicon import is_generic
 from willowbark.tools.local_files import MAX_LINE_BYTES, UnusableFile, read_bounded, read_lines
+from willowbark.tools.reading.assembler import assemble_study, is_on_condition
 from willowbark.tools.reading.document import Document
+from willowbark.tools.reading.reading import Reading
 from willowbark.tools.records.evidence import Evidence
+from willowbark.tools.records.study import Study
 from willowbark.tools.sources.studies.clinicaltrials import parse_study
 
 from ..config import wording_of
+from ..exports.cells import csv_text
+from ..exports.comparisons import COMPARISON_COLUMNS, rows_of
 from .terminal import complain
 
-_TOLD = (
-    "drug", "condition", "role", "verdict", "match", "kind", "effect", "comparator", "hedged", "design", "participants",
-    "reader", "version",
+OutputFormat = Literal["jsonl", "csv"]
+_OF_READING = (
+    "drug", "role", "verdict", "sure", "primary", "match", "kind", "effect", "comparator", "against", "hedged",
+    "participants",
 )  # fmt: skip
-"""Fields of a reading that are written as they are."""
+"""Fields of a drug's reading that are written as they are."""
+_TABLE = ("record", "id", *COMPARISON_COLUMNS, "sure")
 _TOLD_EVERY = 100  # records
 _InputText = Annotated[str, Strict(), StringConstraints(max_length=300_000)]  # has half characters refused, too
 _InputLine = Annotated[str, Strict(), StringConstraints(strip_whitespace=True)]
@@ -63,47 +70,53 @@ def read_file(
     *,
     condition: str | None = None,
     out: Path | None = None,
+    to: OutputFormat | None = None,
     quiet: bool = False,
 ) -> None:
-    """Read every record of a file, or of standard input if that is `-`, and write the readings.
+    """Read every record of a file, or of standard input if that is `-`, and write the studies.
 
     Args:
         file: of any form that `tools.files` reads. UsageError if it is of none, or holds no readable record.
         reader: reads each record.
         condition: for records without their own; None uses the conditions named in the text.
         out: new file for the output, UsageError if it exists; None is standard output.
+        to: studies as JSON lines, or their comparisons as CSV; None takes it from the ending of `out`, else JSON lines.
         quiet: show no progress.
     """
     if condition is not None and not condition.strip():
         raise UsageError("--condition is empty")
     name = "standard input" if str(file) == "-" else str(file)
-    order = readings = unread = silent = 0
+    is_table = (to or ("csv" if out is not None and out.suffix.lower() == ".csv" else "jsonl")) == "csv"
+    order = studies = unread = silent = 0
     with ExitStack() as stack:
         items = _items_of_input(sys.stdin.buffer) if str(file) == "-" else read_records(file)
         target = sys.stdout.buffer if out is None else stack.enter_context(_create(out))
         try:
+            if is_table:
+                target.write(csv_text([_TABLE]).encode("utf-8-sig"))
             for order, (place, record) in enumerate(records_in(_to_the_end(items, name)), 1):
                 if isinstance(record, str):
                     unread += 1
                     complain(f"{name}, {place}: {record}; skipped")
                     continue
-                rows = list(_read(order, record, condition, reader))
-                silent += not rows
-                readings += len(rows)
-                target.write(b"".join(rows))
+                found = list(_read(record, condition, reader))
+                silent += not found
+                studies += len(found)
+                form_lines = _as_table if is_table else _as_json
+                target.write(b"".join(form_lines(order, record, each) for each in found))
                 target.flush()
                 if order % _TOLD_EVERY == 0 and not quiet:
-                    complain(f"{order:,} records, {readings:,} readings")
+                    complain(f"{order:,} records, {studies:,} studies")
             if unread and unread == order:
                 raise UsageError(f"nothing in {name} can be read")
         except UsageError:
-            if out is not None and not readings:
+            if out is not None and not studies:
                 out.unlink()  # so that the corrected command can write it
             raise
     if not quiet:
         skipped = f"; {unread:,} unreadable records skipped" if unread else ""
         unnamed = f"; {silent:,} records name no known drug or condition" if silent else ""
-        complain(f"{order:,} records, {readings:,} readings{skipped}{unnamed}")
+        complain(f"{order:,} records, {studies:,} studies{skipped}{unnamed}")
 
 
 def records_in(items: Iterator[FileItem]) -> Iterator[tuple[str, InputRecord | str]]:
@@ -171,19 +184,62 @@ def _create(path: Path) -> BinaryIO:
         raise UsageError(f"{path} can't be written ({error.strerror})") from None
 
 
-def _read(order: int, record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[bytes]:
-    """Yield a line of output for each drug and condition of a record."""
+class _Found(NamedTuple):
+    """A study with the readings that it was assembled from, one a drug."""
+
+    study: Study
+    readings: list[Reading]
+
+
+def _read(record: InputRecord, asked_about: str | None, reader: DocumentReader) -> Iterator[_Found]:
+    """Yield the study of a record for each condition that it is read for."""
     document = Document(record.title, record.text, record.publication_types)
     drugs = [record.drug] if record.drug else list(dict.fromkeys(name for name, _, _ in document.drugs))
     named = dict.fromkeys(name for name, _, _ in document.conditions if not is_generic(name))
     condition = record.condition or asked_about
-    for drug, each in product(drugs, [condition] if condition else named):
-        if record.trial is None:
-            reading = reader.read_document(document, drug, each, str(record.id))
-        else:
-            reading, _ = registered_reading(record.trial, drug, each, (each,))
-        fields = {name: getattr(reading, name) for name in _TOLD}
-        row = {"record": order, "id": record.id, **fields, "probability": round(reading.probability, 4)}
-        row["passages"] = [passage.model_dump() for passage in reading.passages]
-        row["in_figures"] = reading.in_figures and reading.in_figures.model_dump()
-        yield json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    for about in [condition] if condition else named:
+        readings = [_read_drug(record, document, drug, about, reader) for drug in drugs]
+        if readings:
+            yield _Found(assemble_study(readings, document), readings)
+
+
+def _read_drug(record: InputRecord, document: Document, drug: str, condition: str, reader: DocumentReader) -> Reading:
+    """Read a record for a drug: a registered trial by its posted results alone."""
+    if record.trial is None:
+        return reader.read_document(document, drug, condition, str(record.id))
+    reading, _ = registered_reading(record.trial, drug, condition, (condition,))
+    return reading
+
+
+def _as_json(order: int, record: InputRecord, found: _Found) -> bytes:
+    """Return the line of a study: the record, the study, and what it says of each drug."""
+    drugs = [_describe_drug(found.study, reading) for reading in found.readings]
+    row = {"record": order, "id": record.id, **found.study.model_dump(mode="json"), "drugs": drugs}
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def _describe_drug(study: Study, reading: Reading) -> dict[str, Any]:
+    stance = stance_of(study, reading.drug, is_on_condition)
+    basis = stance.view.basis if stance.view else None
+    if stance.comparison and "basis" not in study.not_read:
+        basis = stance.comparison.basis
+    return {
+        **{name: getattr(reading, name) for name in _OF_READING},
+        "says": stance.says,
+        "basis": basis,
+        "probability": round(reading.probability, 4),
+        "passages": [passage.model_dump() for passage in reading.passages],
+        "in_figures": reading.in_figures and reading.in_figures.model_dump(),
+    }
+
+
+def _as_table(order: int, record: InputRecord, found: _Found) -> bytes:
+    """Return the lines of a study's comparisons; `probability` and `sure` are of the drug whose effect is compared."""
+    by_drug = {reading.drug: reading for reading in found.readings}
+    rows = []
+    for row in rows_of(found.study):
+        reading = by_drug.get(row["contrast"] or "")
+        own = {"probability": None if reading is None else round(reading.probability, 4)}
+        is_sure = None if reading is None else reading.sure
+        rows.append([order, record.id, *{**row, **own}.values(), is_sure])
+    return csv_text(rows).encode(errors="replace")

@@ -15,6 +15,7 @@ from ...arguments import as_code, read_codes, read_phases
 from ...errors import SourceRefused, UnreadableReply
 from ...http.reply import Reply, at, count, dicts, read_each, reported, text
 from ...questions import parse_question
+from ...questions.trials import for_registry
 from ...records import PostedResults, Trial
 from ...records.card import SourceCard
 from ...records.evidence import UNKNOWN_DATE, Citation, Evidence, checked_identifier, date_parts
@@ -177,7 +178,7 @@ def clean_term(query: str) -> str:
         word = tag.group().partition("[")[0]
         return "" if word in ("AREA", "SEARCH", "RANGE", "EXPANSION", "COVERAGE", "DISTANCE") else word
 
-    term = " ".join(_TAG.sub(word_of_tag, query).translate(_RESERVED).split())
+    term = " ".join(_TAG.sub(word_of_tag, for_registry(query)).translate(_RESERVED).split())
     if term.count('"') % 2 or term.count("(") != term.count(")"):
         term = plain_words(term)
     if not any(map(str.isalnum, term)):
