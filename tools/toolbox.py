@@ -74,6 +74,20 @@ def search_args(name: str) -> type[SearchArgs]:
     return found
 
 
+def most_drugs(tool: str) -> int | None:
+    """Return how many drugs a tool takes in a call, which strict schemas tell in words alone; None if unknown.
+
+    >>> most_drugs("get_label"), most_drugs("get_mechanisms"), most_drugs("my_tool")
+    (8, 20, None)
+    """
+    if tool == GetMechanisms.NAME:
+        return MAX_DRUGS
+    for card in cards().values():
+        if card.tool == tool and card.use == "on_demand":
+            return MAX_DRUGS if card.batches else MAX_SINGLE_DRUGS
+    return None
+
+
 def asked_by(schema: ToolSchema) -> InputKind | None:
     """Classify a tool's input by the fields of its arguments; None if it takes none of these.
 
