@@ -30,7 +30,7 @@ from willowbark.tools.questions import parse_question, preprocess_query
 from willowbark.tools.records.enclosure import enclose, new_marker
 from willowbark.tools.records.evidence import Evidence
 from willowbark.tools.search import SourceReply, Status
-from willowbark.tools.toolbox import MAX_SINGLE_DRUGS, GetMechanisms, GetPaper, GetTrial, SourceTool
+from willowbark.tools.toolbox import MAX_DRUGS, MAX_SINGLE_DRUGS, GetMechanisms, GetPaper, GetTrial, SourceTool
 
 TOOLS = [SourceTool(name) for name in ("pubmed", "europepmc", "clinicaltrials", "opentargets", "chembl")] + [
     GetPaper(),
@@ -76,8 +76,10 @@ async def test_a_later_round_asks_what_the_judge_named() -> None:
     assert "search_opentargets" not in calls
 
 
-@pytest.mark.parametrize(("source", "most"), [("openfda", MAX_SINGLE_DRUGS), ("drugsfda", MAX_SINGLE_DRUGS)])
-async def test_no_more_drugs_are_looked_up_than_a_tool_takes_though_its_schema_is_strict(source: str, most: int) -> None:
+@pytest.mark.parametrize(("source", "most"), [("openfda", MAX_SINGLE_DRUGS), ("drugsfda", MAX_DRUGS)])
+async def test_no_more_drugs_are_looked_up_than_a_tool_takes_though_its_schema_is_strict(
+    source: str, most: int
+) -> None:
     drugs = "propranolol topiramate amitriptyline timolol candesartan flunarizine erenumab lisinopril metoprolol"
     wanted = verdict(next_search_queries=drugs.split()).to_model_message()
     tool = SourceTool(source)
