@@ -37,10 +37,11 @@ from willowbark.agents.report.writing import DraftRequest
 from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.lexicon import canonical_drug
 from willowbark.tools.questions import follow_up, parse_question, preprocess_query
+from willowbark.tools.questions.trials import first_queries
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
-from willowbark.tools.records.registry import asked_for_conditions
-from willowbark.tools.toolbox import asked_by, most_drugs, replies_in
+from willowbark.tools.records.registry import asked_for_conditions, gives
+from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
 
 from .assessing import assessment, draft
 
@@ -225,7 +226,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 named = question.drugs if not wanted else [canonical_drug(query) for query in wanted]
                 looked_up = _looked_up(name, answered)
                 if drugs := [drug for drug in dict.fromkeys(named) if drug and drug not in looked_up]:
-                    given = [{"drugs": drugs[: fields["drugs"].get("maxItems") or most_drugs(name)]}]
+                    given = [{"drugs": drugs[:MAX_DRUGS]}]
             case "numbers":
                 field = next(each for each in _NUMBERS if each in fields)
                 found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]
@@ -242,7 +243,8 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
             case "queries":
                 of_others = [each for each in wanted if _CITATIONS.search(each) or _FULL_TEXTS.search(each)]
                 of_others += [each for each in wanted if "drugs" in ways.values() and canonical_drug(each)]
-                queries = [each for each in wanted if each not in of_others] if wanted else [text]
+                first = first_queries(question, of_trials=gives(name.removeprefix("search_")) == "trial")
+                queries = [each for each in wanted if each not in of_others] if wanted else first
                 asked = [{"query": preprocess_query(query)} for query in queries]
                 given = [
                     each for query in asked for each in _next_pages(name, query, answered, has_pages="page" in fields)

@@ -31,7 +31,6 @@ from .forms.blocks import Section
 from .material import Material
 from .texts import Said
 
-MAX_OTHERS = 10  # names of drugs that are not candidates
 MAX_PATHWAYS = 3
 MAX_TARGETS = 6  # gene symbols in a line; receptor families have dozens
 MOST_QUOTED = 2  # sentences of each kind
@@ -50,23 +49,25 @@ _KINDS = {
 
 def further_drugs(material: Material) -> list[Said]:
     """Tell of drugs that are not candidates, by their readings."""
-    others = [c for c in material.candidates if c not in material.shown]
-    decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
-    unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
+    others = [c for c in material.candidates if c not in material.detailed]
+    found = [(c, counted_studies(c)) for c in others]
     data = {
         "m": material,
-        "complications": [c for c in decided if c.helps_complications_alone][:MAX_OTHERS],
-        "decided": [c for c in decided if not c.helps_complications_alone],
-        "unclear": unclear[:MAX_OTHERS],
-        "silent": listed([c.drug for c in others if c not in [*decided, *unclear]], most=MAX_OTHERS),
-        "most": MAX_OTHERS,
+        "rows": [(c, keys) for c, keys in found if keys],
+        "silent": listed([c.drug for c, keys in found if not keys], most=len(found)),
     }
     return [Said("findings", "further", data)]
 
 
+def counted_studies(candidate: Candidate) -> list[str]:
+    """List the records that compared a drug in the condition, those with a verdict first."""
+    found = candidate.appraisal
+    return [*found.contradicting, *found.supporting, *found.missed, *found.inconclusive]
+
+
 def mechanisms_found(material: Material) -> list[Said]:
     """Tell of each candidate's mechanism by the drug databases."""
-    told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.shown]
+    told = [(c, mechanism_of(c), ", ".join(c.pathways[:MAX_PATHWAYS])) for c in material.detailed]
     unknown = [c.drug for c, how, _ in told if not how]
     looked_up = [drug for drug in unknown if drug in material.looked_up]
     skipped = [drug for drug in unknown if drug not in material.looked_up]
@@ -92,7 +93,7 @@ def safety(material: Material) -> list[Said]:
         if drug := drug_of(record):
             entries.setdefault(drug, []).append(record)
     quoted, told, silent = dict[str, str](), list[Said](), list[str]()
-    for candidate in material.shown:
+    for candidate in material.detailed:
         drug, records = candidate.drug, entries.get(candidate.drug, [])
         drugs = [(each.key, each.citation.source, each.record) for each in records if isinstance(each.record, Drug)]
         reporting, quotes = _harms_of(candidate, material, quoted)

@@ -15,8 +15,9 @@ MOST_PIVOTAL = 2
 def find_deciding(candidates: Sequence[Candidate]) -> dict[str, DecidingReason]:
     """Return the records that decide, by key, with the reason; those that matter most first.
 
-    Of a drug with verdicts for and against, these records, its strongest on either side first; of others the two
-    largest randomised trials of it on the condition. The first of every drug comes before any drug's second.
+    Of a drug with studies for it and others that are against it or found nothing, these, the strongest on either side
+    first; of others the two largest randomised trials of it on the condition. The first of every drug comes before any
+    drug's second.
 
     Args:
         candidates: best supported first.
@@ -33,7 +34,7 @@ def find_deciding(candidates: Sequence[Candidate]) -> dict[str, DecidingReason]:
 
 def _queue(candidate: Candidate) -> Iterator[tuple[str, DecidingReason]]:
     """Yield what decides on one drug, strongest first."""
-    against = [record.key for record in candidate.records if record.item.direction is Direction.contradicts]
+    against = [record.key for record in candidate.records if _found_nothing(record)]
     support = [record.key for record in candidate.records if record.item.direction is Direction.supports]
     if against and support:
         for pair in zip_longest(against, support):
@@ -45,6 +46,11 @@ def _queue(candidate: Candidate) -> Iterator[tuple[str, DecidingReason]]:
     trials.sort(key=lambda record: -record.item.weight)
     for record in trials[:MOST_PIVOTAL]:
         yield record.key, "pivotal trial"
+
+
+def _found_nothing(record: AppraisedRecord) -> bool:
+    """Whether a study speaks against the drug, or missed its primary outcome."""
+    return record.item.direction is Direction.contradicts or record.item.says == "missed"
 
 
 def _is_pivotal(record: AppraisedRecord) -> bool:

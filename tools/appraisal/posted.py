@@ -23,7 +23,7 @@ from ..reading.registered_arms import role_in_arms
 from ..records import PostedResults
 from ..records.evidence import Evidence
 from ..records.study import Comparison, Study
-from .stance import stance_of
+from .stance import DrugStance, stance_of
 
 PostedVerdict = Literal["supports", "contradicts", "missed", "mixed", "neutral", "combined", "comparator", "none"]
 """As `stance.Says`; `mixed`: primary outcomes that disagree."""
@@ -133,6 +133,17 @@ def registered_reading(
         **facts,
     )
     return reading, posted
+
+
+def posted_stance(record: Evidence, drug: str, names: Sequence[str]) -> tuple[Study, DrugStance] | None:
+    """Return a registered trial as a study, and what it says of a drug; None if the record is no trial."""
+    study = read_registered_trial(record)
+    if study is None:
+        return None
+    stance = _find_stance(study, drug, names)
+    says = "neutral" if stance.says == "mixed" else stance.says
+    inert = stance.is_against_nothing
+    return study, DrugStance(drug=drug, says=says, comparison=stance.comparison, is_against_nothing=inert)
 
 
 def _role_of(record: Evidence, drug: str, *, is_decided: bool, is_rival: bool) -> tuple[Role, bool]:

@@ -4,19 +4,23 @@
 |---|---|---|
 | alone in the contrast, against placebo, nothing, usual care or the same background | better | supports |
 | the same | no difference, and the authors say that it does not work | contradicts |
+| the same | no difference, by an interval that excludes a change by a tenth | contradicts |
 | the same | no difference | missed |
 | the same | worse | contradicts |
-| alone in the contrast, against another drug or an unknown arm | better; equivalence shown or claimed | supports |
-| the same | no difference, worse | neutral |
-| in the contrast with partners | any | combined |
-| in the other arm, or given for comparison | any | comparator |
-| in its own arm against before | better, significant or called effective | supports, if nothing stronger decides |
+| alone in the contrast, against another drug or an unknown arm | better; equivalence shown | supports |
+| the same | no difference, worse | neutral, unless the authors state that it works, or does not |
+| in its own arm, against before or untold | better, significant or called effective | supports, if no other decides |
+| the same | no difference, worse | contradicts, if no other decides |
+| in the contrast with partners | any | combined, unless the authors state that the drug itself works |
+| in the other arm | any | comparator, unless the authors state that it works |
 | in no contrast | the authors state that it works, or that it does not | supports, contradicts |
+| taken by all arms | any | none |
 | none of these | – | none |
 
-The primary outcome decides before others, efficacy before surrogates, everybody before a subgroup, the drug alone
-before combinations. Comparisons of one rank that disagree are mixed. A comparator is never credited or blamed by
-another drug's result.
+A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
+others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
+deciding one first. In studies of harm, kinetics, cost or use, surrogates say nothing. A comparator is never credited or
+blamed by another drug's result.
 """
 
 from collections.abc import Callable
@@ -24,14 +28,24 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from ..records.study import Comparison, StatedView, Study
+from ..reading.numbers import RATIOS
+from ..records.study import Comparison, Estimate, StatedView, Study
 
-Says = Literal["supports", "contradicts", "missed", "neutral", "mixed", "combined", "comparator", "none"]
+Says = Literal["supports", "contradicts", "missed", "neutral", "combined", "comparator", "none"]
 """`missed`: no difference from placebo or nothing was shown, which refutes nothing. `none`: nothing is said of its
 efficacy."""
-DECIDING: frozenset[Says] = frozenset({"supports", "contradicts", "missed", "neutral"})
+DECIDED: frozenset[Says] = frozenset({"supports", "contradicts", "missed"})
+LEAST_BENEFIT = 0.9
+"""Ratio from which on a change is too small to matter in any outcome; TOPCAT (0.77 to 1.04) refutes nothing."""
 INERT_ROLES = frozenset({"placebo", "none", "usual_care"})
 _OF_EFFICACY = frozenset({"efficacy", "surrogate"})
+_ON_EFFICACY = frozenset({"treat", "prevent"})
+_STATED: dict[str, Says] = {
+    "works": "supports",
+    "give": "supports",
+    "does_not_work": "contradicts",
+    "not_shown": "neutral",
+}
 
 
 class DrugStance(BaseModel, frozen=True, extra="forbid"):
@@ -45,6 +59,8 @@ class DrugStance(BaseModel, frozen=True, extra="forbid"):
     """The statement that decides; None if a comparison does, or nothing."""
     is_against_nothing: bool = False
     """Whether the deciding comparison is with placebo, nothing, usual care or the same background."""
+    of_combination: Says = "none"
+    """What the comparison says of the drug and its partners together; `none` unless the drug is combined."""
 
 
 Applies = Callable[[Comparison | StatedView], bool]
@@ -62,48 +78,47 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
         drug: generic name in lower case.
         applies: whether a comparison or statement is on the condition and aim asked about; by default all are.
     """
-    rows = [row for row in study.comparisons if row.endpoint in _OF_EFFICACY and applies(row)]
+    applying = [row for row in study.comparisons if applies(row)]
+    rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row)]
-    decided = [_judge_comparison(study, drug, row) for row in own]
-    alone = [stance for stance in decided if stance.says in DECIDING]
-    stance = _combine(study, alone)
-    if stance is not None:
-        return stance
+    alone = [row for row in own if study.contrast_of(row) == {drug}]
     view = _find_view(study, drug, applies)
+    between = _decide(study, drug, [row for row in alone if row.against == "arm"])
+    if between is not None and between.says in DECIDED:
+        return between
+    within = _decide(study, drug, [row for row in alone if row.against != "arm"])
+    if within is not None and within.says in DECIDED:
+        return within
     if view is not None:
-        return DrugStance(drug=drug, says=_SAID[view.says], view=view)
-    combined = [stance for stance in decided if stance.says == "combined"]
-    if combined:
-        return combined[0]
+        return DrugStance(drug=drug, says=_STATED[view.says], view=view)
+    undecided = between or within
+    if undecided is not None:
+        return undecided
+    joined = _decide(study, drug, [row for row in own if row not in alone])
+    if joined is not None:
+        return joined.model_copy(update={"says": "combined", "of_combination": joined.says})
     compared = [row for row in rows if drug in study.drugs_of(row.versus) - study.drugs_of(row.arm)]
     if compared:
         return DrugStance(drug=drug, says="comparator", comparison=compared[0])
-    return DrugStance(drug=drug, says="none")
+    shown = {name for row in applying for name in (row.arm, row.versus) if name}
+    is_compared = any(drug in study.drugs_of(name) for name in shown) and drug not in study.background
+    return DrugStance(drug=drug, says="neutral" if is_compared and (study.aim or "treat") in _ON_EFFICACY else "none")
 
 
-_SAID: dict[str, Says] = {
-    "works": "supports",
-    "give": "supports",
-    "does_not_work": "contradicts",
-    "not_shown": "neutral",
-}
+def _is_of_efficacy(study: Study, row: Comparison) -> bool:
+    """Whether a comparison is on what the drug is given for; in a study of harm or kinetics, on efficacy itself."""
+    aim = row.aim or study.aim or "treat"
+    return row.endpoint == "efficacy" or (row.endpoint in _OF_EFFICACY and aim in _ON_EFFICACY)
 
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
     """Find the first statement on a drug's efficacy; those on harm alone say nothing of it."""
+    if drug in study.background:
+        return None
     for view in study.statements:
-        if view.drug == drug and view.says in _SAID and applies(view):
+        if view.drug == drug and view.says in _STATED and applies(view):
             return view
     return None
-
-
-def _judge_comparison(study: Study, drug: str, row: Comparison) -> DrugStance:
-    """Judge a comparison whose first arm has the drug and whose other arm has not."""
-    if study.contrast_of(row) != {drug}:
-        return DrugStance(drug=drug, says="combined", comparison=row)
-    is_inert = is_against_nothing(study, row)
-    says = _judge_against_nothing(study, drug, row) if is_inert else _judge_against_active(row)
-    return DrugStance(drug=drug, says=says, comparison=row, is_against_nothing=is_inert)
 
 
 def is_against_nothing(study: Study, row: Comparison) -> bool:
@@ -116,7 +131,33 @@ def is_against_nothing(study: Study, row: Comparison) -> bool:
     other = study.arm(row.versus)
     if other.role in INERT_ROLES:
         return True
-    return other.role == "drug" and study.drugs_of(row.versus) < study.drugs_of(row.arm)
+    return other.role == "drug" and bool(other.drugs) and study.drugs_of(row.versus) < study.drugs_of(row.arm)
+
+
+def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | None:
+    """Let the comparisons of the first rank decide; None if there is none."""
+    if not rows:
+        return None
+    best = min(map(_rank, rows))
+    stances = [_judge(study, drug, row) for row in rows if _rank(row) == best]
+    return next((stance for stance in stances if stance.says in DECIDED), stances[0])
+
+
+def _rank(row: Comparison) -> tuple[bool, bool, bool]:
+    """Order comparisons by how much they decide, the first most."""
+    return row.subgroup is not None, row.primary is not True, row.endpoint != "efficacy"
+
+
+def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:
+    """Judge one comparison whose first arm has the drug and whose other arm has not."""
+    is_inert = is_against_nothing(study, row)
+    if is_inert:
+        says = _judge_against_nothing(study, drug, row)
+    elif row.against == "arm":
+        says = _judge_against_active(row)
+    else:
+        says = _judge_within(row)
+    return DrugStance(drug=drug, says=says, comparison=row, is_against_nothing=is_inert)
 
 
 def _judge_against_nothing(study: Study, drug: str, row: Comparison) -> Says:
@@ -126,9 +167,15 @@ def _judge_against_nothing(study: Study, drug: str, row: Comparison) -> Says:
         return "neutral" if row.hedged else "supports"
     if row.favours == "versus" and row.significant is not False:
         return "contradicts"
-    if row.equivalence in ("shown", "claimed"):
-        return "neutral"
-    return "contradicts" if _is_said_to_fail(study, drug) else "missed"
+    return "contradicts" if _is_said_to_fail(study, drug) or _excludes_benefit(row.estimate) else "missed"
+
+
+def _excludes_benefit(estimate: Estimate | None) -> bool:
+    """Whether an interval of a ratio excludes a change by a tenth, in whichever direction is better."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    is_ratio = estimate.measure in RATIOS or "ratio" in estimate.measure.lower()
+    return is_ratio and estimate.low >= LEAST_BENEFIT and estimate.high <= 1 / LEAST_BENEFIT
 
 
 def _is_said_to_fail(study: Study, drug: str) -> bool:
@@ -136,40 +183,16 @@ def _is_said_to_fail(study: Study, drug: str) -> bool:
 
 
 def _judge_against_active(row: Comparison) -> Says:
-    if row.against == "baseline_on_drug":
-        return "neutral"
-    if row.favours == "arm" and row.significant is not False:
-        return "neutral" if row.hedged else "supports"
-    is_single = row.against == "baseline"
-    if is_single and row.favours == "versus" and row.significant is not False:
-        return "contradicts"
-    if row.equivalence in ("shown", "claimed"):
+    is_better = row.favours == "arm" and row.significant is not False
+    if (is_better and not row.hedged) or row.equivalence == "shown":
         return "supports"
     return "neutral"
 
 
-def _rank(study: Study, row: Comparison) -> tuple[bool, bool, bool, bool]:
-    """Order comparisons by how much they decide, the first most."""
-    return (
-        row.subgroup is not None,
-        row.primary is not True,
-        row.endpoint != "efficacy",
-        row.against != "arm",
-    )
-
-
-def _combine(study: Study, stances: list[DrugStance]) -> DrugStance | None:
-    """Combine the drug's comparisons: those of the first rank decide; None if there is none."""
-    rows = [stance for stance in stances if stance.comparison is not None]
-    if not rows:
-        return None
-    best = min(_rank(study, stance.comparison) for stance in rows if stance.comparison)
-    first = [stance for stance in rows if stance.comparison and _rank(study, stance.comparison) == best]
-    said = {stance.says for stance in first}
-    if "supports" in said and said & {"contradicts", "missed"}:
-        return first[0].model_copy(update={"says": "mixed"})
-    for word in ("supports", "contradicts", "missed"):
-        for stance in first:
-            if stance.says == word:
-                return stance
-    return first[0]
+def _judge_within(row: Comparison) -> Says:
+    """Judge a drug's gain in its own arm; after a run-in on the drug, it says nothing."""
+    if row.against == "baseline_on_drug" or row.favours is None:
+        return "neutral"
+    if row.favours == "arm" and row.significant is not False:
+        return "neutral" if row.hedged else "supports"
+    return "contradicts" if row.significant is not None else "neutral"

@@ -1,0 +1,160 @@
+"""What a study says of a drug follows from its comparisons and statements."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from willowbark.tools.appraisal.stance import DECIDED, is_against_nothing, stance_of
+from willowbark.tools.records.study import Arm, Comparison, Estimate, StatedView, Study, StudyPassage
+
+ARMS = (
+    Arm(name="A", role="drug", drugs=("drug a",)),
+    Arm(name="A and B", role="drug", drugs=("drug a", "drug b")),
+    Arm(name="B", role="drug", drugs=("drug b",)),
+    Arm(name="placebo", role="placebo"),
+    Arm(name="untreated", role="none"),
+    Arm(name="TM-917", role="unknown"),
+)
+NAMES = [arm.name for arm in ARMS]
+DRUGS = ["drug a", "drug b"]
+
+
+def compare(arm: str, versus: str | None, favours: Any, significant: bool | None = True, **more: Any) -> Comparison:
+    fields = {"against": "arm" if versus else "baseline", "endpoint": "efficacy", **more}
+    return Comparison(arm=arm, versus=versus, favours=favours, significant=significant, **fields)
+
+
+def state(drug: str, says: Any, **more: Any) -> StatedView:
+    return StatedView(drug=drug, says=says, basis="judgement", passage=StudyPassage(text=f"{drug}."), **more)
+
+
+MARKER = compare("A", "placebo", "arm", endpoint="surrogate")
+AFTER_RUN_IN = compare("A", None, "arm", against="baseline_on_drug")
+
+
+def build(*comparisons: Comparison, **more: Any) -> Study:
+    fields = {"aim": "treat", "arms": ARMS, **more}
+    return Study(key="pmid:1", reader="person", version="1", comparisons=comparisons, **fields)
+
+
+TABLE: list[tuple[str, Study, str, str]] = [
+    ("better than placebo", build(compare("A", "placebo", "arm")), "drug a", "supports"),
+    ("better than nothing, figures untold", build(compare("A", "untreated", "arm", None)), "drug a", "supports"),
+    ("no difference from placebo", build(compare("A", "placebo", "neither", False)), "drug a", "missed"),
+    (
+        "the same, by an interval that excludes a benefit that matters",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.95, high=1.1))),
+        "drug a",
+        "contradicts",
+    ),
+    (
+        "the same, by an interval that includes one",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.7, high=1.4))),
+        "drug a",
+        "missed",
+    ),
+    (
+        "the same, and called ineffective",
+        build(compare("A", "placebo", "neither", False), statements=(state("drug a", "does_not_work"),)),
+        "drug a",
+        "contradicts",
+    ),
+    ("worse than placebo", build(compare("A", "placebo", "versus")), "drug a", "contradicts"),
+    ("better than another drug", build(compare("A", "B", "arm")), "drug a", "supports"),
+    ("its comparator", build(compare("A", "B", "arm")), "drug b", "comparator"),
+    ("the comparator that won", build(compare("A", "B", "versus")), "drug b", "comparator"),
+    ("worse than another drug", build(compare("A", "B", "versus")), "drug a", "neutral"),
+    ("no difference from another drug", build(compare("A", "B", "neither", False)), "drug a", "neutral"),
+    (
+        "both called effective",
+        build(compare("A", "B", "neither", False), statements=(state("drug a", "works"), state("drug b", "works"))),
+        "drug b",
+        "supports",
+    ),
+    ("equivalence shown", build(compare("A", "B", "neither", False, equivalence="shown")), "drug a", "supports"),
+    ("no different from an unknown name", build(compare("A", "TM-917", "neither", False)), "drug a", "neutral"),
+    ("added to what all take", build(compare("A and B", "B", "arm")), "drug a", "supports"),
+    ("the partner", build(compare("A and B", "placebo", "arm")), "drug b", "combined"),
+    ("what all take", build(compare("A and B", "B", "arm")), "drug b", "neutral"),
+    ("its own gain", build(compare("A", None, "arm")), "drug a", "supports"),
+    (
+        "its own gain after a run-in on it",
+        build(AFTER_RUN_IN),
+        "drug a",
+        "neutral",
+    ),
+    ("harm alone", build(compare("A", "placebo", "versus", endpoint="harm")), "drug a", "neutral"),
+    (
+        "a marker in a study of kinetics",
+        build(MARKER, aim="mechanism"),
+        "drug a",
+        "none",
+    ),
+    ("a protocol", build(), "drug a", "none"),
+    (
+        "the primary outcome missed, a secondary met",
+        build(compare("A", "placebo", "arm"), compare("A", "placebo", "neither", False, primary=True)),
+        "drug a",
+        "missed",
+    ),
+    (
+        "a subgroup alone gained",
+        build(compare("A", "placebo", "arm", subgroup="men"), compare("A", "placebo", "neither", False)),
+        "drug a",
+        "missed",
+    ),
+    ("a hedged gain", build(compare("A", "placebo", "arm", hedged=True)), "drug a", "neutral"),
+]
+
+
+@pytest.mark.parametrize(("study", "drug", "says"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_stance_follows_by_the_table(study: Study, drug: str, says: str) -> None:
+    assert stance_of(study, drug).says == says
+
+
+def test_what_is_on_another_condition_says_nothing() -> None:
+    view = state("drug a", "works", condition="ulcers")
+    study = build(compare("A", "placebo", "arm", condition="ulcers"), statements=(view,))
+    stance = stance_of(study, "drug a", lambda part: part.condition != "ulcers")
+    assert stance.says == "none"
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Comparison:
+    arm = draw(st.sampled_from(NAMES[:3]))
+    others = [name for name in NAMES if name != arm]
+    return compare(
+        arm,
+        draw(st.sampled_from([None, *others])),
+        draw(st.sampled_from(["arm", "versus", "neither", None])),
+        draw(st.sampled_from([True, False, None])),
+        endpoint=draw(st.sampled_from(["efficacy", "surrogate", "harm", "process"])),
+        primary=draw(st.sampled_from([True, False, None])),
+        subgroup=draw(st.sampled_from([None, "men"])),
+        equivalence=draw(st.sampled_from([None, "shown", "claimed", "not_shown"])),
+    )
+
+
+@given(st.lists(comparisons(), max_size=6), st.sampled_from(DRUGS))
+def test_what_decides_is_one_comparison_of_the_drug_alone(made: list[Comparison], drug: str) -> None:
+    study = build(*made)
+    stance = stance_of(study, drug)
+    if stance.says in DECIDED:
+        assert stance.comparison in made
+        assert study.contrast_of(stance.comparison) == {drug}
+
+
+@given(st.lists(comparisons(), max_size=6), st.sampled_from(["arm", "versus", "neither"]))
+def test_a_comparator_is_never_credited_by_the_others_result(made: list[Comparison], favours: str) -> None:
+    own = [row for row in made if "drug b" not in build(row).contrast_of(row)]
+    other = [row.model_copy(update={"favours": favours}) for row in own]
+    first = stance_of(build(*own), "drug b").says
+    assert first == stance_of(build(*other), "drug b").says
+    assert first not in DECIDED
+
+
+@given(comparisons())
+def test_an_unknown_name_is_never_taken_for_placebo(row: Comparison) -> None:
+    assert not (row.versus == "TM-917" and is_against_nothing(build(row), row))
