@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.appraisal.stance import DECIDED, is_against_nothing, stance_of
-from willowbark.tools.records.study import Arm, Comparison, StatedView, Study, StudyPassage
+from willowbark.tools.records.study import Arm, Comparison, Estimate, StatedView, Study, StudyPassage
 
 ARMS = (
     Arm(name="A", role="drug", drugs=("drug a",)),
@@ -44,10 +44,36 @@ TABLE: list[tuple[str, Study, str, str]] = [
     ("better than nothing, figures untold", build(compare("A", "untreated", "arm", None)), "drug a", "supports"),
     ("no difference from placebo", build(compare("A", "placebo", "neither", False)), "drug a", "missed"),
     (
+        "the same, by an interval that excludes a benefit that matters",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.95, high=1.1))),
+        "drug a",
+        "contradicts",
+    ),
+    (
+        "the same, by an interval that includes one",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.7, high=1.4))),
+        "drug a",
+        "missed",
+    ),
+    (
         "the same, and called ineffective",
         build(compare("A", "placebo", "neither", False), statements=(state("drug a", "does_not_work"),)),
         "drug a",
         "contradicts",
+    ),
+    ("a marker in patients, of mechanism", build(MARKER, aim="mechanism", design="rct"), "drug a", "supports"),
+    ("the same in cells", build(MARKER, aim="mechanism", design="in_vitro"), "drug a", "none"),
+    (
+        "the same in healthy people",
+        build(MARKER, aim="mechanism", design="rct", people="healthy volunteers"),
+        "drug a",
+        "none",
+    ),
+    (
+        "an untold outcome before a secondary one",
+        build(compare("A", "placebo", "neither", False, primary=False), compare("A", "placebo", "arm")),
+        "drug a",
+        "supports",
     ),
     ("worse than placebo", build(compare("A", "placebo", "versus")), "drug a", "contradicts"),
     ("better than another drug", build(compare("A", "B", "arm")), "drug a", "supports"),

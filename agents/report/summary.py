@@ -14,9 +14,11 @@ from typing import NamedTuple
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import STANDARD
 from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
+from willowbark.tools.appraisal.suitability import NOT_CHECKED, people_of
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.reading.sections import licence_of
 from willowbark.tools.reading.text import sentences
+from willowbark.tools.records import Label
 from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
@@ -154,7 +156,8 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
     found = [c for c in others if c.sorting.place == "benefit" and not c.sorting.is_read_by_model]
     is_judged = material.is_judged or any(c.sorting.is_read_by_model for c in candidates)
     preclinical = _at(others, "preclinical")
-    withdrawn = [c for c in _at(others, "withdrawn") if _is_supported(c)]
+    withdrawn = [_name_barred(c) for c in _at(others, "withdrawn") if _is_supported(c)]
+    unsuited = [_name_barred(c) for c in _at(others, "unsuited") if _is_supported(c)]
     data = {
         "m": material,
         "aim": f"{'to prevent' if asked.is_preventive else 'in'} {short(material.topic)}",
@@ -172,10 +175,18 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
         "standards": standards,
         "outside": listed([_display_name(c) for c in outside if _is_supported(c)], most=3),
-        "withdrawn": listed([short(c.name) for c in withdrawn], most=most),
+        "unsuited": listed(unsuited),
+        "unsuited_for": listed(people_of(asked)),
+        "unlabelled": listed(people_of(asked)) if candidates and not _has_labels(material) else "",
+        "both": listed(asked.conditions) if asked.is_both else "",
+        "withdrawn": listed(withdrawn),
         "is_told": _is_told,
     }
     return write_line("summary", "answer", a=data)
+
+
+def _has_labels(material: Material) -> bool:
+    return any(isinstance(record.record, Label) for record in material.pool)
 
 
 def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Collection[str]) -> list[StandardDrug]:
@@ -219,8 +230,14 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *candidate.marks]
+    told = [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
+    marks = [*["for prevention"] * candidate.for_prevention, *told]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
+
+
+def _name_barred(candidate: DrugCandidate) -> str:
+    """Name a drug that never leads, with its certainty where a model read: by the small reader alone none is worded."""
+    return f"{short(candidate.name)}{f' ({candidate.certainty} certainty)' * candidate.sorting.is_read_by_model}"
 
 
 def _is_supported(candidate: DrugCandidate) -> bool:
@@ -281,7 +298,7 @@ def _failures(candidates: Sequence[DrugCandidate], most: int) -> list[SummaryPar
     of_mixed = [
         f"{short(c.name)} ({f'{c.certainty} certainty; ' * c.sorting.is_read_by_model}{_sides(c)})" for c in mixed
     ]
-    is_contradicted = any(c.contradicting_citations for c in candidates)
+    is_contradicted = any(map(_against, candidates))
     is_supported = any(map(_is_supported, candidates))
     none = "no study found contradicts these drugs." if is_supported and not is_contradicted else ""
     return [
@@ -298,12 +315,16 @@ def _list_contradicted(
     return SummaryPart(
         label=label,
         text=f"{listed(names, most=most)}." if names else none,
-        citations=[each.contradicting_citations[0] for each in candidates[:most] if each.contradicting_citations],
+        citations=[key for each in candidates[:most] for key in _against(each)[:1]],
     )
 
 
+def _against(candidate: DrugCandidate) -> list[str]:
+    return [*candidate.contradicting_citations, *candidate.missed_citations]
+
+
 def _sides(candidate: DrugCandidate) -> str:
-    return f"{len(candidate.contradicting_citations)} contradicting, {len(candidate.supporting_citations)} supporting"
+    return write_line("candidates", "sides", c=candidate)
 
 
 def _not_judged(material: Material, candidates: Sequence[DrugCandidate], room: _Room) -> list[SummaryPart]:
@@ -346,7 +367,7 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         for c in material.candidates
         if helps and c.drug not in named and (c.has_verdict or material.places[c.drug].place != "standard")
     ]
-    decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
+    decided = sum(bool(c.appraisal.telling) for c in others)
     behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
     studied = list[str]()
     for who in material.asked.people if behind and helps else ():

@@ -3,14 +3,16 @@
 | place | rule; the first that applies |
 |---|---|
 | withdrawn | withdrawn from a market |
+| unsuited | not for the people whom the question names |
 | standard | licensed for the condition, or what trials of others there compare with |
-| failed | refuted; or two studies contradict it, and they outnumber those in support |
+| failed | its outcome is failed |
 | preclinical | all support is in animals or cells |
-| mixed | supporting studies, and at least a quarter of all found no benefit or harm |
-| benefit | two trials of it alone on the condition itself report benefit over placebo, nothing or what works |
-| missed | no support, and a trial against placebo or nothing found no difference, or harm |
+| mixed | its outcome is mixed |
+| benefit | its outcome is supported, by two trials of it alone on the condition, over placebo, nothing or what works |
+| missed | its outcome is missed, by a trial against placebo or nothing that found no difference, or harm |
 | not judged | all others, with the cause |
 
+The outcome is that of `find_outcome`, by the studies that count: it and the place cannot tell two things of a drug.
 What works is a drug that the same records show to work, or a standard. A drug that a language model or a person read
 has a benefit by one supporting study, unless its certainty is very low for want of such a trial: silence is no doubt
 about the drug.
@@ -21,7 +23,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from ..lexicon import find_drugs, withdrawal_of
+from ..lexicon import find_drugs
 from ..reading.document import Document
 from ..reading.numbers import P_VALUE
 from ..reading.reading import RANDOMISED, StudyDesign
@@ -29,18 +31,20 @@ from ..reading.text import sentences
 from ..records.study import Comparison
 from .appraised import AppraisedRecord
 from .candidates import Candidate
-from .certainty import CertaintyLevel
+from .certainty import CandidateOutcome, CertaintyLevel, find_outcome
+from .suitability import WITHDRAWN, is_barred
 
-DrugPlace = Literal["withdrawn", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"]
+DrugPlace = Literal[
+    "withdrawn", "unsuited", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"
+]
 Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
 """Why a drug is not judged; empty for one that is.
 
 `one_trial`: a single trial reports benefit. `no_clear_trial`: its trials against placebo or nothing were not read
 clearly enough to count. `one_against`: all that speaks is a study against it, which is no such trial. `no_trial`: no
 record has one."""
-ENOUGH_TRIALS = 2  # that report benefit, or that contradict
+ENOUGH_TRIALS = 2  # that report benefit
 REVIEWS = frozenset({StudyDesign.systematic_review, StudyDesign.narrative_review, StudyDesign.guideline})
-MIXED_SHARE = 1 / 4  # of the deciding studies: as inconsistency lowers certainty
 
 
 class TrialTally(BaseModel, frozen=True, extra="forbid"):
@@ -86,6 +90,8 @@ class SortedDrug(BaseModel, frozen=True, extra="forbid"):
     """A drug's place with what put it there."""
 
     place: DrugPlace = "not_judged"
+    outcome: CandidateOutcome = "undecided"
+    """What the studies that count come to; of a drug that is not judged they are too few."""
     cause: Cause = ""
     tally: TrialTally = TrialTally()
     strongest: StrongestStudy | None = None
@@ -106,11 +112,13 @@ def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
 def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     tally = count_trials(candidate, standards)
     found = candidate.appraisal
-    deciding = [each for each in candidate.records if each.key in {*found.supporting, *found.contradicting}]
+    deciding = [each for each in candidate.records if each.key in found.telling]
     is_read_by_model = any(each.study.reader in ("model", "person") for each in deciding)
-    place = _find_place(candidate, tally, is_read_by_model=is_read_by_model)
+    outcome = _find_outcome(candidate)
+    place = _find_place(candidate, outcome, tally, is_read_by_model=is_read_by_model)
     return SortedDrug(
         place=place,
+        outcome=outcome,
         cause=_find_cause(candidate, tally) if place == "not_judged" else "",
         tally=tally,
         strongest=find_strongest(candidate, standards),
@@ -128,7 +136,7 @@ def count_trials(candidate: Candidate, standards: frozenset[str]) -> TrialTally:
     return TrialTally(
         against_nothing=len(beside),
         benefit=sum(each.key in found.supporting for each in beside),
-        missed=sum(each.key in found.contradicting for each in beside),
+        missed=sum(each.key in {*found.contradicting, *found.missed} for each in beside),
         over_working=sum(each.key in found.supporting for each in over),
         as_comparator=sum(each.compares_with_it for each in candidate.records),
         combined=sum(each.stance.says == "combined" for each in candidate.records),
@@ -223,9 +231,8 @@ def _opposing(candidate: Candidate) -> list[AppraisedRecord]:
 
     The small reader takes "both were alike" for a failure there.
     """
-    return [
-        each for each in candidate.records if each.key in candidate.appraisal.contradicting and _speaks_against(each)
-    ]
+    against = {*candidate.appraisal.contradicting, *candidate.appraisal.missed}
+    return [each for each in candidate.records if each.key in against and _speaks_against(each)]
 
 
 def _speaks_against(record: AppraisedRecord) -> bool:
@@ -235,24 +242,34 @@ def _speaks_against(record: AppraisedRecord) -> bool:
     return _is_of_question(record) and (record.stance.is_against_nothing or not is_compared)
 
 
-def _find_place(candidate: Candidate, tally: TrialTally, *, is_read_by_model: bool) -> DrugPlace:
+def _find_outcome(candidate: Candidate) -> CandidateOutcome:
+    """Find what a drug's studies come to, of those against it by the ones that count."""
     found = candidate.appraisal
-    support, against = len(found.supporting), len(_opposing(candidate))
-    is_withdrawn = any(caution.startswith("Withdrawn") for caution in candidate.cautions)
-    if is_withdrawn or withdrawal_of(candidate.drug) is not None:
-        return "withdrawn"
+    against = [each.key for each in _opposing(candidate)]
+    contradicting = sum(key in found.contradicting for key in against)
+    missed = len(against) - contradicting
+    return find_outcome(len(found.supporting), contradicting, missed, is_refuted=found.quality == "refuted")
+
+
+def _find_place(
+    candidate: Candidate, outcome: CandidateOutcome, tally: TrialTally, *, is_read_by_model: bool
+) -> DrugPlace:
+    if is_barred(candidate.cautions):
+        is_withdrawn = any(caution.startswith(WITHDRAWN) for caution in candidate.cautions)
+        return "withdrawn" if is_withdrawn else "unsuited"
     if candidate.group == "established":
         return "standard"
-    if found.quality == "refuted" or _has_failed(candidate):
+    if outcome == "failed":
         return "failed"
     if candidate.is_preclinical:
         return "preclinical"
-    if support and against >= MIXED_SHARE * (support + against):
+    if outcome == "mixed":
         return "mixed"
-    if tally.reporting_benefit >= ENOUGH_TRIALS or (is_read_by_model and support and _is_rated(candidate, tally)):
-        return "benefit"
-    is_missed = tally.missed or (is_read_by_model and against)
-    return "missed" if is_missed and not support else "not_judged"
+    if outcome == "supported":
+        is_enough = tally.reporting_benefit >= ENOUGH_TRIALS or (is_read_by_model and _is_rated(candidate, tally))
+        return "benefit" if is_enough else "not_judged"
+    is_missed = outcome == "missed" and (tally.missed or is_read_by_model)
+    return "missed" if is_missed else "not_judged"
 
 
 def _is_rated(candidate: Candidate, tally: TrialTally) -> bool:
@@ -260,12 +277,6 @@ def _is_rated(candidate: Candidate, tally: TrialTally) -> bool:
     behind = [each for each in candidate.records if each.key in candidate.appraisal.supporting]
     is_tried = tally.reporting_benefit > 0 or any(map(_is_beside_nothing, behind))
     return is_tried or candidate.appraisal.certainty.level is not CertaintyLevel.very_low
-
-
-def _has_failed(candidate: Candidate) -> bool:
-    """Whether two studies that contradict outnumber support; a missed outcome alone does not contradict."""
-    contradicting = [each for each in _opposing(candidate) if each.stance.says != "missed"]
-    return len(contradicting) >= max(ENOUGH_TRIALS, len(candidate.appraisal.supporting) + 1)
 
 
 def _find_cause(candidate: Candidate, tally: TrialTally) -> Cause:

@@ -4,6 +4,7 @@
 |---|---|---|
 | alone in the contrast, against placebo, nothing, usual care or the same background | better | supports |
 | the same | no difference, and the authors say that it does not work | contradicts |
+| the same | no difference, by an interval that excludes a change by a tenth | contradicts |
 | the same | no difference | missed |
 | the same | worse | contradicts |
 | alone in the contrast, against another drug or an unknown arm | better; equivalence shown | supports |
@@ -18,24 +19,34 @@
 
 A comparison with another arm decides before one with baseline, everybody before a subgroup, the primary outcome before
 others, efficacy before surrogates. Of comparisons of one rank the first that decides counts, as a study lists its
-deciding one first. In studies of harm, kinetics, cost or use, surrogates say nothing. A comparator is never credited or
+deciding one first. In studies of harm, cost or use, surrogates say nothing; in those of mechanism in patients or
+animals, only those that decide do. A comparator is never credited or
 blamed by another drug's result.
 """
 
+import re
 from collections.abc import Callable
 from typing import Literal
 
 from pydantic import BaseModel
 
-from ..records.study import Comparison, StatedView, Study
+from ..reading.numbers import RATIOS
+from ..records.study import Comparison, Estimate, StatedView, Study
 
 Says = Literal["supports", "contradicts", "missed", "neutral", "combined", "comparator", "none"]
 """`missed`: no difference from placebo or nothing was shown, which refutes nothing. `none`: nothing is said of its
 efficacy."""
 DECIDED: frozenset[Says] = frozenset({"supports", "contradicts", "missed"})
+LEAST_BENEFIT = 0.9
+"""Ratio from which on a change is too small to matter in any outcome; TOPCAT (0.77 to 1.04) refutes nothing."""
 INERT_ROLES = frozenset({"placebo", "none", "usual_care"})
+_PRIMARY_ORDER = (True, None, False)
+"""Primary outcomes decide first, then those of which it is not told, then secondary ones."""
 _OF_EFFICACY = frozenset({"efficacy", "surrogate"})
 _ON_EFFICACY = frozenset({"treat", "prevent"})
+_HEALTHY = re.compile(r"\bhealthy\b|\bvolunteers?\b", re.IGNORECASE)
+_IN_LIVING = frozenset({"rct", "rct_blinded", "rct_open", "cohort", "animal", "in_vivo"})
+"""Designs in which a marker is measured in people or animals."""
 _STATED: dict[str, Says] = {
     "works": "supports",
     "give": "supports",
@@ -74,6 +85,14 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
         drug: generic name in lower case.
         applies: whether a comparison or statement is on the condition and aim asked about; by default all are.
     """
+    stance = _derive_stance(study, drug, applies)
+    is_aside = (study.aim or "treat") not in _ON_EFFICACY and stance.view is None
+    if is_aside and stance.says == "neutral" and stance.comparison and stance.comparison.endpoint == "surrogate":
+        return stance.model_copy(update={"says": "none"})
+    return stance
+
+
+def _derive_stance(study: Study, drug: str, applies: Applies) -> DrugStance:
     applying = [row for row in study.comparisons if applies(row)]
     rows = [row for row in applying if _is_of_efficacy(study, row)]
     own = [row for row in rows if drug in study.contrast_of(row)]
@@ -104,7 +123,9 @@ def stance_of(study: Study, drug: str, applies: Applies = _apply_always) -> Drug
 def _is_of_efficacy(study: Study, row: Comparison) -> bool:
     """Whether a comparison is on what the drug is given for; in a study of harm or kinetics, on efficacy itself."""
     aim = row.aim or study.aim or "treat"
-    return row.endpoint == "efficacy" or (row.endpoint in _OF_EFFICACY and aim in _ON_EFFICACY)
+    is_measured = study.design in _IN_LIVING and not _HEALTHY.search(study.people)
+    is_of_marker = aim in _ON_EFFICACY or (aim == "mechanism" and is_measured)
+    return row.endpoint == "efficacy" or (row.endpoint in _OF_EFFICACY and is_of_marker)
 
 
 def _find_view(study: Study, drug: str, applies: Applies) -> StatedView | None:
@@ -139,9 +160,9 @@ def _decide(study: Study, drug: str, rows: list[Comparison]) -> DrugStance | Non
     return next((stance for stance in stances if stance.says in DECIDED), stances[0])
 
 
-def _rank(row: Comparison) -> tuple[bool, bool, bool]:
+def _rank(row: Comparison) -> tuple[bool, int, bool]:
     """Order comparisons by how much they decide, the first most."""
-    return row.subgroup is not None, row.primary is not True, row.endpoint != "efficacy"
+    return row.subgroup is not None, _PRIMARY_ORDER.index(row.primary), row.endpoint != "efficacy"
 
 
 def _judge(study: Study, drug: str, row: Comparison) -> DrugStance:
@@ -163,7 +184,15 @@ def _judge_against_nothing(study: Study, drug: str, row: Comparison) -> Says:
         return "neutral" if row.hedged else "supports"
     if row.favours == "versus" and row.significant is not False:
         return "contradicts"
-    return "contradicts" if _is_said_to_fail(study, drug) else "missed"
+    return "contradicts" if _is_said_to_fail(study, drug) or _excludes_benefit(row.estimate) else "missed"
+
+
+def _excludes_benefit(estimate: Estimate | None) -> bool:
+    """Whether an interval of a ratio excludes a change by a tenth, in whichever direction is better."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    is_ratio = estimate.measure in RATIOS or "ratio" in estimate.measure.lower()
+    return is_ratio and estimate.low >= LEAST_BENEFIT and estimate.high <= 1 / LEAST_BENEFIT
 
 
 def _is_said_to_fail(study: Study, drug: str) -> bool:
