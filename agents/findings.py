@@ -18,6 +18,8 @@ from willowbark.tools.search import SourceReply, Status, rank
 from willowbark.tools.toolbox import InputKind
 from willowbark.tools.wording import counted, listed, short
 
+from .asking.reader import WholeTexts
+
 MOST_BYTES = 3_650  # of a digest, both as JSON and as text; 4 kB with the guidance above it
 ENOUGH = 12  # studies that should fit: quotes are shortened until they do
 TOLD = ("supports", "contradicts")
@@ -143,7 +145,7 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
     candidates = appraise_candidates(question, pool, readings)
     told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
     if judged := [each for each in candidates if each.has_verdict]:
-        results = sum(len(each.appraisal.supporting) + len(each.appraisal.contradicting) for each in judged)
+        results = sum(len(each.appraisal.telling) for each in judged)
         told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
     if undecided := [each.drug for each in candidates if not each.has_verdict]:
         told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")
@@ -222,6 +224,8 @@ class Findings(BaseModel, extra="forbid"):
     reading_tokens: tuple[int, int] = (0, 0)
     """Prompt and completion tokens of reading, included in the turn's."""
     batch_tokens: tuple[int, int] = (0, 0)
+    whole_texts: WholeTexts = WholeTexts()
+    """Full texts that a model was shown whole; their tokens are included in those of reading."""
     notes: list[str] = []
     """Problems, for the report's limitations."""
     reading_notes: list[str] = []

@@ -357,10 +357,10 @@ async def test_a_model_reads_the_tables_of_a_full_text_and_may_quote_their_rows(
 
 
 def test_the_models_verdict_stands_and_the_second_reader_is_shown_beside_it() -> None:
-    [held] = appraised(TRIAL, one(effect="no_difference"))
+    [held] = appraised(TRIAL, one(effect="worse"))
     assert (held.item.direction, held.item.second_reader) == ("contradicts", "supports")
     assert held.item.sample_size == 500
-    [candidate] = appraise_candidates(ASKED, [TRIAL], Readings(given=[one(effect="no_difference")]))
+    [candidate] = appraise_candidates(ASKED, [TRIAL], Readings(given=[one(effect="worse")]))
     assert [note for note in candidate.appraisal.notes if "eader" in note] == []
 
 
@@ -404,10 +404,19 @@ def test_a_model_says_whether_a_record_is_on_the_condition() -> None:
     assert appraised(about, off_topic, asked=asked) == []
 
 
-@pytest.mark.parametrize("change", [{"primary": "not_met"}, {"alone": False}, {"indication": "other"}])
-def test_a_model_says_what_became_of_the_primary_outcome_and_of_a_combination(change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"primary": "not_met"}, ("missed", "inconclusive")),
+        ({"alone": False}, ("combined", "inconclusive")),
+        ({"indication": "other"}, ("none", "not assessed")),
+    ],
+)
+def test_a_model_says_what_became_of_the_primary_outcome_and_of_a_combination(
+    change: dict[str, Any], says: tuple[str, str]
+) -> None:
     [held] = appraised(TRIAL, one(**change))
-    assert held.item.direction == "inconclusive"
+    assert (held.item.says, held.item.direction.value) == says
 
 
 def test_a_reading_stays_with_its_record_under_another_name_but_not_without_its_sentence() -> None:
@@ -448,4 +457,4 @@ def test_a_prompt_is_not_changed_without_its_version() -> None:
     """Where this fails, raise `PROMPTS_VERSION` in `asking` and note the new hash here."""
     files = ("judge", "literature", "mechanism", "reader", "report", "trials")
     told = "\n".join(prompt(f"{file}.md") for file in files)
-    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.01", "e14db486")
+    assert (PROMPTS_VERSION, hashlib.sha256(told.encode()).hexdigest()[:8]) == ("2026.12.02", "789b96e2")

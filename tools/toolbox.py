@@ -15,9 +15,18 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, c
 
 from autogen_core import CancellationToken, Component
 from autogen_core.tools import BaseTool, ToolSchema
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
-from .arguments import strict_schema
+from .arguments import drop_absent, strict_schema
 from .errors import SourceRefused, UnreadableReply
 from .http.transport import Transport
 from .lexicon import canonical_drug
@@ -35,13 +44,13 @@ from .sources.drugs.uniprot import UniProt
 from .sources.studies.clinicaltrials import ClinicalTrials
 from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
+from .works.fulltext import with_whole_text
 
 SEARCH_TIMEOUT_S = 90.0
-MAX_SINGLE_DRUGS = 8  # per call to a source that takes one drug per request
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
 SHOWN = 5  # passages per answer of `ask_records`
 SHOWN_CHARACTERS = 400  # per passage
-MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
+MAX_DRUGS = 20  # per call: a run looks up that many at most, and their labels fit into one reply
 Args = TypeVar("Args", bound=BaseModel)
 InputKind = Literal["queries", "conditions", "drugs", "citations", "numbers"]
 """Kinds of tool input: boolean queries, names of conditions, names of drugs, the PMID of a publication whose citations
@@ -99,10 +108,21 @@ Pmid = Annotated[
 
 class PaperArgs(BaseModel, extra="forbid"):
     pmid: Pmid
+    full_text: bool = Field(default=False, description="Also its whole results and tables, where they are open")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, arguments: object) -> object:
+        return drop_absent(cls.model_fields, arguments)
 
 
 class CitationsArgs(BaseModel, extra="forbid"):
     citations_of: Pmid
+
+
+def full_text_query(pmid: str) -> str:
+    """Write a judge's query for the open full text of a publication."""
+    return f"full text of PMID {pmid}"
 
 
 def citations_query(pmid: str) -> str:
@@ -132,12 +152,6 @@ _NAMES = "Generic names, such as propranolol"
 
 class DrugArgs(BaseModel, extra="forbid"):
     drugs: list[DrugName] = Field(min_length=1, max_length=MAX_DRUGS, description=f"{_NAMES}; all in one call")
-
-
-class FewDrugArgs(DrugArgs):
-    """Drugs of which each takes a request of its own."""
-
-    drugs: list[DrugName] = Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description=_NAMES)
 
 
 class ToolReply(BaseModel):
@@ -332,8 +346,7 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._max_results = max_results
         self._marker = new_marker()
         card = cards()[source]
-        on_demand: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
-        args = on_demand if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:
@@ -380,11 +393,29 @@ class GetPaper(LookupTool[PaperArgs]):
     """Fetch one publication from PubMed."""
 
     NAME = "get_paper"
-    DESCRIPTION = "One publication of PubMed by its PMID, with its abstract."
+    DESCRIPTION = "One publication of PubMed by its PMID, with its abstract and, if wanted, its open full text."
     ARGS = PaperArgs
 
     def _questions(self, args: PaperArgs, transport: Transport) -> Questions:
-        return {"pubmed": lambda: PubMed(transport).papers(args.pmid)}
+        async def find() -> SourceReply:
+            reply = await PubMed(transport).papers(args.pmid)
+            return await _with_whole_texts(reply, transport) if args.full_text else reply
+
+        return {"pubmed": find}
+
+    def _describe(self, args: PaperArgs) -> str:
+        return full_text_query(args.pmid) if args.full_text else args.pmid
+
+
+async def _with_whole_texts(reply: SourceReply, transport: Transport) -> SourceReply:
+    """Add open full texts to a reply's publications; a warning names each that has none, with the reason."""
+    records = [await with_whole_text(record, transport) for record in reply.records]
+    missing = [
+        f"no full text of {record.key}: {record.paper.full_text_unread}"
+        for record in records
+        if record.paper and record.paper.full_text_unread
+    ]
+    return reply.model_copy(update={"records": records, "warnings": [*reply.warnings, *missing]})
 
 
 class GetCitations(LookupTool[CitationsArgs]):

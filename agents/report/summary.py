@@ -14,9 +14,11 @@ from typing import NamedTuple
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.candidates import STANDARD
 from willowbark.tools.appraisal.sorting import Cause, DrugPlace, TrialTally
+from willowbark.tools.appraisal.suitability import NOT_CHECKED, people_of
 from willowbark.tools.questions import speaks_of
 from willowbark.tools.reading.sections import licence_of
 from willowbark.tools.reading.text import sentences
+from willowbark.tools.records import Label
 from willowbark.tools.records.registry import kind_of, title_of
 from willowbark.tools.wording import capital, counted, listed, short
 
@@ -62,7 +64,7 @@ def first_screen(
         answered: the answer to a question other than what helps; None for what helps.
     """
     least = 0 if answered else 1
-    rooms = sorted(product(range(least, LEADERS + 1), range(2, MOST_NAMED + 1), range(2, len(_CAUSES) + 1)), key=_lose)
+    rooms = sorted(product(range(least, LEADERS + 1), range(1, MOST_NAMED + 1), range(1, len(_CAUSES) + 1)), key=_lose)
     for leading, named, causes in rooms:
         parts = _write_parts(material, candidates, answered, _Room(leading, named, causes))
         if _words(parts) <= FIRST_SCREEN:
@@ -155,6 +157,7 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
     is_judged = material.is_judged or any(c.sorting.is_read_by_model for c in candidates)
     preclinical = _at(others, "preclinical")
     withdrawn = [c for c in _at(others, "withdrawn") if _is_supported(c)]
+    unsuited = [c for c in _at(others, "unsuited") if _is_supported(c)]
     data = {
         "m": material,
         "aim": f"{'to prevent' if asked.is_preventive else 'in'} {short(material.topic)}",
@@ -172,10 +175,18 @@ def _answer(material: Material, candidates: Sequence[DrugCandidate], most: int) 
         "preclinical": listed(list(map(_display_name, preclinical)), most=4),
         "standards": standards,
         "outside": listed([_display_name(c) for c in outside if _is_supported(c)], most=3),
+        "unsuited": listed([short(c.name) for c in unsuited], most=most),
+        "unsuited_for": listed(people_of(asked)),
+        "unlabelled": listed(people_of(asked)) if candidates and not _has_labels(material) else "",
+        "both": listed(asked.conditions) if asked.is_both else "",
         "withdrawn": listed([short(c.name) for c in withdrawn], most=most),
         "is_told": _is_told,
     }
     return write_line("summary", "answer", a=data)
+
+
+def _has_labels(material: Material) -> bool:
+    return any(isinstance(record.record, Label) for record in material.pool)
 
 
 def _standards(material: Material, candidates: Sequence[DrugCandidate], told: Collection[str]) -> list[StandardDrug]:
@@ -219,7 +230,8 @@ def _by_level(candidates: Sequence[DrugCandidate]) -> list[tuple[Level, list[str
 
 def _display_name(candidate: DrugCandidate) -> str:
     """Return a drug's name, marked if it was withdrawn, is contraindicated, or was only studied for prevention."""
-    marks = [*["for prevention"] * candidate.for_prevention, *candidate.marks]
+    told = [mark for mark in candidate.marks if not mark.startswith(NOT_CHECKED.lower())]
+    marks = [*["for prevention"] * candidate.for_prevention, *told]
     return f"{short(candidate.name)}{f' ({listed(marks)})' if marks else ''}"
 
 
@@ -298,12 +310,22 @@ def _list_contradicted(
     return SummaryPart(
         label=label,
         text=f"{listed(names, most=most)}." if names else none,
-        citations=[each.contradicting_citations[0] for each in candidates[:most] if each.contradicting_citations],
+        citations=[key for each in candidates[:most] for key in _against(each)[:1]],
     )
 
 
+def _against(candidate: DrugCandidate) -> list[str]:
+    return [*candidate.contradicting_citations, *candidate.missed_citations]
+
+
 def _sides(candidate: DrugCandidate) -> str:
-    return f"{len(candidate.contradicting_citations)} contradicting, {len(candidate.supporting_citations)} supporting"
+    missed = len(candidate.missed_citations)
+    sides = [
+        f"{len(candidate.contradicting_citations)} contradicting" if candidate.contradicting_citations else "",
+        f"{missed} missed the primary outcome" if missed else "",
+        f"{len(candidate.supporting_citations)} supporting",
+    ]
+    return ", ".join(filter(None, sides))
 
 
 def _not_judged(material: Material, candidates: Sequence[DrugCandidate], room: _Room) -> list[SummaryPart]:
@@ -331,7 +353,7 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
     }
     kinds = dict[str, list[str]]()
     for candidate in candidates:
-        is_told = candidate.sorting.place == "withdrawn" and _is_supported(candidate)
+        is_told = candidate.sorting.place == "withdrawn" and _is_supported(candidate)  # in the answer
         marks = [mark for mark in candidate.marks if not (is_told and mark == "withdrawn")]
         for mark in (*marks, *["harm in studies"] * (candidate.name in harmful)):
             kinds.setdefault(mark, []).append(short(candidate.name))
@@ -346,7 +368,7 @@ def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: boo
         for c in material.candidates
         if helps and c.drug not in named and (c.has_verdict or material.places[c.drug].place != "standard")
     ]
-    decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
+    decided = sum(bool(c.appraisal.telling) for c in others)
     behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
     studied = list[str]()
     for who in material.asked.people if behind and helps else ():

@@ -5,7 +5,8 @@ Posted registry results count before a language model's reading, and that before
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pydantic import BaseModel
@@ -14,38 +15,43 @@ from willowbark.tools.records.registry import kind_of
 
 from ..errors import ReadingStopped
 from ..lexicon import condition_synonyms
-from ..lexicon.conditions import is_generic
-from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
-from ..reading.arm_sizes import size_of_comparison
-from ..reading.assembler import COMPLICATION, assemble_study
+from ..reading.assembler import assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
 from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
-from ..reading.sections import is_full_text, places, section_of
-from ..reading.stopping import why_stopped_kind
+from ..reading.sections import is_full_text, opening_results, section_of
+from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
-from .certainty import DECIDED, AppraisedItem
+from .certainty import DECIDED, STOPPED, AppraisedItem
+from .fit import COUNTED, FITS, Fit, Topic, fit_of, topic_of, topic_of_title
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
+from .told import ToldResult, tell_result
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
 _FOR_CAUSE = frozenset({"safety", "futility"})
+_WITH_ARMS = frozenset({"placebo", "none", "active"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 
 
 class DocumentReader(Protocol):
     """A reader that needs only the text and answers synchronously."""
 
-    name: str
-    version: str
+    @property
+    def name(self) -> str:
+        """Its kind, as readings name it."""
+
+    @property
+    def version(self) -> str:
+        """Of its weights."""
 
     def read_document(self, document: Document, drug: str, condition: str, key: str = "") -> Reading:
         """Read a record for a drug in a condition, and for its design and participants."""
@@ -183,13 +189,13 @@ def load_reader() -> "LearnedReader":
 _DIRECTIONS: Mapping[Says, Direction] = {
     "supports": Direction.supports,
     "contradicts": Direction.contradicts,
-    "missed": Direction.contradicts,
+    "missed": Direction.inconclusive,
     "neutral": Direction.inconclusive,
     "combined": Direction.inconclusive,
     "comparator": Direction.inconclusive,
     "none": Direction.not_assessed,
 }
-"""A missed outcome weighs as a study that found nothing; that it refutes nothing, `is_refuted` sees to."""
+"""A missed outcome refutes nothing: `AppraisedItem.missed_primary` lets it weigh as a study that found nothing."""
 
 
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
@@ -200,6 +206,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The record as the reader that counts read it."""
     stance: DrugStance
     """What it says of the drug, and by which comparison or statement."""
+    told: ToldResult
+    """What is shown of it: of that comparison or statement alone."""
     sentence: str
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
@@ -244,6 +252,18 @@ def condition_of(asked: Question) -> str:
     return asked.conditions[0] if asked.conditions else " ".join(asked.terms)
 
 
+def condition_in(record: Evidence, asked: Question) -> str:
+    """Return for which of a question's conditions a record is read: the first on which its title is, then its text."""
+    if len(asked.conditions) > 1:
+        document = Document.of(record)
+        title = topic_of_title(document, record.trial.conditions if record.trial else ())
+        for topic in (title, Topic(document.whole)):
+            for name in asked.conditions:
+                if fit_of(topic, replace(asked, conditions=(name,))) in COUNTED:
+                    return name
+    return condition_of(asked)
+
+
 def appraise_record(
     record: Evidence, drug: str, asked: Question, readings: Readings, beside: Sequence[str] = ()
 ) -> AppraisedRecord:
@@ -251,7 +271,7 @@ def appraise_record(
 
     `beside` are the other drugs read in it, which tell with what the drug was compared.
     """
-    condition, document = condition_of(asked), Document.of(record)
+    condition, document = condition_in(record, asked), Document.of(record)
     posted = None
     if kind_of(record) == "trial":
         reading, posted = registered_reading(record, drug, condition, condition_names(asked))
@@ -260,44 +280,82 @@ def appraise_record(
     else:
         found = readings.of(record, drug, condition)
         if found[0].verdict in ("none", "neutral") and found[0].effect == "not_reported":
-            results = "\n".join(place.text for place in places(record, "results"))
+            results = opening_results(record)
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
+    others = _read_beside(record, [name for name in beside if name != drug], condition, asked, readings)
     study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
-    stance = stance_of(study, drug, _is_on_condition)
+    is_titled = _is_titled(record, asked)
+    stance = stance_of(study, drug, partial(_is_as_asked, study, asked, is_titled))
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
-    item = _item(record, found, stance, posted, condition_names(asked))
+    told = tell_result(study, stance, document)
+    item = _item(record, found, stance, told, posted, is_titled)
+    item = item.model_copy(update={"fit": _find_fit(study, drug, stance, asked)})
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
-    rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or item.direction in DECIDED
+    rests_on = told.passage.text if told.passage else ""
+    decides = found[0].reader == "posted" or item.is_telling
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
-    return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+    return AppraisedRecord(
+        item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
+    )
 
 
-def _is_on_condition(part: Comparison | StatedView) -> bool:
-    """Whether a comparison or statement is on the condition that the record was read for, or on a complication."""
-    return part.condition is None or part.condition.startswith(COMPLICATION)
+def _read_beside(
+    record: Evidence, drugs: Sequence[str], condition: str, asked: Question, readings: Readings
+) -> list[Reading]:
+    """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
+    if kind_of(record) != "trial":
+        return [readings.of(record, drug, condition)[0] for drug in drugs]
+    document, names = Document.of(record), condition_names(asked)
+    found = []
+    for drug in drugs:
+        own, _ = registered_reading(record, drug, condition, names)
+        found.append(readings.beside(own, record, document)[0])
+    return found
+
+
+def _is_as_asked(study: Study, asked: Question, is_titled: bool, part: Comparison | StatedView) -> bool:
+    """Whether a comparison or statement is on the condition asked about or a form of it, with the asked aim.
+
+    A title on the condition outweighs the small reader's word that the study is on a complication: of such titles, 1 in
+    20 is.
+    """
+    fit = fit_of(topic_of(study, part), asked)
+    return fit in COUNTED or (fit == "complication" and is_titled and study.reader == "small_reader")
+
+
+def _find_fit(study: Study, drug: str, stance: DrugStance, asked: Question) -> Fit:
+    """Return how what a study says of a drug fits the question: the part that decides, else the best on the drug."""
+    if stance.comparison is not None:
+        return fit_of(topic_of(study, stance.comparison), asked)
+    if stance.view is not None:
+        return fit_of(topic_of(study, stance.view), asked)
+    rows = [row for row in study.comparisons if drug in study.drugs_of(row.arm) | study.drugs_of(row.versus)]
+    views = [view for view in study.statements if view.drug == drug]
+    parts: list[Comparison | StatedView] = [*rows, *views]
+    fits = [fit_of(topic_of(study, part), asked) for part in parts]
+    return min(fits or [fit_of(topic_of(study), asked)], key=FITS.index)
 
 
 def _item(
     record: Evidence,
     readings: Sequence[Reading],
     stance: DrugStance,
+    result: ToldResult,
     posted: PostedFinding | None,
-    names: Sequence[str],
+    is_titled: bool,
 ) -> AppraisedItem:
     """Build the appraised item of a record; its fields come from the first reading.
 
@@ -306,7 +364,7 @@ def _item(
     compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
     reading, data, trial = readings[0], record.metadata, record.trial
-    stop = why_stopped_kind(data.get("why_stopped"))
+    stop = _find_stop(record, reading)
     document = Document.of(record)
     if trial:
         told = posted is not None and posted.direction is not Direction.not_assessed
@@ -320,13 +378,12 @@ def _item(
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
-    size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
-    if size is not None and design in RANDOMISED and reading.reader not in ("posted", "model"):
-        own = size_of_comparison(document, reading.drug)
-        size = own if own is not None and own < size else size
+    size = None if design.is_preclinical else result.participants  # animals and cells are no participants
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
+    is_of_several = size is None and design in RANDOMISED and result.kind in _WITH_ARMS
+    is_of_dose = result.kind == "not_reported" and reading.comparator == "dose"
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     known = name_trial(record, design, reading.participants)
     return AppraisedItem(
@@ -334,16 +391,17 @@ def _item(
         design=design,
         direction=direction,
         sample_size=size,
+        trial_size=reading.participants if is_of_several else None,
         says=stance.says,
         tested=tested,
-        alone=reading.alone,
-        comparator=reading.comparator,
-        against=reading.against,
-        primary=reading.primary,
-        missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
+        alone=stance.says != "combined" if stance.comparison else reading.alone,
+        comparator="dose" if is_of_dose else result.kind,
+        against=result.against,
+        primary=result.primary,
+        missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
-        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
-        surrogate=reading.kind == "surrogate",
+        in_title=reading.match in ("same", "narrower") if reading.reader == "model" else is_titled,
+        surrogate=stance.comparison.endpoint == "surrogate" if stance.comparison else reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
@@ -359,24 +417,20 @@ def _item(
     )
 
 
-def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:
-    """Whether a title, or what a trial lists, names a condition; beside others, only first and not as the people's.
+def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
+    """Return why a trial was stopped: as the registry has it, or as a model quotes it from a stopped trial's entry."""
+    kind = why_stopped_kind(record.metadata.get("why_stopped"))
+    is_stopped = record.metadata.get("overall_status") in STOPPED
+    if kind not in _FOR_CAUSE and is_stopped and reading.reader == "model":
+        quoted = why_stopped_kind(" ".join(passage.text for passage in reading.passages))
+        return quoted if quoted in _FOR_CAUSE else kind
+    return kind
 
-    A condition after it mostly says whom the drug was given: "hypertension in diabetes" is on hypertension.
-    """
-    document, listed = Document.of(record), record.trial.conditions if record.trial else ()
-    wanted = [frozenset(stems(name)) for name in names]
-    words = frozenset(stems(" ; ".join((document.title, *listed))))
-    if not any(each <= words for each in wanted):
-        return False
-    own, others = list[tuple[int, int]](), list[tuple[int, int]]()
-    for name, start, end in document.conditions:
-        if start < document.offset and not is_generic(name):
-            held = frozenset(stems(name))
-            (own if any(each <= held or held <= each for each in wanted) else others).append((start, end))
-    if not others or not own:
-        return not others
-    return min(own) < min(others) and not document.sentences[0].has_as_population(*min(own))
+
+def _is_titled(record: Evidence, asked: Question) -> bool:
+    """Whether a title, or what a trial lists, is on the condition asked about or a form of it."""
+    listed = record.trial.conditions if record.trial else ()
+    return fit_of(topic_of_title(Document.of(record), listed), asked) in COUNTED
 
 
 def _prevents(document: Document, reading: Reading) -> bool:

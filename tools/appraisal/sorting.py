@@ -3,8 +3,9 @@
 | place | rule; the first that applies |
 |---|---|
 | withdrawn | withdrawn from a market |
+| unsuited | not for the people whom the question names |
 | standard | licensed for the condition, or what trials of others there compare with |
-| failed | refuted; or two studies contradict it, and they outnumber those in support |
+| failed | refuted, by the small reader only if no more studies support it; or two contradict it and outnumber support |
 | preclinical | all support is in animals or cells |
 | mixed | supporting studies, and at least a quarter of all found no benefit or harm |
 | benefit | two trials of it alone on the condition itself report benefit over placebo, nothing or what works |
@@ -21,17 +22,19 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from ..lexicon import find_drugs, withdrawal_of
+from ..lexicon import find_drugs
 from ..reading.document import Document
-from ..reading.numbers import P_VALUE
 from ..reading.reading import RANDOMISED, StudyDesign
 from ..reading.text import sentences
 from ..records.study import Comparison
 from .appraised import AppraisedRecord
 from .candidates import Candidate
 from .certainty import CertaintyLevel
+from .suitability import WITHDRAWN, is_barred
 
-DrugPlace = Literal["withdrawn", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"]
+DrugPlace = Literal[
+    "withdrawn", "unsuited", "standard", "failed", "preclinical", "mixed", "benefit", "missed", "not_judged"
+]
 Cause = Literal["", "one_trial", "no_clear_trial", "one_against", "combinations", "reviews", "no_trial"]
 """Why a drug is not judged; empty for one that is.
 
@@ -106,7 +109,7 @@ def sort_drugs(candidates: Sequence[Candidate]) -> dict[str, SortedDrug]:
 def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     tally = count_trials(candidate, standards)
     found = candidate.appraisal
-    deciding = [each for each in candidate.records if each.key in {*found.supporting, *found.contradicting}]
+    deciding = [each for each in candidate.records if each.key in found.telling]
     is_read_by_model = any(each.study.reader in ("model", "person") for each in deciding)
     place = _find_place(candidate, tally, is_read_by_model=is_read_by_model)
     return SortedDrug(
@@ -128,7 +131,7 @@ def count_trials(candidate: Candidate, standards: frozenset[str]) -> TrialTally:
     return TrialTally(
         against_nothing=len(beside),
         benefit=sum(each.key in found.supporting for each in beside),
-        missed=sum(each.key in found.contradicting for each in beside),
+        missed=sum(each.key in {*found.contradicting, *found.missed} for each in beside),
         over_working=sum(each.key in found.supporting for each in over),
         as_comparator=sum(each.compares_with_it for each in candidate.records),
         combined=sum(each.stance.says == "combined" for each in candidate.records),
@@ -195,11 +198,10 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None
     lines = [line for line in sentences(row.passage.text) if drug in _drugs_in(line)]
     if not lines:
         return None
-    line = min(lines, key=lambda each: (not P_VALUE.search(each), not _has_figures(each)))
+    line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
     people = record.study.participants_of(row)
     study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
-    is_tested = P_VALUE.search(line) is not None
-    doubts = not record.item.is_sound, not is_beside_nothing, not is_tested, not _has_figures(line)
+    doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
     return _Quoted((*doubts, -(people or 0), record.key), study)
 
 
@@ -224,7 +226,9 @@ def _opposing(candidate: Candidate) -> list[AppraisedRecord]:
     The small reader takes "both were alike" for a failure there.
     """
     return [
-        each for each in candidate.records if each.key in candidate.appraisal.contradicting and _speaks_against(each)
+        each
+        for each in candidate.records
+        if each.key in {*candidate.appraisal.contradicting, *candidate.appraisal.missed} and _speaks_against(each)
     ]
 
 
@@ -238,12 +242,14 @@ def _speaks_against(record: AppraisedRecord) -> bool:
 def _find_place(candidate: Candidate, tally: TrialTally, *, is_read_by_model: bool) -> DrugPlace:
     found = candidate.appraisal
     support, against = len(found.supporting), len(_opposing(candidate))
-    is_withdrawn = any(caution.startswith("Withdrawn") for caution in candidate.cautions)
-    if is_withdrawn or withdrawal_of(candidate.drug) is not None:
+    if any(caution.startswith(WITHDRAWN) for caution in candidate.cautions):
         return "withdrawn"
+    if is_barred(candidate.cautions):
+        return "unsuited"
     if candidate.group == "established":
         return "standard"
-    if found.quality == "refuted" or _has_failed(candidate):
+    is_refuted = found.quality == "refuted" and (is_read_by_model or against >= support)
+    if is_refuted or _has_failed(candidate):
         return "failed"
     if candidate.is_preclinical:
         return "preclinical"

@@ -17,9 +17,11 @@ from .kinds import Kind
 _SOURCES = Path(__file__).parent.parent / "sources"
 OF_NO_SOURCE: Mapping[str, tuple[str, Kind]] = {
     "preprint": ("preprint servers", "publication"),
+    "own_file": ("your own files", "publication"),
     "web": ("the web", "page"),
 }
-"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's preprints."""
+"""Names in records that have no file of their own: title and kind. `preprint` marks Europe PMC's preprints,
+`own_file` records of a user's files that have no number of a source."""
 ENTRIES: frozenset[Kind] = frozenset({"drug", "disease", "protein", "process", "approval", "label"})
 """Database entries, which have no authors and report no study."""
 PAPERS: frozenset[Kind] = frozenset({"publication", "page"})
@@ -89,8 +91,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """For sources queried by name: whether a run looks up the condition; False if another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Tool name of an on-demand source; None for the others, which have `search_NAME`."""
-    batches: bool = False
-    """For an on-demand source: whether one request can cover many drugs."""
     specialist: str | None = None
     """Specialist that uses it; None for a source used only for look-ups."""
 
