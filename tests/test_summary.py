@@ -16,7 +16,9 @@ from willowbark.agents.report.material import Material
 from willowbark.agents.report.summary import ADVICE, first_screen, in_short, rate_confidence
 from willowbark.tools.appraisal import Level
 from willowbark.tools.appraisal.appraised import Readings
+from willowbark.tools.appraisal.certainty import find_outcome
 from willowbark.tools.appraisal.sorting import DrugPlace, SortedDrug, StrongestStudy, TrialTally
+from willowbark.tools.appraisal.suitability import is_barred
 from willowbark.tools.search import SourceReply, Status
 
 LEVELS: tuple[Level, ...] = ("high", "moderate", "low", "very low")
@@ -30,15 +32,14 @@ def asked_of(question: str = QUESTION, *replies: SourceReply, reader: ScriptedRe
 
 def place_of(support: int, against: int, quality: str, **fields: Any) -> DrugPlace:
     """Place a drug that a model read, of which each study counts."""
-    if [caution for caution in fields.get("cautions", ()) if caution.startswith("Withdrawn")]:
-        return "withdrawn"
+    cautions = fields.get("cautions", ())
+    if is_barred(cautions):
+        return "withdrawn" if any(caution.startswith("Withdrawn") for caution in cautions) else "unsuited"
     if fields.get("group") == "established":
         return "standard"
-    if quality == "refuted" or (against > 1 and against > support):
-        return "failed"
-    if support:
-        return "mixed" if 4 * against >= support + against else "benefit"
-    return "missed"
+    outcome = find_outcome(support, against, 0, is_refuted=quality == "refuted")
+    places: dict[str, DrugPlace] = {"failed": "failed", "mixed": "mixed", "supported": "benefit", "missed": "missed"}
+    return places.get(outcome, "not_judged")
 
 
 def candidate(

@@ -201,7 +201,7 @@ class DrugCandidate(BaseModel, extra="forbid"):
         """
         if self.sorting.place == "standard" and self.certainty not in ("high", "moderate"):
             return "standard"
-        if self.evidence_quality == "refuted":
+        if self.evidence_quality == "refuted" and self.outcome not in ("mixed", "supported"):
             return "refuted"
         return self.certainty if self.supporting_citations else "unsupported"
 

@@ -64,7 +64,7 @@ def first_screen(
         answered: the answer to a question other than what helps; None for what helps.
     """
     least = 0 if answered else 1
-    rooms = sorted(product(range(least, LEADERS + 1), range(2, MOST_NAMED + 1), range(2, len(_CAUSES) + 1)), key=_lose)
+    rooms = sorted(product(range(least, LEADERS + 1), range(1, MOST_NAMED + 1), range(1, len(_CAUSES) + 1)), key=_lose)
     for leading, named, causes in rooms:
         parts = _write_parts(material, candidates, answered, _Room(leading, named, causes))
         if _words(parts) <= FIRST_SCREEN:

@@ -13,6 +13,7 @@
 | not judged | all others, with the cause |
 
 The outcome is that of `find_outcome`, by the studies that count: it and the place cannot tell two things of a drug.
+The small reader alone refutes no drug that more studies support than speak against it.
 What works is a drug that the same records show to work, or a standard. A drug that a language model or a person read
 has a benefit by one supporting study, unless its certainty is very low for want of such a trial: silence is no doubt
 about the drug.
@@ -114,7 +115,7 @@ def _sort_drug(candidate: Candidate, standards: frozenset[str]) -> SortedDrug:
     found = candidate.appraisal
     deciding = [each for each in candidate.records if each.key in found.telling]
     is_read_by_model = any(each.study.reader in ("model", "person") for each in deciding)
-    outcome = _find_outcome(candidate)
+    outcome = _find_outcome(candidate, is_read_by_model=is_read_by_model)
     place = _find_place(candidate, outcome, tally, is_read_by_model=is_read_by_model)
     return SortedDrug(
         place=place,
@@ -242,13 +243,15 @@ def _speaks_against(record: AppraisedRecord) -> bool:
     return _is_of_question(record) and (record.stance.is_against_nothing or not is_compared)
 
 
-def _find_outcome(candidate: Candidate) -> CandidateOutcome:
+def _find_outcome(candidate: Candidate, *, is_read_by_model: bool) -> CandidateOutcome:
     """Find what a drug's studies come to, of those against it by the ones that count."""
     found = candidate.appraisal
     against = [each.key for each in _opposing(candidate)]
     contradicting = sum(key in found.contradicting for key in against)
     missed = len(against) - contradicting
-    return find_outcome(len(found.supporting), contradicting, missed, is_refuted=found.quality == "refuted")
+    support = len(found.supporting)
+    is_refuted = found.quality == "refuted" and (is_read_by_model or len(against) >= support)
+    return find_outcome(support, contradicting, missed, is_refuted=is_refuted)
 
 
 def _find_place(
