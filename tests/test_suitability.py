@@ -96,7 +96,7 @@ def test_a_drug_that_people_take_is_not_the_one_asked_about() -> None:
 async def test_the_first_screen_says_for_whom_a_drug_is_not_and_leads_with_another() -> None:
     records = [trial("1", "lisinopril", "hypertension in pregnancy"), trial("2", "labetalol", "hypertension")]
     told = [
-        reading(each.key, drug, effect="better", condition="hypertension", reader="a model")
+        reading(each.key, drug, effect="better", condition="hypertension", reader="model")
         for each, drug in zip(records, ("lisinopril", "labetalol"), strict=True)
     ]
     found = findings("literature", reply(*records), readings=told)
