@@ -1,5 +1,6 @@
 """Where a drug stands on the first screen: by the trials counted, never by another drug's result."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -59,6 +60,35 @@ def test_the_strongest_trial_is_quoted_in_a_sentence_that_names_the_drug() -> No
 )
 def test_each_drug_has_one_place(effects: dict[str, str], fields: dict[str, Any], place: str) -> None:
     assert sort_timolol(effects, **fields).place == place
+
+
+OUTCOMES = {"failed": "failed", "missed": "missed", "mixed": "mixed", "benefit": "supported"}
+
+
+@pytest.mark.parametrize("effects", [*product(("better", "no_difference", "worse"), repeat=3)], ids="-".join)
+@pytest.mark.parametrize("reader", ["scripted", "model"])
+def test_the_place_tells_what_the_outcome_tells(effects: tuple[str, ...], reader: str) -> None:
+    found = sort_timolol(dict(zip(("alpha", "beta", "gamma"), effects, strict=True)), reader=reader)
+
+    assert OUTCOMES.get(found.place, found.outcome) == found.outcome
+    assert (found.outcome == "failed") <= (found.place == "failed")
+    assert "better" not in effects or found.outcome in ("supported", "mixed", "failed")
+
+
+def test_what_is_not_for_the_people_asked_about_or_was_withdrawn_has_a_place_that_never_leads() -> None:
+    trials = [
+        record(
+            f"{number}0000000",
+            f"{drug} in migraine in pregnancy",
+            f"300 women with migraine in pregnancy were randomised to {drug} or placebo. {drug} was better.",
+            publication_types=["Randomized Controlled Trial"],
+        )
+        for number, drug in enumerate(("Valproic acid", "Rofecoxib"), 1)
+    ]
+    readings = Readings(ScriptedReader(effect="better"))
+    places = material("Which existing drugs prevent migraine in pregnancy?", trials, readings).places
+
+    assert [places[drug].place for drug in ("valproic acid", "rofecoxib")] == ["unsuited", "withdrawn"]
 
 
 def test_what_three_trials_compare_with_is_standard_and_has_not_failed() -> None:
