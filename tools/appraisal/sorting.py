@@ -26,9 +26,8 @@ from pydantic import BaseModel
 
 from ..lexicon import find_drugs
 from ..reading.document import Document
-from ..reading.numbers import P_VALUE
 from ..reading.reading import RANDOMISED, StudyDesign
-from ..reading.text import sentences
+from ..reading.text import says, sentences
 from ..records.study import Comparison
 from .appraised import AppraisedRecord
 from .candidates import Candidate
@@ -201,14 +200,16 @@ def _quote(record: AppraisedRecord, standards: frozenset[str]) -> _Quoted | None
     is_beside_nothing = record.stance.is_against_nothing
     if row is None or row.passage is None or not (is_beside_nothing or _is_against_working(record, standards)):
         return None
-    lines = [line for line in sentences(row.passage.text) if drug in _drugs_in(line)]
+    results = [
+        line for line in sentences(row.passage.text) if not says("randomised", line)
+    ]  # who got what is no result
+    lines = [line for line in results if drug in _drugs_in(line)]
     if not lines:
         return None
-    line = min(lines, key=lambda each: (not P_VALUE.search(each), not _has_figures(each)))
+    line = min(lines, key=lambda each: (not _other_arm(record, row, each), not _has_figures(each)))
     people = record.study.participants_of(row)
     study = StrongestStudy(key=record.key, against=_other_arm(record, row, line), quote=line, participants=people)
-    is_tested = P_VALUE.search(line) is not None
-    doubts = not record.item.is_sound, not is_beside_nothing, not is_tested, not _has_figures(line)
+    doubts = not record.item.is_sound, not is_beside_nothing, not study.against, not _has_figures(line)
     return _Quoted((*doubts, -(people or 0), record.key), study)
 
 
