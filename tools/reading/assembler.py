@@ -170,6 +170,8 @@ def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Docume
         changes |= _temper(reading, passage)
     if passage.is_rival(reading.drug):
         changes |= {"role": "comparator"}
+    if reading.effect == "better" and passage.is_given_before(reading.drug):
+        changes |= {"role": "mentioned", "effect": "not_reported"}
     return reading.model_copy(update=changes)
 
 
