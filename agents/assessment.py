@@ -301,7 +301,7 @@ class AssessmentRequest(BaseModel, frozen=True, extra="forbid"):
                 *(["Gaps that you named before:", *(f"- {unmarked(gap)}" for gap in self.gaps)] if self.gaps else []),
                 *(["Queries with further hits unread:", *unread] if unread else []),
                 *(["Queries for trials and reviews, not made yet:", *trials] if trials else []),
-                *(["InputKind for before and not searched:", *refused] if refused else []),
+                *(["Asked for before and not searched:", *refused] if refused else []),
                 *(["Not asked yet, left for later by the kind of question:", *later] if later else []),
                 *(["What the specialists make of this round:", *thoughts] if thoughts else []),
                 "Mechanism hypotheses (confidence in the chain, not in the effect), with queries that could test them:",

@@ -91,6 +91,7 @@ JUNK = (
 def nobody_home(runs: int, seed: int) -> Row:
     """F4: a report comes, says what is missing, and holds nothing that no record says."""
     before, notes = time.perf_counter(), list[str]()
+    reads = list[str]()
     kinds = len(_DEATHS) + len(JUNK)
     each = max(1, round(runs / kinds))
     with SourceServer() as server:
@@ -99,15 +100,18 @@ def nobody_home(runs: int, seed: int) -> Row:
         for junk in JUNK * each:
             result = asyncio.run(run(QUESTIONS[0], endpoints, factor=1.0, client=AnsweringClient(junk.answer)))
             notes += [f"{junk.name}: {problem}" for problem in _about_model(result, usual, junk.causes)]
+            reads += [line for line in result.limitations if _INSTEAD in line]
     for death, cause in _DEATHS.items():
         with FaultyServer(faults=FaultPlan(seed=seed, dead=dict.fromkeys(cards(), death)).scaled(FACTOR)) as server:
             for _ in range(each):
                 found = asyncio.run(run(QUESTIONS[0], Endpoints.at(server.url)))
+                reads.append(found.summary)
                 notes += [f"all dead by {death}: {problem}" for problem in _about_sources(found, cause)]
     notes += (problem for problem in _command_line())
     figures = [exactly("things said wrong or left unsaid", len(notes), 0)]
     what = "all sources dead, model dead, model junk; the command line once"
-    return Row("F4", each * kinds, what, seed, time.perf_counter() - before, figures, notes)
+    shown = list(dict.fromkeys((*reads[:2], *reads[-1:])))
+    return Row("F4", each * kinds, what, seed, time.perf_counter() - before, figures, notes, shown)
 
 
 def _about_model(found: RunResult, usual: RunResult, causes: Mapping[str, str]) -> list[str]:

@@ -42,6 +42,7 @@ _ASKED: Mapping[str, tuple[str, dict[str, object]]] = {
     "clinicaltrials": ("studies", {}),
 }
 _NONE = "none"  # stands for a kind of fault where nothing is to fail
+_LONGEST_LINE = 200  # characters
 _GRACE_S = 1.0  # for a busy machine
 
 
@@ -52,15 +53,18 @@ def bombed(runs: int, seed: int) -> Row:
     outcomes = _in_processes(each, seed)
     deadline = policy().deadline_s
     figures = [
-        exactly("typed errors", sum(outcome["error"] == "SearchError" for outcome in outcomes), len(outcomes)),
+        exactly("typed errors", sum(bool(outcome["reason"]) for outcome in outcomes), len(outcomes)),
         Figure(
             "slowest, s past the deadline", max(o["seconds"] for o in outcomes) - deadline, at_most=_GRACE_S, timed=True
         ),
         Figure("memory growth, MB", max(o["growth_mb"] for o in outcomes), at_most=_GROWTH_MB),
     ]
-    notes = [f"{o['kind']} at {o['source']}: {o['error']}" for o in outcomes if o["error"] != "SearchError"]
+    notes = [f"{o['kind']} at {o['source']}: {o['error']}" for o in outcomes if not o["reason"]]
+    reads = dict.fromkeys(outcome["reason"] for outcome in outcomes if outcome["reason"])
+    unclear = [line for line in reads if len(line) > _LONGEST_LINE or "\n" in line or "://" in line]
+    figures.append(exactly("reasons that are no clear line, or tell an address", len(unclear), 0))
     what = "drip, hang, 20,000 headers, 1 GB body, 31 MB and silence, gzip/stacked/br/zstd bombs"
-    return Row("F6", len(outcomes), what, seed, time.perf_counter() - before, figures, notes)
+    return Row("F6", len(outcomes), what, seed, time.perf_counter() - before, figures, notes, list(reads))
 
 
 def policy() -> RetryPolicy:
@@ -103,8 +107,9 @@ async def _meet(urls: Mapping[str, str], each: int) -> None:
         async with Transport(Endpoints.at(urls[kind]), policy=policy()) as transport:
             for source in _SOURCES * each:
                 before = time.monotonic()
-                error = await _ask(transport, source)
-                found = {"kind": kind, "source": source, "error": error, "seconds": time.monotonic() - before}
+                error, reason = await _ask(transport, source)
+                found: dict[str, Any] = {"kind": kind, "source": source, "error": error, "reason": reason}
+                found["seconds"] = time.monotonic() - before
                 print(json.dumps({**found, "growth_mb": _peak_mb() - base}))
 
 
@@ -116,16 +121,16 @@ async def _before(url: str) -> float:
     return _peak_mb()
 
 
-async def _ask(transport: Transport, source: str) -> str:
-    """The kind of error that came; what is no `SearchError` by its own name."""
+async def _ask(transport: Transport, source: str) -> tuple[str, str]:
+    """Return the kind of error that came, and what a user reads of it: nothing of one that is no `SearchError`."""
     try:
         path, params = _ASKED[source]
         await transport.get(source, path, params=params, read=Reply.json)
-    except SearchError:
-        return "SearchError"
+    except SearchError as error:
+        return "SearchError", error.reason
     except Exception as error:  # noqa: BLE001  any other exception is what must not happen
-        return f"{type(error).__name__}: {error}"
-    return "taken for good"
+        return f"{type(error).__name__}: {error}", ""
+    return "taken for good", ""
 
 
 def _peak_mb() -> float:

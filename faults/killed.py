@@ -4,17 +4,19 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from willowbark.teams.ledger import Ledger
+from willowbark.teams.ledger import DEFAULT_PATH, Ledger
 
 from .lives import MODELS, RUN_ID, Life, Mark, Model, intact, without_clock
 from .server import SourceServer
@@ -33,6 +35,8 @@ class _Outcome:
     phase: str
     problems: tuple[str, ...]
     model: Model = "baseline"
+    listed: str = ""
+    """How the command line lists the killed run; empty where it was not asked, or the run was complete."""
 
 
 def killed(runs: int, seed: int, jobs: int) -> Row:
@@ -50,8 +54,13 @@ def killed(runs: int, seed: int, jobs: int) -> Row:
         exactly("models that read in them", len({outcome.model for outcome in outcomes}), min(len(MODELS), runs)),
         exactly("resumed to the report of a run that was not killed, asking nothing twice", whole, runs),
     ]
+    listed = [outcome.listed for outcome in outcomes if outcome.listed]
+    figures.append(
+        exactly("killed runs that the list of runs does not show as interrupted", _count_unlisted(outcomes), 0)
+    )
     what = ", ".join(f"{met[phase]} while it came to: {phase}" for phase in _PHASES)
-    return Row("F8", runs, f"SIGKILL ({what})", seed, time.perf_counter() - before, figures, notes)
+    took = time.perf_counter() - before
+    return Row("F8", runs, f"SIGKILL ({what})", seed, took, figures, notes, list(dict.fromkeys(listed)))
 
 
 def _killed(numbers: list[int], seed: int) -> list[_Outcome]:
@@ -74,14 +83,32 @@ def _model_of(number: int) -> Model:
 def _one(number: int, chance: random.Random, server: SourceServer, folder: Path, whole: Life) -> _Outcome:
     phase = _PHASES[number % len(_PHASES)]
     for attempt in range(_TRIES):
-        path = folder / f"{number}-{attempt}" / "ledger.db"
+        path = folder / f"{number}-{attempt}" / DEFAULT_PATH
         place = chance.randint(1, max(1, whole.marks.count(phase)))
         life = Life(path, server.url, model=whole.model).lived(
             killer(phase, place, chance.uniform(0, _WITHIN_S[phase]))
         )
         if life.told is None:
-            return _Outcome(phase, tuple(_after(path, server, whole, life.marks.count("answered"))), whole.model)
+            listed = _list_run(path)
+            problems = _after(path, server, whole, life.marks.count("answered"))
+            return _Outcome(phase, tuple(problems), whole.model, listed)
     return _Outcome("never", (f"{_TRIES} lives were over before their kill came",))
+
+
+def _list_run(path: Path) -> str:
+    """Return the line in which `willowbark runs` shows a run; empty for one that is complete."""
+    with Ledger(path) as ledger:
+        if ledger.run(RUN_ID).status == "complete":
+            return ""
+    command = [sys.executable, "-m", "willowbark", "runs"]
+    done = subprocess.run(command, cwd=path.parent.parent, capture_output=True, text=True, timeout=120, check=False)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith(RUN_ID)]
+    return lines[0] if lines else f"not listed: {done.stderr.strip()}"
+
+
+def _count_unlisted(outcomes: Sequence[_Outcome]) -> int:
+    """Count the killed runs that a user does not find as interrupted."""
+    return sum(bool(outcome.listed) and "interrupted" not in outcome.listed for outcome in outcomes)
 
 
 def killer(phase: str, place: int, delay_s: float) -> Callable[[str, int], None]:

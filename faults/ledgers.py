@@ -37,14 +37,17 @@ def crippled(runs: int, seed: int, jobs: int) -> Row:
     with ThreadPoolExecutor(jobs) as workers:  # each of them waits for processes
         shares = [range(place, runs, jobs) for place in range(jobs)]
         waiting = [workers.submit(_crippled, list(share), seed) for share in shares if share]
-        problems = [found for share in waiting for found in share.result()]
+        results = [share.result() for share in waiting]
+    problems = [found for share, _ in results for found in share]
+    reads = list(dict.fromkeys(line for _, lines in results for line in lines))
     notes = [f"{name}: {problem}" for name, found in problems for problem in found]
     whole = sum(not found for _, found in problems)
     figures = [exactly("told in a line, not damaged, and resumed to the report of an undisturbed run", whole, runs)]
-    return Row("F9", runs, ", ".join(CASES), seed, time.perf_counter() - before, figures, notes)
+    return Row("F9", runs, ", ".join(CASES), seed, time.perf_counter() - before, figures, notes, reads)
 
 
-def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
+def _crippled(numbers: list[int], seed: int) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """Return what is wrong in each case, and what a user reads."""
     with SourceServer() as server, tempfile.TemporaryDirectory() as folder:
         whole = Life(Path(folder) / "whole" / "ledger.db", server.url).lived()
         found = []
@@ -52,7 +55,7 @@ def _crippled(numbers: list[int], seed: int) -> list[tuple[str, list[str]]]:
             name = list(CASES)[number % len(CASES)]
             path = Path(folder) / str(number) / "ledger.db"
             found.append((name, CASES[name](random.Random(f"{seed}/{number}"), server, path, whole)))
-        return found
+        return found, whole.reads
 
 
 def side_by_side(processes: int, seed: int) -> Row:
@@ -69,7 +72,7 @@ def side_by_side(processes: int, seed: int) -> Row:
         ]
         waiting = list(workers.map(Life.lived, lives))
         torn = not intact(path)
-        unlisted = _find_unlisted(path, processes)
+        complete = _list_complete(path)
     notes = ["the ledger is torn"] if torn else []
     reports = 0
     for life in waiting:
@@ -78,11 +81,11 @@ def side_by_side(processes: int, seed: int) -> Row:
         notes += [f"{life.run_id}, {life.model}: {problem}"[:_LONGEST_LINE] for problem in problems]
     figures = [
         exactly("reports as of a run that has the ledger alone", reports, processes),
-        exactly("runs that the list of runs does not show as complete", unlisted, 0),
+        exactly("runs that the list of runs does not show as complete", processes - len(complete), 0),
         exactly("torn ledgers", torn, 0),
     ]
     what = f"processes at once in one ledger, each in turn: {', '.join(MODELS)}"
-    return Row("F12", processes, what, seed, time.perf_counter() - before, figures, notes)
+    return Row("F12", processes, what, seed, time.perf_counter() - before, figures, notes, complete)
 
 
 def _compare(told: Told | None, alone: Told | None) -> list[str]:
@@ -97,11 +100,10 @@ def _compare(told: Told | None, alone: Told | None) -> list[str]:
     return problems + find_differences(told.report, alone.report)
 
 
-def _find_unlisted(path: Path, processes: int) -> int:
-    """Count the runs of which a user would not read that they are complete."""
+def _list_complete(path: Path) -> list[str]:
+    """List the runs that a user finds complete."""
     with Ledger(path) as ledger:
-        complete = [run for run in ledger.runs() if run.status == "complete"]
-    return processes - len(complete)
+        return [f"{run.run_id}: {run.status}" for run in ledger.runs() if run.status == "complete"]
 
 
 def _full_disk(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
@@ -118,7 +120,7 @@ def _no_larger_files(chance: random.Random, server: SourceServer, path: Path, wh
 
 def _full(path: Path, server: SourceServer, whole: Life, ailment: Ailment, due: str) -> list[str]:
     told = Life(path, server.url, ailment=ailment).lived().told
-    return [*_unclear(told, due), *_gone_on(path, server, whole)]
+    return [*_unclear(told, due, whole), *_gone_on(path, server, whole)]
 
 
 def _read_only_folder(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
@@ -129,7 +131,7 @@ def _read_only_folder(chance: random.Random, server: SourceServer, path: Path, w
         Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
         Ledger(path).close()  # with the killed process's log still there nothing would have to be made in the folder
     with _permissions(path.parent, 0o555):
-        problems = _refused(path, server, "cannot be written")
+        problems = _refused(path, server, "cannot be written", whole)
     return [*problems, *_gone_on(path, server, whole)]
 
 
@@ -137,14 +139,14 @@ def _read_only_file(chance: random.Random, server: SourceServer, path: Path, who
     """The ledger of a run that is to be resumed; permissions hold for root as well."""
     Life(path, server.url).lived(killer("checkpoint", chance.randint(1, 5), 0.0))
     with _permissions(path, 0o444):
-        problems = _refused(path, server, "cannot be written")
+        problems = _refused(path, server, "cannot be written", whole)
     return [*problems, *_gone_on(path, server, whole)]
 
 
 def _a_file_in_the_way(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
     """A file stands where the ledger's folder should."""
     path.parent.write_text("no folder")
-    problems = _refused(path, server, "the ledger")
+    problems = _refused(path, server, "the ledger", whole)
     if path.parent.read_text() != "no folder":
         problems.append("the file in the way was changed")
     path.parent.unlink()
@@ -167,7 +169,7 @@ def _locked(chance: random.Random, server: SourceServer, path: Path, whole: Life
     told = Life(path, server.url, ailment=Ailment(patience_s=_PATIENCE_S)).lived(lock).told
     for connection in held:
         connection.close()
-    return [*_unclear(told, "in use by another program"), *_gone_on(path, server, whole)]
+    return [*_unclear(told, "in use by another program", whole), *_gone_on(path, server, whole)]
 
 
 def _flipped(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
@@ -183,7 +185,7 @@ def _flipped(chance: random.Random, server: SourceServer, path: Path, whole: Lif
         return []
     if told is not None and told.report is not None and not told.errors:
         return ["it went on to another report, and said nothing"]
-    return _unclear(told, "the ledger")
+    return _unclear(told, "the ledger", whole)
 
 
 def _altered(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
@@ -199,7 +201,7 @@ def _altered(chance: random.Random, server: SourceServer, path: Path, whole: Lif
     resumed = Life(path, server.url, again=True).lived().told
     if resumed is not None and resumed.report is not None and not resumed.errors:
         problems.append("it went on with replies that no source sent, and said nothing")
-    return problems + _unclear(resumed, "is damaged")
+    return problems + _unclear(resumed, "is damaged", whole)
 
 
 def _two_resumes(chance: random.Random, server: SourceServer, path: Path, whole: Life) -> list[str]:
@@ -216,7 +218,7 @@ def _two_resumes(chance: random.Random, server: SourceServer, path: Path, whole:
     first = Life(path, server.url, again=True).lived(try_too).told
     problems = [] if second else ["the first one was over before the second one came"]
     for told in second:
-        problems += _unclear(told, "worked on by another process")
+        problems += _unclear(told, "worked on by another process", whole)
         if told is not None and (told.report is not None or told.model_calls):
             problems.append("the second one went on with the run")
     if first is None or whole.told is None or first.report != whole.told.report:
@@ -237,22 +239,23 @@ CASES: dict[str, Case] = {
 }
 
 
-def _unclear(told: Told | None, due: str) -> list[str]:
-    """What is wrong with how a life that could not be lived well told of it."""
+def _unclear(told: Told | None, due: str, whole: Life) -> list[str]:
+    """What is wrong with how a life that could not be lived well told of it; what it says is noted."""
     if told is None:
         return ["the process died"]
     if told.crash:
         return [f"it crashed: {told.crash}"]
     clear = [line for line in told.errors if due in line and "\n" not in line and len(line) < _LONGEST_LINE]
+    whole.reads += clear[:1]
     return [] if clear else [f"nothing says {due!r}: {list(told.errors)}"]
 
 
-def _refused(path: Path, server: SourceServer, due: str) -> list[str]:
+def _refused(path: Path, server: SourceServer, due: str, whole: Life) -> list[str]:
     """What is wrong with how a life is refused that has nothing to write to; what was there must stay as it was."""
     again = path.is_file()
     before = path.read_bytes() if again else b""
     told = Life(path, server.url, again=again, ailment=Ailment(heeds_permissions=True)).lived().told
-    problems = _unclear(told, due)
+    problems = _unclear(told, due, whole)
     if told is not None and told.report is not None:
         problems.append("it went on without a ledger")
     if again and path.read_bytes() != before:

@@ -86,6 +86,7 @@ class Life:
     Attributes:
         told: at the end of `lived`; None for a life that was killed.
         marks: how often it came to what.
+        reads: what a user read of lives that are compared with it.
     """
 
     path: Path
@@ -96,6 +97,7 @@ class Life:
     model: Model = "baseline"
     told: Told | None = None
     marks: list[str] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
 
     def lived(self, watch: Callable[[str, int], None] = lambda mark, pid: None) -> "Life":
         """Live it to its end, or until `watch(mark, pid)` has killed it."""

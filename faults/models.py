@@ -156,6 +156,7 @@ def hostile(runs: int, seed: int) -> Row:
         time.perf_counter() - before,
         figures,
         notes,
+        list(dict.fromkeys(each["reads"] for each in whole if each["reads"])),
     )
 
 
@@ -206,6 +207,7 @@ async def _call(url: str, mode: str, provider: str) -> None:
 async def _run(url: str, mode: str) -> None:
     client, settings = _client(url, mode, "openai")
     began, said, unsaid = time.monotonic(), "", list[str]()
+    reads = ""
     try:
         report = await research(
             "Which drugs prevent migraine?",
@@ -217,11 +219,12 @@ async def _run(url: str, mode: str) -> None:
         )
         said = report.stop_reason
         unsaid = _find_unsaid(report)
+        reads = report.analyst or ""
     except UsageError as error:  # told before the run begins
         said = str(error)
         unsaid = find_unsaid(said.splitlines()[:1], [("model",)])
     await close(client)
-    _tell("run", mode, "a run", bool(said), said, time.monotonic() - began - _RUN_S, unsaid)
+    _tell("run", mode, "a run", bool(said), said, time.monotonic() - began - _RUN_S, unsaid, reads)
 
 
 def _find_unsaid(report: ResearchReport) -> list[str]:
@@ -237,8 +240,19 @@ def _find_unsaid(report: ResearchReport) -> list[str]:
     return unsaid
 
 
-def _tell(kind: str, mode: str, who: str, ended: bool, said: str, late_s: float, unsaid: Sequence[str] = ()) -> None:
-    told = {"kind": kind, "mode": mode, "who": who, "ended": ended, "said": said, "late_s": late_s, "unsaid": unsaid}
+def _tell(
+    kind: str, mode: str, who: str, ended: bool, said: str, late_s: float, unsaid: Sequence[str] = (), reads: str = ""
+) -> None:
+    told = {
+        "kind": kind,
+        "mode": mode,
+        "who": who,
+        "ended": ended,
+        "said": said,
+        "late_s": late_s,
+        "unsaid": unsaid,
+        "reads": reads,
+    }
     print(json.dumps({**told, "peak_mb": _peak_mb()}), flush=True)
 
 

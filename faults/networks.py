@@ -17,6 +17,8 @@ from .verdict import Figure, Row, exactly
 SOURCES = tuple(name for name in offered() if cards()[name].use == "searched")
 DEATHS: tuple[DeadBy | None, ...] = ("reset", "status", "hang", None)
 """How a source is dead; None has no host of its name."""
+CAUSES = ("the connection broke", "(503)", "no whole answer within", "could not be reached")
+"""How a user reads what a dead source died of."""
 _OF_ALL = "Does propranolol prevent migraine attacks?"
 """Names a drug, so that the databases of drugs are asked too, in the first round."""
 _PLANS = {"F1": FaultPlan.rough, "F2": FaultPlan.treacherous}
@@ -59,7 +61,9 @@ def bad_days(row: str, runs: int, seed: int, jobs: int) -> Row:
     lost = Counter(name for r in results for name in clean[r.question].answered - r.answered)
     notes = [*(r.failure for r in results if r.failure), *silent, *(f"{name} was lost unnamed" for name in unnamed)]
     notes += [f"{name} was lost in {times} runs, and named" for name, times in lost.most_common()]
-    return Row(row, runs, what, seed, time.perf_counter() - before, figures, notes)
+    reads = [line for result in results for line in result.limitations if line.startswith("Not available:")]
+    reads = reads or [results[0].summary]
+    return Row(row, runs, what, seed, time.perf_counter() - before, figures, notes, list(dict.fromkeys(reads)))
 
 
 def deadly(runs: int, seed: int, *, source: str) -> list[RunResult]:
@@ -89,6 +93,7 @@ def one_dead(runs: int, seed: int, jobs: int) -> Row:
     usual = min(result.seconds for result in side_by_side(undisturbed, 2 * jobs, seed, jobs))
     reports = named = others = 0
     most_asked, most_added, notes = 0, 0.0, list[str]()
+    reads, without_cause = dict[str, None](), 0
     for source in SOURCES:
         for result in side_by_side(partial(deadly, source=source), runs, seed, jobs):
             reports += result.failure is None
@@ -96,15 +101,21 @@ def one_dead(runs: int, seed: int, jobs: int) -> Row:
             others += result.answered >= set(SOURCES) - {source}
             most_asked = max(most_asked, result.asked.get(source, 0))
             most_added = max(most_added, (result.seconds - usual) / FACTOR)
+            told = [line for line in result.limitations if line.startswith(f"Not available: {source}:")]
+            reads.update(dict.fromkeys(told[:1]))
+            if not [cause for cause in CAUSES for line in told if cause in line]:
+                without_cause += 1
+                notes.append(f"{source}: {told} tells no cause")
             if result.failure or not result.named(source):
                 notes.append(f"{source}: {result.failure or 'was lost unnamed'}")
     total = runs * len(SOURCES)
     figures = [
         exactly("reports", reports, total),
         exactly("with the dead source named", named, total),
+        exactly("in which no cause is told", without_cause, 0),
         exactly("with all others", others, total, timed=True),
         Figure("most requests to it", most_asked, at_most=_ASKED),
         Figure("most seconds added, in real time", most_added, at_most=_ADDED_S, timed=True),
     ]
     what = "each source dead: reset, 503, hang, no such host"
-    return Row("F3", total, what, seed, time.perf_counter() - before, figures, notes)
+    return Row("F3", total, what, seed, time.perf_counter() - before, figures, notes, list(reads))

@@ -12,15 +12,17 @@ from willowbark.tools.handler import SearchHandler
 from willowbark.tools.http.endpoints import Endpoints
 from willowbark.tools.http.recent import RecentReplies
 from willowbark.tools.http.transport import ExchangeLog, Transport
-from willowbark.tools.records.registry import offered
+from willowbark.tools.records.registry import offered, web_engines
 from willowbark.tools.search import source_class
 
+from .running import QUESTIONS, run
 from .server import SeenRequest, SourceServer
 from .verdict import Figure, Row, exactly, percentile
 
 _QUERIES = ("migraine", "smoking cessation", "diabetic nephropathy", "portal hypertension")
 _RESULTS = 5
 _ADDED_S = 0.05
+_AMISS = ("Not available:", "Not understood:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,21 @@ class _Bare:
         await self._httpx.aclose()
 
 
+def _asked() -> list[str]:
+    """Name the sources: no web engine, whose pages name what no source has, faults or none."""
+    return [name for name in offered() if name not in web_engines()]
+
+
 def quiet_day(runs: int, seed: int) -> Row:
     """F0: all sources answer, nothing is asked twice, little time is added."""
     before = time.perf_counter()
     with SourceServer() as server:
         figures = asyncio.run(_measure(server, runs))
-    return Row("F0", runs, "searches without faults", seed, time.perf_counter() - before, figures)
+        result = asyncio.run(run(QUESTIONS[0], Endpoints.at(server.url), factor=1.0))
+    amiss = [line for line in result.limitations if line.startswith(_AMISS)]
+    figures.append(exactly("lines of a report that name anything as lost", len(amiss), 0))
+    took = time.perf_counter() - before
+    return Row("F0", runs, "searches without faults", seed, took, figures, amiss, [result.summary])
 
 
 async def _measure(server: SourceServer, runs: int) -> list[Figure]:
@@ -68,7 +79,7 @@ async def _measure(server: SourceServer, runs: int) -> list[Figure]:
     whole, added = 0, list[float]()
     never: RecentReplies[Any] = RecentReplies(fresh_s=-1.0)  # repeated searches are to be sent here
     async with Transport(endpoints, recorder=log, recent=never) as transport:
-        handler = SearchHandler([source_class(name)(transport) for name in offered()])
+        handler = SearchHandler([source_class(name)(transport) for name in _asked()])
         sent = {query: await _requests_of(server, handler, query) for query in _QUERIES}
         await bare.send_all(sent[_QUERIES[0]])  # connections open, as the handler's are
         log.exchanges.clear()
@@ -78,7 +89,7 @@ async def _measure(server: SourceServer, runs: int) -> list[Figure]:
             started = time.perf_counter()
             found = await handler.execute(query, _RESULTS)
             added.append(time.perf_counter() - started - least)
-            whole += len(found.sources_searched) == len(offered()) and not found.errors
+            whole += len(found.sources_searched) == len(_asked()) and not found.errors
     await bare.close()
     calls = sum(exchange.attempt == 1 for exchange in log.exchanges)
     return [

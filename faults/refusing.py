@@ -61,6 +61,7 @@ def refused(runs: int, seed: int) -> Row:
     before = time.perf_counter()
     cases = _CASES * max(1, round(runs / len(_CASES)))
     notes = list[str]()
+    reads = list[str]()
     most_asked = 0
     distinct = len(WIRES)
     with SourceServer() as server:
@@ -79,13 +80,14 @@ def refused(runs: int, seed: int) -> Row:
             if agents != {HEADERS["User-Agent"]}:
                 problems.append(f"requests came as {sorted(agents)}")
             notes += [f"{case.name}: {problem}" for problem in problems]
+            reads += [line for line in result.limitations if line.startswith(WAY_OUT)]
     figures = [
         exactly("libraries that each firewall tells apart", distinct, len(WIRES)),
         exactly("things told wrong or left untold", len(notes), 0),
         Figure("most requests in a run", most_asked, at_most=_ASKED),
     ]
     what = "a firewall before ClinicalTrials.gov: by headers, by greeting, everybody"
-    return Row("F15", len(cases), what, seed, time.perf_counter() - before, figures, notes)
+    return Row("F15", len(cases), what, seed, time.perf_counter() - before, figures, notes, list(dict.fromkeys(reads)))
 
 
 async def learn_prints(firewall: Firewall) -> Mapping[WireName, Print]:

@@ -60,7 +60,16 @@ def scaled(runs: int, seed: int) -> Row:
         ),
     ]
     took = time.perf_counter() - before
-    return Row("F13", runs, "SIGKILL of a Ray worker, a node or the command", seed, took, figures, notes)
+    return Row(
+        "F13",
+        runs,
+        "SIGKILL of a Ray worker, a node or the command",
+        seed,
+        took,
+        figures,
+        notes,
+        [f"nothing but {', '.join(_FILES)}, the same as undisturbed"],
+    )
 
 
 def _one(what: Killed, out: Path, whole: Path) -> Iterator[str]:

@@ -60,7 +60,9 @@ def stopped(runs: int, seed: int) -> Row:
         exactly("summaries that leave unsaid what ended the run", len(unsaid), 0),
     ]
     what = "Ctrl-C at random moments, token budget reached (resuming: ledger)"
-    return Row("F10", 2 * half, what, seed, time.perf_counter() - before, figures, unsaid)
+    reads = [stop.summary for stop in met if stop.summary][:1]
+    reads += [report.executive_summary for report in spent if report][:1]
+    return Row("F10", 2 * half, what, seed, time.perf_counter() - before, figures, unsaid, reads)
 
 
 def _settings(max_tokens: int | None = None) -> Settings:

@@ -4,6 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+_SHOWN = 200  # characters of what a user reads
+_MOST_READ = 3  # lines
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -50,6 +53,8 @@ class Row:
     figures: Sequence[Figure]
     notes: Sequence[str] = field(default_factory=tuple)
     """What went wrong, in words; the first few."""
+    reads: Sequence[str] = field(default_factory=tuple)
+    """What a user read, as it came in one of the runs; the figures judge all of them."""
 
     @property
     def holds(self) -> bool:
@@ -59,7 +64,9 @@ class Row:
     def __str__(self) -> str:
         verdict = "PASS" if self.holds else "FALLS SHORT"
         head = f"{self.name:<4} {verdict:<12} {self.runs} × {self.faults} (seed {self.seed}, {self.seconds:.0f} s)"
-        lines = [*(f"       {figure}" for figure in self.figures), *(f"       ! {note}" for note in self.notes[:5])]
+        lines = [f"       {figure}" for figure in self.figures]
+        lines += [f"       reads: {line[:_SHOWN]}" for line in self.reads[:_MOST_READ]]
+        lines += [f"       ! {note}" for note in self.notes[:5]]
         return "\n".join([head, *lines])
 
 

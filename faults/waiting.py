@@ -42,12 +42,18 @@ _CASES = (
 )
 
 
+_ASKS = ("(429)", "(503)")
+"""How a user reads that a source asks to wait, or is not available."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     waited_s: float
     requests: int
     answered: bool
     crash: str | None
+    reason: str = ""
+    """What a user reads where no answer came."""
 
 
 def asked_to_wait(runs: int, seed: int) -> Row:
@@ -55,11 +61,13 @@ def asked_to_wait(runs: int, seed: int) -> Row:
     before = time.perf_counter()
     short, late, crashes, unanswered, worst = 0, 0, list[str](), 0, 0.0
     each = max(1, round(runs / len(_CASES)))
+    reasons = list[str]()
     for case, outcomes in zip(_CASES, asyncio.run(_all(each, seed)), strict=True):
         for outcome in outcomes:
             over = outcome.waited_s - case.most_s
             worst, late, short = max(worst, over), late + (over > 0), short + (outcome.waited_s < case.least_s)
             unanswered += outcome.answered != case.answered
+            reasons += [outcome.reason] if outcome.reason else []
             if outcome.crash:
                 crashes.append(f"{case.form}: {outcome.crash}")
     figures = [
@@ -69,8 +77,16 @@ def asked_to_wait(runs: int, seed: int) -> Row:
         exactly("answers that should or should not have come", unanswered, 0),
         exactly("crashes", len(crashes), 0),
     ]
+    reads = dict.fromkeys(reasons)
+    figures.append(
+        exactly(
+            "refusals that do not say what the source asks for",
+            sum(not [each for each in _ASKS if each in line] for line in reads),
+            0,
+        )
+    )
     what = "429 and 503 with Retry-After: seconds, date, 1e9, negative, junk, past the deadline"
-    return Row("F5", each * len(_CASES), what, seed, time.perf_counter() - before, figures, crashes)
+    return Row("F5", each * len(_CASES), what, seed, time.perf_counter() - before, figures, crashes, list(reads))
 
 
 async def _all(each: int, seed: int) -> list[list[_Outcome]]:
@@ -103,11 +119,12 @@ _QUERY = {"query": "migraine", "format": "json", "resultType": "core"}
 
 async def _timed(transport: Transport, server: SourceServer) -> _Outcome:
     start, before, answered, crash = len(server.requests), time.monotonic(), False, None
+    reason = ""
     try:
         await transport.get("europepmc", "search", read=Reply.json, params=_QUERY)
         answered = True
-    except SearchError:
-        pass
+    except SearchError as error:
+        reason = error.reason
     except Exception as error:  # noqa: BLE001  any other exception is what must not happen
         crash = f"{type(error).__name__}: {error}"
-    return _Outcome(time.monotonic() - before, len(server.requests) - start, answered, crash)
+    return _Outcome(time.monotonic() - before, len(server.requests) - start, answered, crash, reason)

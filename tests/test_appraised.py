@@ -215,6 +215,9 @@ def test_animals_are_no_participants_and_a_drug_that_only_they_were_given_is_tol
         ("Which drugs treat sinusitis?", "Sinus rhythm was restored.", False),
         ("Which drugs treat hypertension?", "Hypertensive patients took enalapril.", True),
         ("Which drugs treat epilepsy?", "Epilepsies of childhood were treated.", True),
+        ("Which drugs help in pancreatitis?", "Everolimus in pancreatic cancer.", False),
+        ("Which drugs help in pancreatitis?", "Acute pancreatitis was rarer.", True),
+        ("Which drugs help in prostatitis?", "Apalutamide in cancer of the prostate.", False),
     ],
 )
 def test_the_word_that_a_condition_is_named_after_does_not_name_it(question: str, text: str, speaks: bool) -> None:

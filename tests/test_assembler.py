@@ -87,6 +87,16 @@ def test_a_result_on_something_else_is_on_another_condition() -> None:
     assert study.comparisons[0].condition == "a complication of migraine"
 
 
+@pytest.mark.parametrize(("drug", "says"), [("timolol", "none"), ("propranolol", "supports")])
+def test_what_people_took_before_is_not_credited_with_what_helped_them_then(drug: str, says: str) -> None:
+    quote = "After failure of timolol, propranolol halved attacks of migraine."
+    document = Document.cut(TITLE, quote)
+    start = document.whole.index(quote)
+    told = (QuotedPassage(text=quote, start=start, end=start + len(quote)),)
+    study = assemble_study([reading(drug, comparator="before_after", passages=told)], document)
+    assert stance_of(study, drug).says == says
+
+
 readings = st.builds(
     reading,
     st.sampled_from(["propranolol", "timolol"]),

@@ -51,6 +51,7 @@ def test_a_slice_of_each_row_holds(name: str) -> None:
     assert due(row) == [], str(row)
     assert row.runs > 0
     assert [figure for figure in row.figures if not figure.timed] != []
+    assert [line for line in row.reads if line.strip()] != [], "a row says what a user reads"
 
 
 def test_the_table_has_every_row() -> None:

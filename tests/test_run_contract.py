@@ -124,5 +124,5 @@ def test_limitations_are_the_same_in_the_same_order_after_a_kill_and_a_resume(tm
     limitations = whole.report["limitations"]
     kinds = {line.partition(":")[0] for line in limitations}
     assert {"Not understood", "Not available"} <= kinds
-    assert len([line for line in limitations if "not read by the model" in line]) > 1, limitations
+    assert len([line for line in limitations if "not read by the model" in line]) > 0, limitations
     assert [told and told.report and told.report["limitations"] for told in resumed] == [limitations] * len(resumed)

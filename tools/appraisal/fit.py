@@ -31,6 +31,7 @@ from typing import Literal, NamedTuple, get_args
 from ..lexicon.matching import stems
 from ..lexicon.tree import Relation, find_in_tree, relation_of, tree_numbers
 from ..questions import Question
+from ..reading.assembler import ASIDE, COMPLICATION
 from ..reading.document import Document
 from ..records.study import Aim, Comparison, StatedView, Study
 
@@ -51,8 +52,6 @@ _IN_PEOPLE = re.compile(
     re.IGNORECASE,
 )
 """Between what is treated and in whom."""
-COMPLICATION, ASIDE = "a complication of ", "something else in people with "
-"""Before the condition asked about, where a reader tells no more of the study's own."""
 _RETURNS = re.compile(
     r"\b(?:attacks?|flares?|relapse\w*|recurren\w+|exacerbation\w*|episod\w+|crisis|crises|bouts?|seizures?|"
     r"secondary prevention|maintenance|migraines?|headaches?)\b",
@@ -94,8 +93,7 @@ def has_asked_aim(topic: Topic, asked: Question) -> bool:
         return True
     if topic.aim != "prevent" or asked.is_acute:
         return False
-    have_it = (find_in_tree(topic.people), asked.conditions)
-    is_had = any(relation_of(found.name, wanted) in COUNTED for found in have_it[0] for wanted in have_it[1])
+    is_had = any(_is_named(topic.people, wanted) for wanted in asked.conditions)
     return is_had or _RETURNS.search(topic.condition) is not None
 
 

@@ -39,23 +39,23 @@ def find_changes(sample: ReplySample, *, is_public: bool) -> list[str]:
     """
     lines = []
     for source, replies in sample.by_source().items():
-        told = list[str]()
-        documents = [(each.asked, _read(each.reply)) for each in replies]
+        problems = list[str]()
+        documents = [(each.request, _read(each.reply)) for each in replies]
         for glob in dict.fromkeys(field.reply for field in fields_of(source)):
             fields = [field for field in fields_of(source) if field.reply == glob]
-            due = [data for asked, data in documents if data is not None and fields[0].fits(asked)]
-            told += _find_in(source, fields, due, is_public=is_public)
-        if told:
-            lines.append(f"{title_of(source)}: {listed(told, MOST_NAMED)}")
+            due = [data for request, data in documents if data is not None and fields[0].fits(request)]
+            problems += _find_in(source, fields, due, is_public=is_public)
+        if problems:
+            lines.append(f"{title_of(source)}: {listed(problems, MOST_NAMED)}")
     return lines
 
 
 def explainer(endpoints: Endpoints) -> Explainer:
     """Return what says which fields of a refused reply are other than they are due, for a run's transport."""
 
-    def explain(source: str, asked: str, reply: Reply) -> str:
+    def explain(source: str, request: str, reply: Reply) -> str:
         data = _read(reply)
-        fields = [field for field in fields_of(source) if field.fits(asked)]
+        fields = [field for field in fields_of(source) if field.fits(request)]
         if data is None or not fields:
             return ""
         return listed(_find_in(source, fields, [data], is_public=endpoints.is_public), MOST_NAMED)
@@ -75,7 +75,7 @@ def _find_in(source: str, fields: Sequence[ReadField], documents: Sequence[Any],
     if not documents:
         return []
     wanted = [field for field in fields if is_public or field.due != "public"]
-    told = [
+    problems = [
         str(breach)
         for breach in find_breaches([replace(each, due="no") for each in wanted], documents, is_public=False)
     ]
@@ -85,7 +85,7 @@ def _find_in(source: str, fields: Sequence[ReadField], documents: Sequence[Any],
         share = _shares().get((source, wanted[0].reply, place), ASSUMED_SHARE if place in expected else 0.0)
         if having == 0 and share >= LEAST_SHARE and (1 - share) ** of < CHANCE:
             missing.append(f"{place} is in none of {counted(of, 'entry')}")
-    return told + missing
+    return problems + missing
 
 
 @cache

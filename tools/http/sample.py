@@ -12,7 +12,7 @@ class SampledReply(NamedTuple):
     """A reply, with what was asked: the path of the address, and what was sent."""
 
     source: str
-    asked: str
+    request: str
     reply: Reply
 
 
@@ -25,12 +25,12 @@ class ReplySample:
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], dict[str, SampledReply]] = {}
 
-    def note(self, asked: str, hashed: str, reply: Reply) -> None:
+    def note(self, request: str, hashed: str, reply: Reply) -> None:
         """Keep a reply that was read, if there is room among those of its kind."""
         if len(reply.body) > MOST_BYTES:
             return
-        kind = self._kinds.setdefault((reply.source, _kind_of(asked)), {})
-        kind[hashed] = SampledReply(reply.source, asked, reply)
+        kind = self._kinds.setdefault((reply.source, _kind_of(request)), {})
+        kind[hashed] = SampledReply(reply.source, request, reply)
         if len(kind) > MOST_REPLIES:
             del kind[max(kind)]
 
@@ -42,9 +42,9 @@ class ReplySample:
         return sampled
 
 
-def _kind_of(asked: str) -> str:
+def _kind_of(request: str) -> str:
     """Tell requests of one kind: by their path, without what is asked for in it, and the name of a GraphQL query."""
-    path, _, sent = asked.partition(" ")
+    path, _, sent = request.partition(" ")
     steps = [step for step in path.split("/") if not any(map(str.isdigit, step))]
     name = sent.partition("query ")[2].partition("(")[0] if "query " in sent else ""
     return f"{'/'.join(steps[-2:])} {name}"

@@ -388,15 +388,15 @@ class Transport:
     def _read(self, request: Request, reply: Reply, read: Callable[[Reply], T]) -> T:
         """Read a reply; one that is not understood says which fields are other than they are due."""
         checked = self._checked(request, reply)
-        asked = f"{unquote(urlsplit(request.shown_url).path)} {request.sent}".strip()
+        sent = f"{unquote(urlsplit(request.shown_url).path)} {request.sent}".strip()
         try:
-            found = read(checked)
+            value = read(checked)
         except UnreadableReply as error:
-            told = self._explain(request.source, asked, checked) if self._explain else ""
-            raise UnreadableReply(request.source, f"{error.reason}: {told}") if told else error from None
+            fields = self._explain(request.source, sent, checked) if self._explain else ""
+            raise UnreadableReply(request.source, f"{error.reason}: {fields}") if fields else error from None
         if reply.status in range(200, 300):
-            self.sample.note(asked, request.hash, checked)
-        return found
+            self.sample.note(sent, request.hash, checked)
+        return value
 
     async def _send(self, request: Request, until: float) -> Reply:
         """Send, and follow redirects within known hosts."""

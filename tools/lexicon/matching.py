@@ -209,12 +209,23 @@ _STOP_WORDS = frozenset(
     " that the their these this to treat treatment was were what which who will with would".split()
 )
 _ENGLISH = Stemmer.Stemmer("english")
+_INFLAMMATION = re.compile(r"([a-z]{2,}?)it(?:is|ides)")
 _stemming = threading.Lock()  # a stemmer is not thread-safe, and records are read in threads
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word (https://snowballstem.org/algorithms/english/stemmer.html)."""
+    """Return the stem of a lower-case English word (https://snowballstem.org/algorithms/english/stemmer.html).
+
+    An inflammation keeps its ending: the stemmer makes one word of it and of its organ, so that a trial in pancreatic
+    cancer passed for one in pancreatitis.
+
+    >>> stem("pancreatitis"), stem("pancreatic"), stem("attacks")
+    ('pancreatiti', 'pancreat', 'attack')
+    """
+    inflammation = _INFLAMMATION.fullmatch(word)
+    if inflammation is not None:
+        return f"{inflammation[1]}iti"
     with _stemming:
         return str(_ENGLISH.stemWord(word))
 

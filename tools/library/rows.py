@@ -48,6 +48,9 @@ _SAME_IN_RECORDS = set(
     "pmid pmcid doi ppr_id journal journal_abbreviation volume issue pages publication_types mesh_terms".split()
 )
 
+READ_FILES = ("studies.db", "studies.parquet")
+"""Beginnings of the names of files that `willowbark library read` leaves beside the records: they are none of these."""
+
 
 class LibraryRow(BaseModel, frozen=True, extra="ignore"):
     """A record of a library; `provenance` says where its facts come from."""
@@ -305,7 +308,8 @@ def record_files(folder: Path) -> list[Path]:
     if (folder / "library.json").is_file():
         return [folder / "library.json"]
     try:
-        files = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and path.suffix != ".md5")
+        visible = [path for path in folder.iterdir() if not path.name.startswith((".", *READ_FILES))]
+        files = sorted(path for path in visible if path.suffix != ".md5")
     except OSError as error:
         raise UsageError(f"library {folder}: the folder cannot be read ({error.strerror})") from None
     if not files:

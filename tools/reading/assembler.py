@@ -56,8 +56,10 @@ UNNAMED = "another drug"
 """A partner of a combination that the reader does not name."""
 PLACEBO, UNTREATED, UNKNOWN = "placebo", "no treatment or usual care", "another treatment"
 """Names of arms that a reader tells the kind of, and no more."""
-COMPLICATION = "a complication of"
+COMPLICATION = "a complication of "
 """Before the condition that a record was read for, where its own is a complication of that."""
+ASIDE = "something else in people with "
+"""Before the condition that a record was read for, where its own is none of that."""
 NOT_READ = (
     "aim", "people", "blinded", "randomised", "analysed", "conclusion", "trial", "follow_up", "setting", "country",
     "funding", "layout", "dose", "n", "outcome", "subgroup", "basis", "time_point", "analysis_set", "margin",
@@ -168,6 +170,8 @@ def _hold_to_passage(reading: Reading, partners: Sequence[str], document: Docume
         changes |= _temper(reading, passage)
     if passage.is_rival(reading.drug):
         changes |= {"role": "comparator"}
+    if reading.effect == "better" and passage.is_given_before(reading.drug):
+        changes |= {"role": "mentioned", "effect": "not_reported"}
     return reading.model_copy(update=changes)
 
 
@@ -282,8 +286,8 @@ def _leave_open(result: _Result) -> Comparison:
 def _find_aside(reading: Reading) -> str | None:
     """Return on what else a result is; None if it is on the condition that the record was read for, or a part of it."""
     if reading.match == "broader" or "other" in (reading.match, reading.indication):
-        return f"something else in people with {reading.condition}"
-    return f"{COMPLICATION} {reading.condition}" if "complication" in (reading.match, reading.indication) else None
+        return f"{ASIDE}{reading.condition}"
+    return f"{COMPLICATION}{reading.condition}" if "complication" in (reading.match, reading.indication) else None
 
 
 def is_on_condition(part: Comparison | StatedView) -> bool:

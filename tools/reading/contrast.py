@@ -16,6 +16,8 @@ _DOSE = r"(?:\(?\d[\d.,]*\s*(?:m?c?g|iu|ml)(?:/(?:day|d|kg))?\)?\s*)?"
 _JOINING = rf"\s*{_DOSE}(?:/|\+|plus|combined with|in combination with|together with)\s*"
 _JOIN = re.compile(_JOINING, re.IGNORECASE)
 _LISTING = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:,|,? (?:and|or|with))\s*", re.IGNORECASE)
+_WITHOUT_COMMA = re.compile(rf"{_JOINING}|\s*{_DOSE}(?:and|or)\s*", re.IGNORECASE)
+"""Behind a comma the sentence goes on: "after failure of methotrexate, baricitinib helped"."""
 _CLAUSE = re.compile(r";|:|\.\s|,? (?:but|whereas|while|although|though|however)\b", re.IGNORECASE)
 _WORDS_BEFORE = 2  # between "than" and a drug: "than with oral"
 Named = tuple[str, int, int]
@@ -69,14 +71,14 @@ class PassageContrast:
                 return tuple(dict.fromkeys(named))
         return ()
 
-    def _take_listed(self, start: int) -> list[str]:
+    def _take_listed(self, start: int, listing: re.Pattern[str] = _LISTING) -> list[str]:
         """Take the drugs from an offset on, as long as only words that join or list drugs stand between them."""
         found = list[str]()
         for name, first, last in self.drugs:
             if first < start:
                 continue
             between = self.text[start:first]
-            if not (_LISTING.fullmatch(between) if found else len(between.split()) <= _WORDS_BEFORE):
+            if not (listing.fullmatch(between) if found else len(between.split()) <= _WORDS_BEFORE):
                 break
             found.append(name)
             start = last
@@ -133,9 +135,22 @@ class PassageContrast:
 
     def is_rival(self, drug: str) -> bool:
         """Whether it names a drug behind "than", "versus" and the like alone: another one is compared with it."""
+        return self._stands_behind(drug, "compared with", _LISTING)
+
+    def is_given_before(self, drug: str) -> bool:
+        """Whether it names a drug behind "refractory to", "washout of" and the like alone: the result is another's.
+
+        >>> passage = PassageContrast("After failure of methotrexate, baricitinib led to remission.")
+        >>> passage.is_given_before("methotrexate"), passage.is_given_before("baricitinib")
+        (True, False)
+        """
+        return self._stands_behind(drug, "given before", _WITHOUT_COMMA)
+
+    def _stands_behind(self, drug: str, cues: str, listing: re.Pattern[str]) -> bool:
+        """Whether a passage that names other drugs too names this one behind such a cue alone."""
         behind = list[int]()
-        for cue in cue_regex("compared with", __package__).finditer(self.text):
-            count = len(self._take_listed(cue.end()))
+        for cue in cue_regex(cues, __package__).finditer(self.text):
+            count = len(self._take_listed(cue.end(), listing))
             places = [at for at, (_, first, _) in enumerate(self.drugs) if first >= cue.end()]
             behind += places[:count]
         own = [at for at, (name, _, _) in enumerate(self.drugs) if name == drug]
