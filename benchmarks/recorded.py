@@ -42,8 +42,9 @@ from benchmarks.conditions import library_at
 from benchmarks.forgers import CUTS, FORGERS, Told
 from benchmarks.forgery import evidence, forged, print_forged, publications, told_in
 
-from willowbark.agents.asking.drafts import ReadingDraft
-from willowbark.agents.asking.reader import ToRead, checked
+from willowbark.agents.asking.drafts import StudyDraft
+from willowbark.agents.asking.reader import ToRead
+from willowbark.agents.asking.studies import Refused, checked_study
 from willowbark.agents.report.model import ResearchReport
 from willowbark.teams.ledger.model_calls import request_key
 from willowbark.teams.run.research import research
@@ -52,7 +53,7 @@ from willowbark.tools.lexicon import find_drugs
 from willowbark.tools.questions import parse_question
 
 MENDS = "mended: "
-"""Begins what a prompt is about that returns refused readings."""
+"""Begins what a prompt is about that returns refused studies."""
 FOLDER = Path(__file__).parent / "recorded"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 SHORTEST = 40
@@ -86,7 +87,7 @@ class Answered:
 
     @property
     def mends(self) -> bool:
-        """Whether it asks for readings that were refused."""
+        """Whether it asks for studies that were refused."""
         return self.about.startswith(MENDS)
 
 
@@ -150,18 +151,20 @@ class RecordedClient(ReplayChatCompletionClient):
         former = [each for each in self.answered.values() if each.kind == asked.kind and each.mends == asked.mends]
         if not former:
             return None
-        field = {"ReadingsDraft": "readings", "ReportDraft": "claims"}.get(asked.kind)
+        field = {"StudiesDraft": "studies", "ReportDraft": "claims"}.get(asked.kind)
         if field is None:
             same = next((each for each in former if each.about == asked.about), None)
             answer = same.answer if same else None
         else:
             keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
-            said = {(each["evidence_key"], each["drug"]): each for one in former for each in one.answer[field]}
+            said = {
+                (each["evidence_key"], each.get("drug", "")): each for one in former for each in one.answer[field]
+            }
             drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
             mine = [
                 each
                 for (key, drug), each in said.items()
-                if f'{{"key": "{key}"' in text and (field == "readings" or drug in drugs)
+                if f'{{"key": "{key}"' in text and (field == "studies" or drug in drugs)
             ]
             is_known = asked.mends or (field == "claims" and bool(mine))
             is_known = is_known or {each["evidence_key"] for each in mine} >= set(keys)
@@ -191,7 +194,7 @@ class RecordedClient(ReplayChatCompletionClient):
             }
         )
         about = f"round {self._kinds[kind]}" if kind == "JudgeDraft" or not keys else ", ".join(keys)
-        if kind == "ReadingsDraft" and '"evidence_key":' in _said(messages[-1]):
+        if kind == "StudiesDraft" and '"evidence_key":' in _said(messages[-1]):
             about = f"{MENDS}{about}"
         return Answered(
             kind=kind,
@@ -430,39 +433,49 @@ def print_stood(name: str, client: RecordedClient, report: ResearchReport) -> No
 
 
 def print_readings(client: RecordedClient, report: ResearchReport, where: Path | None) -> list[Told]:
-    """Print what became of the readings, on their own quotes and on forged ones.
+    """Print what became of the studies, on their own quotes and on forged ones.
 
     Returns:
-        The sentences that were quoted for a verdict, each once.
+        The sentences that were quoted for a comparison, each once.
     """
     library = {f"pmid:{record['pmid']}": record for record in publications(where)}
     condition = condition_of(parse_question(report.research_question))
     drafts = [
-        ReadingDraft.model_validate(reading)
-        for each in client.used
-        if each.kind == "ReadingsDraft"
-        for reading in each.answer["readings"]
+        StudyDraft.model_validate(study)
+        for answered in client.used
+        if answered.kind == "StudiesDraft"
+        for study in answered.answer["studies"]
     ]
-    refused, told, forged_readings = [], dict[str, Told](), Counter[bool]()
+    refused, told, forged_quotes = list[str](), dict[str, Told](), Counter[bool]()
     for draft in drafts:
-        if (record := library.get(draft.evidence_key)) is None:
+        record = library.get(draft.evidence_key)
+        if record is None:
             continue  # a trial, whose entry is read as it stands
-        given = ToRead(evidence(record), (draft.drug,), condition)
-        found = checked(draft, given, "")
-        if isinstance(found, str):
-            refused.append(f"{draft.evidence_key} ({draft.drug}): {found}")
-            continue
-        if found.verdict not in ("supports", "contradicts") or not find_drugs(draft.quote):
-            continue
-        told.setdefault(draft.quote, told_in(record, draft.quote, None))
-        rng = random.Random(draft.quote)
-        for forge in (*FORGERS.values(), *CUTS.values()):
-            if made := forge(told[draft.quote], rng):
-                stands = checked(draft.model_copy(update={"quote": made.quote}), given, "")
-                forged_readings[not isinstance(stands, str)] += 1
-    print(f"  {len(drafts)} readings: {len(refused)} refused", *refused, sep="\n    ")
-    print(f"  {forged_readings[True]} of {forged_readings.total()} stand on a forged or cut quote")
+        given = ToRead(evidence(record), (), condition)
+        problems = _problems(draft, given)
+        refused += [f"{draft.evidence_key}: {problem}" for problem in problems]
+        for row in [] if problems else draft.comparisons:
+            if row.favours == "untold" or not find_drugs(row.quote):
+                continue
+            told.setdefault(row.quote, told_in(record, row.quote, None))
+            rng = random.Random(row.quote)
+            for forge in (*FORGERS.values(), *CUTS.values()):
+                made = forge(told[row.quote], rng)
+                if made:
+                    other = row.model_copy(update={"quote": made.quote, "estimate": ""})
+                    forgery = draft.model_copy(update={"comparisons": [other], "harms": [], "statements": []})
+                    forged_quotes[not _problems(forgery, given)] += 1
+    print(f"  {len(drafts)} studies, of which do not stand: {len(refused)} parts", *refused, sep="\n    ")
+    print(f"  {forged_quotes[True]} of {forged_quotes.total()} stand on a forged or cut quote")
     return list(told.values())
+
+
+def _problems(draft: StudyDraft, given: ToRead) -> list[str]:
+    """Why a study or parts of it do not stand."""
+    try:
+        return checked_study(draft, given, "").problems
+    except Refused as problem:
+        return [str(problem)]
 
 
 if __name__ == "__main__":

@@ -138,7 +138,9 @@ async def ask_within(question: str, run_id: str, ledger: Ledger, *, most: int = 
     # Default to the run's condition; a model's readings were made for that one.
     meant = parse_question(stand_alone(asked, run.question))
     is_own = meant.conditions == parse_question(run.question).conditions
-    readings = Readings(given=(reading for one in found for reading in one.readings if is_own))
+    own = found if is_own else []
+    studies = [study for turn in own for study in turn.studies]
+    readings = Readings(given=(reading for turn in own for reading in turn.readings), studies=studies)
 
     told: dict[str, Any] = {}
     if meant.kind in _OF_HARM:

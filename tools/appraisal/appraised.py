@@ -33,6 +33,7 @@ from ..works.trials import name_trial
 from .certainty import DECIDED, AppraisedItem
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
+from .views import GAP, MatchedStudy
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
@@ -57,22 +58,26 @@ class Readings:
     Args:
         reader: reads what no model has read; None uses the bundled one, loaded when first needed.
         given: readings of a model, which take precedence.
+        studies: the studies that these are views of; readings made before there were studies have none.
 
     Attributes:
         found: number of publications and trials to read, as far as known.
         done: number of those already read.
     """
 
-    def __init__(self, reader: DocumentReader | None = None, given: Iterable[Reading] = ()) -> None:
+    def __init__(
+        self, reader: DocumentReader | None = None, given: Iterable[Reading] = (), studies: Iterable[MatchedStudy] = ()
+    ) -> None:
         self._reader = reader
         self._given: dict[str, dict[str, Reading]] = {}
+        self._studies: dict[str, MatchedStudy] = {}
         self._read: dict[tuple[str, ...], Reading] = {}
         self._appraised: dict[str, tuple[Evidence, Question, Mapping[str, AppraisedRecord]]] = {}
         self._ahead: set[str] = set()
         self._done: set[str] = set()
         self._one_reads, self._stopped = threading.RLock(), threading.Event()
         self.found = self.done = 0
-        self.take(given)
+        self.take(given, studies)
 
     def stop(self) -> None:
         """Stop reading; from now on, requests for unread records raise `ReadingStopped`."""
@@ -113,8 +118,12 @@ class Readings:
             self._appraised[record.key] = record, asked, said
         return said
 
-    def take(self, given: Iterable[Reading]) -> None:
-        """Add a model's readings by record and drug; the latest one counts."""
+    def take(self, given: Iterable[Reading], studies: Iterable[MatchedStudy] = ()) -> None:
+        """Add a model's readings by record and drug, and its studies by record; the latest one counts."""
+        for read in studies:
+            if self._studies.get(read.study.key) != read:
+                self._studies[read.study.key] = read
+                self._appraised.clear()
         for reading in given:
             known = self._given.setdefault(reading.key, {})
             if known.get(reading.drug) != reading:
@@ -124,6 +133,21 @@ class Readings:
     def given_for(self, record: Evidence) -> dict[str, Reading]:
         """Return a model's readings of a record by drug; empty if there are none."""
         return {drug: said for name in names_of(record) for drug, said in self._given.get(name, {}).items()}
+
+    def study_of(self, record: Evidence, text: Document) -> MatchedStudy | None:
+        """Return a model's study of a record; None if there is none, or if the record lacks a sentence of it."""
+        read = next((self._studies[name] for name in names_of(record) if name in self._studies), None)
+        if read is None:
+            return None
+        passages = [row.passage for row in read.study.comparisons if row.passage is not None]
+        passages += [view.passage for view in read.study.statements]
+        whole = f"{text.title}\n{text.text}"
+        for passage in passages:
+            for quote in passage.text.split(GAP):
+                is_in_full_text = is_full_text(passage.section) and section_of(record, quote) is not None
+                if quote not in whole and not is_in_full_text:
+                    return None
+        return read.model_copy(update={"study": read.study.model_copy(update={"key": record.key})})
 
     def of(self, record: Evidence, drug: str, condition: str, document: Document | None = None) -> tuple[Reading, ...]:
         """Return all readings of a record, or of a document in its place, for a drug, the one that counts first."""
@@ -144,7 +168,8 @@ class Readings:
         given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
         if given is None:
             return (own,)
-        told: dict[str, object] = {"key": record.key, "design": own.design, "participants": own.participants}
+        people = own.participants if given.participants is None else given.participants
+        told: dict[str, object] = {"key": record.key, "design": own.design, "participants": people}
         told["values"] = tuple(each for each in given.values if holds(each.quote, each.section))
         if own.verdict == given.verdict and not any(figures(passage.text) for passage in given.passages):
             told["in_figures"] = own.in_figures
@@ -264,12 +289,20 @@ def appraise_record(
             text = Document.cut(document.title, results, document.types)
             again = readings.of(record, drug, condition, text) if results else found
             found = again if again[0].verdict in ("supports", "contradicts") else found
-    others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
-    study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
-    stance = stance_of(study, drug, _is_on_condition)
+    given = readings.study_of(record, document) if found[0].reader == "model" else None
+    if given is not None:
+        study = given.study
+        stance = stance_of(study, drug, given.applies(condition_names(asked)))
+    else:
+        others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
+        same = [other for other in others if other.reader == found[0].reader]
+        study = assemble_study([found[0], *same], document)
+        stance = stance_of(study, drug, _is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
     item = _item(record, found, stance, posted, condition_names(asked))
+    if given is not None:
+        study = study.model_copy(update={"design": item.design.value})
     for who in reversed(asked.people):
         item = item if speaks_of(document.whole, who) else item.model_copy(update={"unnamed": who})
     is_other_use = asked.is_acute or asked.is_preventive
