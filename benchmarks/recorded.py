@@ -58,6 +58,21 @@ FOLDER = Path(__file__).parent / "recorded"
 COLLECTIONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "benchmarks"
 SHORTEST = 40
 """Characters of what is kept by its place in a record."""
+EMPTY: Mapping[str, Mapping[str, Any]] = {
+    "studies": {
+        "condition": "", "people": "", "randomised": 0,
+        "background": [], "arms": [], "comparisons": [], "harms": [], "statements": [],
+    },
+    "arms": {"drugs": [], "dose": "", "n": 0},
+    "comparisons": {
+        "outcome": "", "primary": "untold", "condition": "", "subgroup": "", "significant": "untold",
+        "equivalence": "none", "basis": "own_data", "hedged": False, "estimate": "",
+    },
+    "statements": {"condition": "", "reason": ""},
+}  # fmt: skip
+"""What is not told, by the list that a part stands in; recorded answers leave it out, and their order of fields."""
+OWN_WORDS = frozenset({"condition", "people", "name", "arm", "versus"})
+"""Fields that a model words itself."""
 CHARACTERS_PER_TOKEN = 4
 CAPABLE = {
     "vision": False,
@@ -157,9 +172,7 @@ class RecordedClient(ReplayChatCompletionClient):
             answer = same.answer if same else None
         else:
             keys = [each.split(" ")[0] for each in asked.about.removeprefix(MENDS).split(", ")]
-            said = {
-                (each["evidence_key"], each.get("drug", "")): each for one in former for each in one.answer[field]
-            }
+            said = {(each["evidence_key"], each.get("drug", "")): each for one in former for each in one.answer[field]}
             drugs = {line.partition(" ")[2] for line in asked.about.split(", ")}
             mine = [
                 each
@@ -241,7 +254,26 @@ def recorded(name: str, where: Path | None = None) -> tuple[dict[str, Any], list
     texts = _texts(where)
     with (FOLDER / f"{name}.jsonl").open(encoding="utf-8") as file:
         head, *lines = map(json.loads, file)
-    return head, [Answered(**{**line, "answer": quoted(line["answer"], texts)}) for line in lines]
+    return head, [Answered(**{**line, "answer": filled(quoted(line["answer"], texts))}) for line in lines]
+
+
+def trimmed(answer: Any, within: str = "") -> Any:
+    """An answer without what it does not tell."""
+    if isinstance(answer, list):
+        return [trimmed(part, within) for part in answer]
+    if not isinstance(answer, dict):
+        return answer
+    empty = EMPTY.get(within, {})
+    return {name: trimmed(value, name) for name, value in answer.items() if name not in empty or value != empty[name]}
+
+
+def filled(answer: Any, within: str = "") -> Any:
+    """An answer with all that its form asks for."""
+    if isinstance(answer, list):
+        return [filled(part, within) for part in answer]
+    if not isinstance(answer, dict):
+        return answer
+    return {**EMPTY.get(within, {}), **{name: filled(value, name) for name, value in answer.items()}}
 
 
 def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
@@ -252,7 +284,7 @@ def placed(answer: Any, texts: Mapping[str, str], text: str = "") -> Any:
     """
     if isinstance(answer, dict):
         text = texts.get(answer.get("evidence_key", ""), text)
-        return {name: placed(value, texts, text) for name, value in answer.items()}
+        return {name: placed(value, texts, "" if name in OWN_WORDS else text) for name, value in answer.items()}
     if isinstance(answer, list):
         return [placed(each, texts, text) for each in answer]
     if not (text and isinstance(answer, str) and len(answer) >= SHORTEST):
@@ -367,7 +399,7 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
 
 
 def _write(name: str, head: Mapping[str, Any], answered: Sequence[Answered], texts: Mapping[str, str]) -> None:
-    once = {each.prompt: {**asdict(each), "answer": placed(each.answer, texts)} for each in answered}
+    once = {each.prompt: {**asdict(each), "answer": trimmed(placed(each.answer, texts))} for each in answered}
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *once.values()))
     (FOLDER / f"{name}.jsonl").write_text(text, encoding="utf-8")
 

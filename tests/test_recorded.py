@@ -31,7 +31,7 @@ async def test_the_whole_team_takes_what_a_strong_model_says(name: str, leading:
     assert not report.model_failed
     assert {each.kind.partition(" ")[0] for each in client.used} == {
         "searches",
-        "ReadingsDraft",
+        "StudiesDraft",
         "JudgeDraft",
         "ReportDraft",
     }
@@ -66,7 +66,7 @@ def test_what_is_quoted_is_kept_by_its_place_in_a_record() -> None:
     texts = {"pmid:1": "Title. " + "Attacks fell with propranolol and not with placebo. " * 2}
     sentence = "Attacks fell with propranolol and not with placebo."
     answer = {
-        "readings": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
+        "studies": [{"evidence_key": "pmid:1", "quote": sentence, "values": [{"value": "80 mg", "quote": sentence}]}]
     }
 
     kept = placed(answer, texts)

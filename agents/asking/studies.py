@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from willowbark.tools.appraisal import Direction
@@ -19,6 +20,7 @@ from willowbark.tools.reading.numbers import drugs_dosed, is_bare, is_of_other_a
 from willowbark.tools.reading.reading import QuotedPassage
 from willowbark.tools.reading.screening import addressed_to_machines, tells_what_to_do
 from willowbark.tools.reading.sections import places, section_of
+from willowbark.tools.reading.text import sentence_spans
 from willowbark.tools.records.enclosure import visible
 from willowbark.tools.records.study import (
     Against,
@@ -50,7 +52,8 @@ _UNCUT = r"(?<!\w)(?<!\d[.,])(?<![<>≤≥±])(?<![<>≤≥±] )(?<![\s(\[=:/]-)
 """Before a value: no part of a number, and no sign or bound that belongs to it."""
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d{1,3}(?:[, ]\d{3})+(?!\d)|\d+")
-_SPELLED = re.compile(r"[a-z]+(?:[- ](?:and )?[a-z]+){0,4}")
+MOST_NUMBER_WORDS = 5
+"""Of a number in words: "one hundred and twenty two"."""
 _INERT = re.compile(
     r"placebo|saline|sham|dummy|vehicle|inert|inactive|control|untreated|lactose|dextrose|glucose|water|intralipid|oil",
     re.IGNORECASE,
@@ -222,11 +225,23 @@ class _Check:
         """Return a number of people that the record names in digits or words; None for 0, or if it does not."""
         if not count:
             return None
-        numbers = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
-        if count in numbers or any(spelled_number(words) == count for words in _SPELLED.findall(self._text)):
+        if count in self._numbers:
             return count
         self._emptied.append(f"{what} {count} is no number of its record")
         return None
+
+    @cached_property
+    def _numbers(self) -> frozenset[int]:
+        """Whole numbers of the record, in digits or words."""
+        found = {int(re.sub(r"[, ]", "", number)) for number in _NUMBER.findall(self._text)}
+        words = re.findall(r"[a-z]+", self._text)
+        for start, word in enumerate(words):
+            if spelled_number(word) is None:
+                continue
+            for end in range(start + 1, start + MOST_NUMBER_WORDS + 1):
+                number = spelled_number(" ".join(words[start:end]))
+                found |= set() if number is None else {number}
+        return frozenset(found)
 
     def _name_arms(self, drafts: Sequence[ArmDraft], background: tuple[str, ...]) -> dict[str, Arm]:
         """Return the arms by the names that the model gives them, each with a name of its own made of its drugs."""
@@ -265,12 +280,15 @@ class _Check:
         if not any(map(str.isdigit, wanted)) or is_of_other_kind("dose", wanted):
             self._emptied.append("dose has no figure or is one of something else")
             return ""
+        words = r"\s+".join(map(re.escape, dose.split()))
+        written = re.compile(rf"{_UNCUT}{words}(?!\w|[.,]\d)", re.IGNORECASE)
         for text in (self._page.whole, *(place.text for place in places(self._record))):
-            for line in re.split(r"(?<=[.;\n])\s+", text):
-                for hit in _finder(wanted).finditer(plain(line)):
-                    mentions = find_drugs(plain(line))
-                    if not mentions or set(drugs) & drugs_dosed(plain(line), *hit.span(), mentions):
-                        return " ".join(dose.split())
+            mentions = find_drugs(text)
+            for start, end in sentence_spans(text):
+                near = [mention for mention in mentions if start <= mention.start < end]
+                for hit in written.finditer(text, start, end):
+                    if not near or set(drugs) & drugs_dosed(text, *hit.span(), near):
+                        return " ".join(hit.group().split())
         self._emptied.append("dose does not stand so beside its drug")
         return ""
 

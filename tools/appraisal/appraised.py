@@ -157,7 +157,8 @@ class Readings:
     def beside(self, own: Reading, record: Evidence, text: Document) -> tuple[Reading, ...]:
         """Return the model's reading before another reader's own, if its quotes are in the text, else that alone.
 
-        Quotes of a full text must be in the record's, which may come without it later.
+        A drug that its study of the record leaves out is mentioned there, whatever another reader says. Quotes of a
+        full text must be in the record's, which may come without it later.
         """
         whole = f"{text.title}\n{text.text}"
 
@@ -166,6 +167,9 @@ class Readings:
 
         found = (self._given.get(name, {}).get(own.drug) for name in names_of(record))
         given = next((each for each in found if each and all(holds(p.text, p.section) for p in each.passages)), None)
+        read = self.study_of(record, text) if given is None else None
+        if read is not None:
+            given = read.leave_out(own.drug)
         if given is None:
             return (own,)
         people = own.participants if given.participants is None else given.participants

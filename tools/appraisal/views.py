@@ -73,6 +73,18 @@ class MatchedStudy(BaseModel, frozen=True, extra="forbid"):
 
         return is_on_it
 
+    def leave_out(self, drug: str) -> Reading:
+        """Return the reading of a drug that the study does not tell of: it is mentioned in the record."""
+        return Reading(
+            key=self.study.key,
+            drug=drug,
+            condition=self.condition,
+            role="mentioned",
+            match=self.match,
+            reader=self.study.reader,
+            version=self.study.version,
+        )
+
 
 def names_of_condition(condition: str) -> tuple[str, ...]:
     """List a condition's names: as it is written, and with synonyms for each that the lexicon finds in it."""
