@@ -24,7 +24,6 @@ MAX_DRUGS = 12  # of an arm
 MAX_COMPARISONS = 16  # of a review
 MAX_STATEMENTS = 12
 MAX_HARMS = 8
-MAX_PEOPLE = 100_000_000  # of an arm
 _BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"})
 """Keywords that some OpenAI models refuse in strict mode:
 https://platform.openai.com/docs/guides/structured-outputs"""
@@ -50,7 +49,7 @@ Line = Annotated[str, UpTo(300, least=1)]
 Query = Annotated[str, UpTo(MAX_QUERY, least=1)]
 ShortName = Annotated[str, UpTo(100, least=1)]
 Score = Annotated[int, Field(ge=0, le=10)]
-Count = Annotated[int, Field(ge=0, le=MAX_PEOPLE)]
+Count = Annotated[int, Field(ge=0)]
 """People; 0 where they are not told, since small models write a number rather than null."""
 Told = Literal["yes", "no", "untold"]
 

@@ -35,7 +35,7 @@ from .claims import plain
 from .drafts import StudiesDraft, StudyDraft
 from .studies import CheckedStudy, Refused, checked_study, joined
 
-BATCH = 15  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
+BATCH = 20  # most records of a prompt, whose answer then is within 8,192 tokens; the instructions are sent once for all
 BATCH_CHARACTERS = 40_000  # of the records of one prompt on average
 MAX_DRUGS = 10  # of one record asked about by name; a model may add others
 TABLE_CHARACTERS = 2_000  # of the rows of a full text's tables in a prompt

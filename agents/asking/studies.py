@@ -155,12 +155,13 @@ class _Check:
         self._dropped: list[str] = []
         self._emptied: list[str] = []
         self._arms: dict[str, Arm] = {}
+        self._background: tuple[str, ...] = ()
 
     def make(self, version: str) -> CheckedStudy:
         """Return what stands."""
         draft = self._draft
-        background = self._find_drugs(draft.background)
-        self._arms = self._name_arms(draft.arms, background)
+        self._background = self._find_drugs(draft.background)
+        self._arms = self._name_arms(draft.arms)
         self._check_labels()
         comparisons = tuple(self._keep(draft.comparisons, self._compare, "comparison"))
         harms = list(self._keep(draft.harms, self._find_harm, "harm"))
@@ -178,7 +179,7 @@ class _Check:
             condition=self._own_words(draft.condition),
             people=self._own_words(draft.people),
             randomised=self._find_count(draft.randomised, "participants"),
-            background=background,
+            background=self._background,
             arms=tuple(arms),
             comparisons=comparisons,
             statements=statements,
@@ -243,7 +244,7 @@ class _Check:
                 found |= set() if number is None else {number}
         return frozenset(found)
 
-    def _name_arms(self, drafts: Sequence[ArmDraft], background: tuple[str, ...]) -> dict[str, Arm]:
+    def _name_arms(self, drafts: Sequence[ArmDraft]) -> dict[str, Arm]:
         """Return the arms by the names that the model gives them, each with a name of its own made of its drugs."""
         labels = [_label(draft.name) for draft in drafts]
         double = [label for label, times in Counter(labels).items() if times > 1]
@@ -252,14 +253,14 @@ class _Check:
         arms: dict[str, Arm] = {}
         taken: set[str] = set()
         for label, draft in zip(labels, drafts, strict=True):
-            arm = self._check_arm(draft, background)
+            arm = self._check_arm(draft)
             name = _untaken(arm.name, arm.dose, taken)
             taken.add(name)
             arms[label] = arm.model_copy(update={"name": name})
         return arms
 
-    def _check_arm(self, draft: ArmDraft, background: tuple[str, ...]) -> Arm:
-        drugs = tuple(drug for drug in self._find_drugs(draft.drugs) if drug not in background)
+    def _check_arm(self, draft: ArmDraft) -> Arm:
+        drugs = tuple(drug for drug in self._find_drugs(draft.drugs) if drug not in self._background)
         if draft.role == "placebo" and not _INERT.search(self._text):
             raise Refused(f"calls an arm placebo that its record does not ({draft.name[:60]})")
         role = "unknown" if draft.role == "drug" and not drugs and not draft.drugs else draft.role
@@ -320,6 +321,8 @@ class _Check:
     def _find_result(self, quote: str, arm: Arm, versus: Arm | None) -> _Passage:
         """Find the sentences of a result, which are on a drug of either arm; Refused if they are none."""
         drugs = (*arm.drugs, *(versus.drugs if versus else ()))
+        if drugs:
+            drugs = (*drugs, *self._background)
         return self._find_passage(quote, drugs or (arm.name,), is_result=True)
 
     def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _Passage:
