@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from willowbark.agents.asking import ask
-from willowbark.agents.asking.drafts import Draft, JudgeDraft, StudiesDraft, ReportDraft, strict
+from willowbark.agents.asking.drafts import Draft, JudgeDraft, ReportDraft, StudiesDraft, strict
 from willowbark.teams.config import LLMSettings, Settings
 from willowbark.teams.model_clients import close, model_client
 from willowbark.teams.run.research import research

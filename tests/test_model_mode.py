@@ -164,8 +164,8 @@ async def test_two_rounds_cost_no_more_than_is_said_and_no_prompt_holds_a_record
     client, report = await measured(2, QUESTION)
     assert report.total_papers_reviewed >= 50
     assert client.tokens.total() <= 75_000
-    # a quarter: reflections see excerpts of records, which no other prompt shares
-    assert client.cacheable.total() >= 0.25 * client.tokens.total()
+    # a fifth: reflections see excerpts of records, which no other prompt shares, and few prompts read many records
+    assert client.cacheable.total() >= 0.2 * client.tokens.total()
     read, beside = client.tokens["StudiesDraft"], client.cacheable.total() - client.cacheable["StudiesDraft"]
     assert read + beside >= 0.55 * client.tokens.total()  # at a batch's price with --batch, or cacheable
     assert client.calls["choice of searches"] == 9  # of three specialists: one, a look at titles; in round 2 a look

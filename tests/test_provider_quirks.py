@@ -36,7 +36,7 @@ def kind_of(body: Body) -> str:
         return str(form["json_schema"]["name"])
     said = json.dumps([body.get("system"), body["messages"]])
     for name, field in (
-        ("StudiesDraft", "non_inferior"),
+        ("StudiesDraft", "equivalence"),
         ("JudgeDraft", "mechanism_score"),
         ("ReportDraft", "claims"),
     ):
@@ -108,7 +108,7 @@ HARMLESS = {
     "fields beside those asked for": judged({**VERDICT, "mood": "fine", "sufficient": True}),
     "a text far beyond its bounds": judged({**VERDICT, "reasoning": "x" * 200_000}),
     "no usage told": on("JudgeDraft", lambda _: completion({"content": json.dumps(VERDICT)}, usage=None)),
-    "readings of records that were not shown": on(
+    "studies of records that were not shown": on(
         "StudiesDraft", lambda body: json.dumps(rote(body["response_format"]["json_schema"]["schema"]))
     ),
     "thirty calls at once": on(

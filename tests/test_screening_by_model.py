@@ -48,7 +48,9 @@ def lines(body: Body) -> list[dict[str, Any]]:
 def none_tested(body: Body) -> str:
     """Reads each drug as one that all take."""
     told = [
-        study_draft(evidence_key=line["key"], arms=[], background=line["drugs"]) for line in lines(body) if line["drugs"]
+        study_draft(evidence_key=line["key"], arms=[], background=line["drugs"])
+        for line in lines(body)
+        if line["drugs"]
     ]
     return json.dumps({"studies": told}) if kind_of(body) == "StudiesDraft" else "ready"
 
@@ -114,7 +116,10 @@ def test_a_model_that_answers_nothing_or_costs_too_much_ends_it_with_one_line(
         screened(tmp_path, settings(url, max_tokens=100))
 
 
-def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_not_count(tmp_path: Path) -> None:
+def test_a_budget_ends_a_unit_where_it_is_used_up_and_another_models_tokens_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("willowbark.agents.asking.reader.BATCH", 8)
     server = OpenAIServer(none_tested, takes_bounds=True)
     with server.running() as url:
         screened(tmp_path / "whole", settings(url))

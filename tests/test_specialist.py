@@ -10,7 +10,7 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
-from builders import asked, calling, comparison_draft, scripted, spoken, study_draft, verdict
+from builders import arm_draft, asked, calling, comparison_draft, scripted, spoken, study_draft, verdict
 
 from willowbark.agents.baseline import BaselineChatCompletionClient
 from willowbark.agents.context import RunContext
@@ -27,7 +27,8 @@ SEARCH = {
 }
 SEEN = "One trial was found. Others of its drug are missing."
 NOTHING_READ = '{"studies": []}'
-READ = json.dumps({"studies": [study_draft(comparison_draft("Propranolol reduced migraine attacks.", primary="yes"))]})
+REDUCED = comparison_draft("Propranolol reduced migraine attacks.", primary="yes", versus="unstated")
+READ = json.dumps({"studies": [study_draft(REDUCED, arms=[arm_draft("propranolol")])]})
 ARTICLE = """<?xml version="1.0"?><PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>11111111</PMID><Article>
 <Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
 <ArticleTitle>Propranolol in migraine prevention</ArticleTitle>

@@ -48,6 +48,13 @@ _VERDICTS: dict[Says, Verdict] = {
     "missed": "contradicts",
     "neutral": "neutral",
 }
+_CHANGES: dict[Verdict, tuple[dict[str, object], ...]] = {
+    "supports": ({"hedged": False}, {"effect": "no_difference", "non_inferior": True}),
+    "contradicts": ({"hedged": False},),
+    "neutral": ({"effect": "mixed"},),
+    "none": ({"effect": "not_reported"},),
+}
+"""What of a view gives way, in turn, where its verdict would be another than the stance."""
 _STATED_EFFECTS: dict[str, Effect] = {"works": "better", "give": "better", "does_not_work": "no_difference"}
 _LOOSE: dict[str, Comparator] = {"baseline": "before_after", "baseline_on_drug": "dose", "unstated": "not_reported"}
 
@@ -129,12 +136,14 @@ class _View:
 
     def _agreeing(self, reading: Reading) -> Reading:
         """Return a reading whose verdict is that of the stance."""
-        verdict = _VERDICTS.get(self._stance.says)
-        if self._stance.says == "combined" or reading.verdict == (verdict or "none"):
+        if self._stance.says == "combined":
             return reading
-        if verdict == "neutral":
-            return reading.model_copy(update={"effect": "mixed"})
-        return reading if verdict else reading.model_copy(update={"effect": "not_reported"})
+        verdict = _VERDICTS.get(self._stance.says, "none")
+        for changes in ({}, *_CHANGES[verdict]):
+            changed = reading.model_copy(update=changes)
+            if changed.verdict == verdict:
+                return changed
+        return reading
 
     def _of_row(self, row: Comparison, role: Role) -> Reading:
         comparator = self._comparator(row)
