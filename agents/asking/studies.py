@@ -296,7 +296,7 @@ class _Check:
     def _compare(self, draft: ComparisonDraft) -> Comparison:
         arm = self._arms[_label(draft.arm)]
         versus = self._arms.get(_label(draft.versus))
-        passage = self._find_result(draft.quote, arm, versus)
+        passage = self._find_result(draft, arm, versus)
         text = " ".join(part.text for part in passage.parts)
         favours: Favours | None = None if draft.favours == "untold" else draft.favours
         equivalence: Equivalence | None = None if draft.equivalence == "none" else draft.equivalence
@@ -318,12 +318,14 @@ class _Check:
             passage=passage.joined,
         )
 
-    def _find_result(self, quote: str, arm: Arm, versus: Arm | None) -> _Passage:
+    def _find_result(self, draft: ComparisonDraft, arm: Arm, versus: Arm | None) -> _Passage:
         """Find the sentences of a result, which are on a drug of either arm; Refused if they are none."""
         drugs = (*arm.drugs, *(versus.drugs if versus else ()))
         if drugs:
             drugs = (*drugs, *self._background)
-        return self._find_passage(quote, drugs or (arm.name,), is_result=True)
+        else:  # of a talk or an operation, of which any sentence may tell, whatever drugs it names
+            drugs = tuple(mention.name for mention in find_drugs(draft.quote)) or (arm.name,)
+        return self._find_passage(draft.quote, drugs, is_result=draft.basis not in _SECOND_HAND)
 
     def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _Passage:
         parts = [self._find_part(part, drugs, is_result=is_result) for part in self._cut(quote)]
@@ -336,10 +338,16 @@ class _Check:
             claim = Claim(evidence_key=self._record.key, quote=quote, drug=drug[:100], stance=stance)
             for other in (None, *(name for name in drugs if name != drug)):
                 passage = passage_of(claim, self._record, Direction.inconclusive, other)
+                if isinstance(passage, QuotedPassage) and self._is_aim(quote):
+                    passage = "quotes an aim, which is no result"
                 if isinstance(passage, QuotedPassage):
                     return passage
                 problem = passage
         raise Refused(problem)
+
+    def _is_aim(self, quote: str) -> bool:
+        found = locate(quote, self._record)
+        return found is not None and found.zones <= {"A"}
 
     def _cut(self, quote: str) -> list[str]:
         """Cut a quote where it leaves out what the prompt marked as not shown."""
