@@ -325,7 +325,9 @@ class _Check:
             drugs = (*drugs, *self._background)
         else:  # of a talk or an operation, of which any sentence may tell, whatever drugs it names
             drugs = tuple(mention.name for mention in find_drugs(draft.quote)) or (arm.name,)
-        return self._find_passage(draft.quote, drugs, is_result=draft.basis not in _SECOND_HAND)
+        found = locate(draft.quote, self._record)
+        is_told_early = draft.basis in _SECOND_HAND and found is not None and not found.zones <= {"A"}
+        return self._find_passage(draft.quote, drugs, is_result=not is_told_early)
 
     def _find_passage(self, quote: str, drugs: Sequence[str], *, is_result: bool) -> _Passage:
         parts = [self._find_part(part, drugs, is_result=is_result) for part in self._cut(quote)]
@@ -338,16 +340,10 @@ class _Check:
             claim = Claim(evidence_key=self._record.key, quote=quote, drug=drug[:100], stance=stance)
             for other in (None, *(name for name in drugs if name != drug)):
                 passage = passage_of(claim, self._record, Direction.inconclusive, other)
-                if isinstance(passage, QuotedPassage) and self._is_aim(quote):
-                    passage = "quotes an aim, which is no result"
                 if isinstance(passage, QuotedPassage):
                     return passage
                 problem = passage
         raise Refused(problem)
-
-    def _is_aim(self, quote: str) -> bool:
-        found = locate(quote, self._record)
-        return found is not None and found.zones <= {"A"}
 
     def _cut(self, quote: str) -> list[str]:
         """Cut a quote where it leaves out what the prompt marked as not shown."""
