@@ -194,6 +194,7 @@ def test_a_quote_may_leave_out_what_was_not_shown() -> None:
         ({"arm": "both", "versus": "flunarizine"}, "supports", "tested", "supports"),
         ({"endpoint": "harm", "favours": "versus"}, "neutral", "tested", "none"),
         ({"condition": "Fatigue"}, "none", "other_use", "none"),
+        ({"arm": "flunarizine", "versus": "propranolol", "endpoint": "harm"}, "neutral", "comparator", "none"),
     ],
 )
 def test_what_a_study_says_of_a_drug_follows_from_its_arms(

@@ -11,6 +11,7 @@ that decides by `stance_of`, and its verdict agrees with that.
 | comparator | comparator, of which no effect is told |
 | none, but a comparison or statement tells harm | tested, kind harm |
 | none, but another comparison has it in its contrast | tested; other use if that is on another condition |
+| none, but it is the control of another drug | comparator, of which no effect is told |
 | none | background, or mentioned |
 """
 
@@ -129,7 +130,13 @@ class _View:
         row = next((row for row in self._study.comparisons if self._drug in self._study.contrast_of(row)), None)
         if row is not None:
             return self._agreeing(self._of_row(row, "tested" if self._applies(row) else "other_use"))
+        control = next((row for row in self._study.comparisons if self._is_control_in(row)), None)
+        if control is not None:
+            return self._of_comparator(control)
         return self._make("background" if self._drug in self._study.background else "mentioned")
+
+    def _is_control_in(self, row: Comparison) -> bool:
+        return self._drug in self._study.drugs_of(row.versus) - self._study.drugs_of(row.arm)
 
     def _role(self, stance: DrugStance) -> Role:
         return "combined" if stance.says == "combined" else "tested"
