@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .config import Settings
     from .events import AgentEvent, Veto
+    from .faces.blocking import ask
     from .ledger import Ledger
     from .research_team import MESSAGE_TYPES, ResearchTeam
     from .run.options import RunOptions
-    from .run.research import RunFailed, SourcesUnreachable, ask, replay, research, research_stream, resume
+    from .run.research import RunFailed, SourcesUnreachable, replay, research, research_stream, resume
     from .run.within import ask_within
 
 _HOMES = {
@@ -27,7 +28,7 @@ _HOMES = {
     "Settings": "config",
     "SourcesUnreachable": "run.research",
     "Veto": "events",
-    "ask": "run.research",
+    "ask": "faces.blocking",
     "ask_within": "run.within",
     "replay": "run.research",
     "research": "run.research",

@@ -84,7 +84,8 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         model_client: of Willowbark's five, and what selects speakers; None is the baseline analyst.
         selection: `rounds`: the specialists of a round speak side by side, then the judge. `model`: the model selects
             one speaker after another by `selector_prompt`, of those whom the rounds allow: the specialists of the
-            round that have not spoken, and the judge once one has.
+            round that have not spoken, and the judge once one has. None: `model` for a `selector_prompt` without
+            a `candidate_func`.
         termination_condition: None ends the run with the report. Another one replaces this; the run ends anyway once
             the report is written, unless `selector_func` names who speaks then.
         transport: connection to the sources, left open; None opens one per run and closes it again.
@@ -111,7 +112,7 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
         participants: list[ChatAgent | Team] | None = None,
         model_client: ChatCompletionClient | None = None,
         *,
-        selection: Selection = "rounds",
+        selection: Selection | None = None,
         termination_condition: TerminationCondition | None = None,
         transport: Transport | None = None,
         run: RunContext | None = None,
@@ -122,6 +123,9 @@ class ResearchTeam(PolicyGroupChat, Component[ResearchTeamConfig]):
     ) -> None:
         client = model_client or BaselineChatCompletionClient()
         members = participants or default_participants(client)
+        if selection is None:
+            has_prompt = options.get("selector_prompt") is not None
+            selection = "model" if has_prompt and candidate_func is None else "rounds"
         if selection not in get_args(Selection):
             raise UsageError(f"selection is {selection!r}; there are {', '.join(get_args(Selection))}")
         if selection == "rounds" and candidate_func is None:

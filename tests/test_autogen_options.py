@@ -299,7 +299,13 @@ def test_name_and_description_are_the_callers() -> None:
 )
 def test_what_only_a_model_that_selects_would_read_is_refused_where_the_rounds_select(option: str, value: Any) -> None:
     with pytest.raises(UsageError, match=f"^{option} is for a model that selects speakers"):
-        team(**{option: value})
+        team(selection="rounds", **{option: value})
+
+
+async def test_who_passes_a_prompt_for_selecting_speakers_has_the_model_select() -> None:
+    model = scripted("two", "one", "judge", "report")
+    assert await speakers(team(model, selector_prompt=PROMPT)) == ["two", "one", "judge", "report"]
+    assert len(model.create_calls) > 0
 
 
 def test_another_way_to_select_is_refused() -> None:

@@ -76,6 +76,28 @@ async def test_a_later_round_asks_what_the_judge_named() -> None:
     assert "search_opentargets" not in calls
 
 
+async def test_every_look_up_can_be_made_of_as_many_drugs_as_are_asked_about_at_once() -> None:
+    drugs = ["timolol", "nadolol", "atenolol", "bisoprolol", "carvedilol", "labetalol", "pindolol", "acebutolol"]
+    drugs += [
+        "candesartan",
+        "lisinopril",
+        "losartan",
+        "ramipril",
+        "enalapril",
+        "captopril",
+        "perindopril",
+        "telmisartan",
+    ]
+    tools = [SourceTool("openfda"), SourceTool("drugsfda"), GetMechanisms()]
+    message = verdict(next_search_queries=drugs).to_model_message()
+    result = await BaselineChatCompletionClient().create([*asked(), message], tools=tools)
+    assert isinstance(result.content, list)
+    named = {call.name: json.loads(call.arguments) for call in result.content}
+    for tool in tools:
+        assert len(named[tool.name]["drugs"]) == len(drugs)
+        tool.args_type().model_validate(named[tool.name])
+
+
 async def test_results_are_reflected_on() -> None:
     reply = SourceReply(source="pubmed", query="q", status=Status.OK, records=[TRIAL], total=1)
     down = SourceReply(source="europepmc", query="q", status=Status.UNAVAILABLE, warnings=["no connection"])

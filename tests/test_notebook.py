@@ -28,6 +28,10 @@ print(report.stop_reason, len(report.executive_summary) >= 100)
 """
 
 
+SCRIPTS_CELL = CELL.replace("willowbark.teams.faces.notebook", "willowbark").replace("await ", "")
+"""The same words as in a script."""
+
+
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the ledger in a folder of one's own."""
@@ -96,8 +100,9 @@ async def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         await owner.shutdown_kernel(now=True)
 
 
-async def test_a_run_is_one_display_that_is_updated(kernel: Kernel) -> None:
-    status, seen = await kernel.run(CELL)
+@pytest.mark.parametrize("cell", [CELL, SCRIPTS_CELL], ids=["awaited", "as in a script"])
+async def test_a_run_is_one_display_that_is_updated(kernel: Kernel, cell: str) -> None:
+    status, seen = await kernel.run(cell)
 
     shown = displays(seen)
     assert status == "ok"
@@ -111,8 +116,9 @@ async def test_a_run_is_one_display_that_is_updated(kernel: Kernel) -> None:
     assert DEFAULT_PATH.is_file()
 
 
-async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel) -> None:
-    status, seen = await kernel.run(CELL, interrupt_at=3)
+@pytest.mark.parametrize("cell", [CELL, SCRIPTS_CELL], ids=["awaited", "as in a script"])
+async def test_interrupting_the_cell_gives_the_report_so_far(kernel: Kernel, cell: str) -> None:
+    status, seen = await kernel.run(cell, interrupt_at=3)
     again, _ = await kernel.run("1 + 1")
 
     assert (status, again) == ("ok", "ok")

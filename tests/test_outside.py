@@ -305,6 +305,23 @@ async def test_a_number_that_its_source_does_not_know_makes_no_record() -> None:
     assert reply.warnings == ["1 of 1 number led to no record"]
 
 
+async def test_what_a_users_function_returned_counts_without_a_number_that_its_source_does_not_know() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=b"<PubmedArticleSet></PubmedArticleSet>")
+
+    note = {
+        "content": "Propranolol reduced attacks in our clinic.",
+        "citation": {"source": "notes", "title": "Attacks counted", "url": "https://notes.example/1"},
+        "metadata": {"pmid": "12"},
+    }
+    typed = GivenOrigin("", "clinic_notes", is_typed=True)
+    async with Transport(Endpoints.public({}), network=httpx.MockTransport(answer)) as transport:
+        reply = (await take_in(json.dumps([note]), typed, "", transport)).reply
+    assert reply is not None
+    assert [record.key for record in reply.records] == ["url:notes.example/1"]
+    assert reply.warnings == ["1 of 1 number taken off, unknown to its source"]
+
+
 async def test_a_strangers_text_never_replaces_a_sources_record() -> None:
     reply = (await take_in(GIVEN, HELPER, "", None)).reply
     assert reply is not None

@@ -63,7 +63,7 @@ ARGUMENTS: list[tuple[Any, str, list[Any]]] = [
     (GetCitations, "citations_of", ["", "0", "PMC1", "1;ls", "../1", "1 OR 2", "1&db=protein", "1\n2", "1" * 10]),
     (GetTrial, "nct_id", ["", "NCT1", "NCT00000001/../x", "NCT00000001\n", "NCT0000000１"]),
     (GetMechanisms, "drugs", [[], *([each] for each in BAD_NAMES), "propranolol", ["propranolol"] * 21]),
-    (lambda: SourceTool("openfda"), "drugs", [[], *([each] for each in BAD_NAMES), ["propranolol"] * 9]),
+    (lambda: SourceTool("openfda"), "drugs", [[], *([each] for each in BAD_NAMES), ["propranolol"] * 21]),
     (lambda: SourceTool("pubmed"), "query", ["", "x" * 2001, 7, None, ["x"]]),
     (lambda: SourceTool("pubmed"), "page", [0, -1, 101, "x"]),
 ]

@@ -37,11 +37,10 @@ from .sources.studies.europepmc import EuropePMC
 from .sources.studies.pubmed import PubMed
 
 SEARCH_TIMEOUT_S = 90.0
-MAX_SINGLE_DRUGS = 8  # per call to a source that takes one drug per request
 _LONGEST_NAME = 100  # characters of a drug name that is not in the lexicon
 SHOWN = 5  # passages per answer of `ask_records`
 SHOWN_CHARACTERS = 400  # per passage
-MAX_DRUGS = 20  # per call: a source answers them in one reply of moderate size
+MAX_DRUGS = 20  # per call: a run looks up that many at most, and their labels fit into one reply
 Args = TypeVar("Args", bound=BaseModel)
 InputKind = Literal["queries", "conditions", "drugs", "citations", "numbers"]
 """Kinds of tool input: boolean queries, names of conditions, names of drugs, the PMID of a publication whose citations
@@ -132,12 +131,6 @@ _NAMES = "Generic names, such as propranolol"
 
 class DrugArgs(BaseModel, extra="forbid"):
     drugs: list[DrugName] = Field(min_length=1, max_length=MAX_DRUGS, description=f"{_NAMES}; all in one call")
-
-
-class FewDrugArgs(DrugArgs):
-    """Drugs of which each takes a request of its own."""
-
-    drugs: list[DrugName] = Field(min_length=1, max_length=MAX_SINGLE_DRUGS, description=_NAMES)
 
 
 class ToolReply(BaseModel):
@@ -332,8 +325,7 @@ class SourceTool(EvidenceTool[SearchArgs | DrugArgs], Component[SourceToolConfig
         self._max_results = max_results
         self._marker = new_marker()
         card = cards()[source]
-        on_demand: type[SearchArgs | DrugArgs] = DrugArgs if card.batches else FewDrugArgs
-        args = on_demand if card.use == "on_demand" else search_args(source)
+        args: type[SearchArgs | DrugArgs] = DrugArgs if card.use == "on_demand" else search_args(source)
         super().__init__(args, ToolReply, card.tool or f"search_{source}", card.purpose)
 
     def _questions(self, args: SearchArgs | DrugArgs, transport: Transport) -> Questions:

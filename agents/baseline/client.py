@@ -40,7 +40,7 @@ from willowbark.tools.questions import follow_up, parse_question, preprocess_que
 from willowbark.tools.records.enclosure import RecordBlock, blocks, extract
 from willowbark.tools.records.evidence import checked_identifier
 from willowbark.tools.records.registry import asked_for_conditions
-from willowbark.tools.toolbox import asked_by, replies_in
+from willowbark.tools.toolbox import MAX_DRUGS, asked_by, replies_in
 
 from .assessing import assessment, draft
 
@@ -223,7 +223,7 @@ def tool_calls(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema
                 named = question.drugs if not wanted else [canonical_drug(query) for query in wanted]
                 looked_up = _looked_up(name, answered)
                 if drugs := [drug for drug in dict.fromkeys(named) if drug and drug not in looked_up]:
-                    given = [{"drugs": drugs[: fields["drugs"].get("maxItems")]}]
+                    given = [{"drugs": drugs[:MAX_DRUGS]}]
             case "numbers":
                 field = next(each for each in _NUMBERS if each in fields)
                 found = [checked_identifier(field, each) for each in _NUMBERS[field].findall(text) if not wanted]

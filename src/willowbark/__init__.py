@@ -4,7 +4,8 @@
 
     print(ask("Which existing drugs could prevent migraine attacks?").to_markdown())
 
-`ask` blocks until the report is ready; inside an event loop, await `research`. `tools` holds the single sources:
+`ask` blocks until the report is ready, in a script or a notebook; inside another event loop, await `research`.
+`tools` holds the single sources:
 `await tools.pubmed.search("propranolol migraine")`. All names are imported on first use.
 """
 

@@ -12,9 +12,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
+from contextvars import copy_context
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 from willowbark.agents.approval import NobodyToAsk
 from willowbark.agents.autogen import CancellationToken
@@ -27,6 +29,7 @@ from willowbark.tools.wording import counted
 from ..events import AgentEvent
 from ..ledger import DEFAULT_PATH
 from ..run.board import DOING, Board, SourceRow
+from ..run.choices import RunChoices
 from ..run.options import RunOptions, approver_for
 from ..run.research import RunFailed, research_stream
 
@@ -37,7 +40,7 @@ _PAUSE_S = 0.1  # minimum between updates
 _log = logging.getLogger(__name__)
 
 
-async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
+async def ask(question: str | RunOptions, **choices: Unpack[RunChoices]) -> ResearchReport:
     """Answer a question, with any of `RunOptions` as choices, showing the run's progress in one display.
 
     The run is stored in the workspace's ledger, unless `ledger` says otherwise, so that a dead kernel loses nothing
@@ -73,6 +76,35 @@ async def ask(question: str | RunOptions, **choices: Any) -> ResearchReport:
     if view.report is None:
         raise RunFailed(view.problem or "the run ended without a report; `willowbark resume last` resumes it")
     return view.report
+
+
+def is_in_cell() -> bool:
+    """Whether a notebook's kernel runs this, whose event loop awaits the cell."""
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415  an extra
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def ask_in_cell(question: str | RunOptions, choices: RunChoices) -> ResearchReport:
+    """Answer as `ask` does, and block the cell until the report is ready.
+
+    The kernel's own event loop waits, so the run has one in a thread. An interruption reaches it as in `ask`.
+    """
+    began = Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[ResearchReport]]]()
+
+    async def run() -> ResearchReport:
+        task = asyncio.ensure_future(ask(question, **choices))
+        began.set_result((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1, thread_name_prefix="willowbark-cell") as threads:
+        report = threads.submit(copy_context().run, asyncio.run, run())
+        try:
+            return report.result()
+        except KeyboardInterrupt:
+            loop, task = began.result()
+            loop.call_soon_threadsafe(task.cancel)
+            return report.result()
 
 
 class LiveView:

@@ -5,11 +5,10 @@ is asked twice. A resumed run then continues; a replayed one needs neither netwo
 The team and its agents are imported by the first run, not by this module.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from willowbark.tools.errors import UsageError, WillowbarkError
 from willowbark.tools.http.endpoints import Endpoints
@@ -21,6 +20,7 @@ from ..ledger import Ledger, LedgerError, restore
 from ..model_clients import BASELINE, WITH_BATCHES, clients_of_roles, model_of, preflight
 from ..model_clients import close as close_client
 from ..model_clients import model_client as client_by_name
+from .choices import ChosenAnew, RunChoices
 from .options import RunOptions, library_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class SourcesUnreachable(RunFailed):
         self.report = report
 
 
-async def research(question: str | RunOptions, **choices: Any) -> "ResearchReport":
+async def research(question: str | RunOptions, **choices: Unpack[RunChoices]) -> "ResearchReport":
     """Answer a question with a report.
 
     Args:
@@ -59,15 +59,6 @@ async def research(question: str | RunOptions, **choices: Any) -> "ResearchRepor
     """
     options = RunOptions.of(question, choices)
     return await report_of(research_stream(options), options)
-
-
-def ask(question: str | RunOptions, **choices: Any) -> "ResearchReport":
-    """Answer a question with a report, and block until it is ready: `research` for scripts without an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(research(question, **choices))
-    raise UsageError("ask cannot wait where an event loop runs already (a notebook, say): use `await research(…)`")
 
 
 async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOptions) -> "ResearchReport":
@@ -87,7 +78,9 @@ async def report_of(stream: AsyncGenerator[AgentEvent, None], options: RunOption
     return report
 
 
-async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
+async def research_stream(
+    question: str | RunOptions, **choices: Unpack[RunChoices]
+) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question as a stream of events; the last one is `complete`, with the report as its data.
 
     Arguments and exceptions are those of `research`. After a failure an `error` event comes first, then `complete`
@@ -141,7 +134,7 @@ async def research_stream(question: str | RunOptions, **choices: Any) -> AsyncGe
             yield event
 
 
-async def resume(run_id: str, ledger: Ledger, **choices: Any) -> "ResearchReport":
+async def resume(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> "ResearchReport":
     """Resume an interrupted or cancelled run and finish its report.
 
     Args:
@@ -159,7 +152,7 @@ async def resume(run_id: str, ledger: Ledger, **choices: Any) -> "ResearchReport
     return await report_of(resume_stream(run_id, ledger, **choices), RunOptions.resuming(choices))
 
 
-async def resume_stream(run_id: str, ledger: Ledger, **choices: Any) -> AsyncGenerator[AgentEvent, None]:
+async def resume_stream(run_id: str, ledger: Ledger, **choices: Unpack[ChosenAnew]) -> AsyncGenerator[AgentEvent, None]:
     """Resume a run as a stream of events, including the earlier ones; see `resume`."""
     from .course import Course  # noqa: PLC0415
 

@@ -34,7 +34,8 @@ async def take_in(
 
     A record that its source has replaces what the result says of it. What its source cannot be asked about counts with
     the words of the result, if these hold number, title and text, and is marked `given_by`; else it is counted as a
-    lead that was not followed. Raises nothing for whatever the result holds.
+    lead that was not followed. A number that its source does not know is taken off: what a function of the user's
+    returned as `Evidence` counts without it, all else is left out. Raises nothing for whatever the result holds.
 
     Args:
         text: the result as models get it.
@@ -54,11 +55,15 @@ async def take_in(
                 found = await fetch_numbers(names, transport, MOST_TRIALS)
     is_library = transport is not None and local_library(transport) is not None
     records = list[Evidence]()
-    unknown = unfollowed = 0
+    unknown = unfollowed = taken_off = 0
     for work in given.works:
         record = _found_record(work, found)
         if record is None and found is not None and not is_library and _was_answered(work, found, names):
-            unknown += 1
+            if origin.is_typed and work.record is not None:
+                records.append(_led_to(_without_numbers(work.record), origin))
+                taken_off += 1
+            else:
+                unknown += 1
         elif record is None and work.record is None:
             unfollowed += 1
         else:
@@ -66,6 +71,8 @@ async def take_in(
     warnings = list(given.problems)
     if unknown:
         warnings.append(f"{unknown} of {counted(len(given.works), 'number')} led to no record")
+    if taken_off:
+        warnings.append(f"{taken_off} of {counted(len(given.works), 'number')} taken off, unknown to its source")
     if unfollowed:
         why = _why_unfollowed(transport, found, is_library=is_library)
         warnings.append(f"{unfollowed} of {counted(len(given.works), 'number')} could not be followed: {why}")
@@ -104,6 +111,11 @@ def _why_unfollowed(transport: Transport | None, found: Numbered | None, *, is_l
     if found is None:
         return "no answer in time"
     return "; ".join(dict.fromkeys(str(error) for error in found.failures)) or "too many trials at once"
+
+
+def _without_numbers(record: Evidence) -> Evidence:
+    unnumbered = record.record.model_copy(update=dict.fromkeys(("pmid", "nct_id", "doi", "pmcid")))
+    return record.model_copy(update={"record": unnumbered})
 
 
 def _led_to(record: Evidence | None, origin: GivenOrigin) -> Evidence:

@@ -89,8 +89,6 @@ class SourceCard(BaseModel, frozen=True, extra="forbid"):
     """For sources queried by name: whether a run looks up the condition; False if another source lists the same."""
     tool: str | None = Field(default=None, pattern=r"^get_[a-z_]+$")
     """Tool name of an on-demand source; None for the others, which have `search_NAME`."""
-    batches: bool = False
-    """For an on-demand source: whether one request can cover many drugs."""
     specialist: str | None = None
     """Specialist that uses it; None for a source used only for look-ups."""
 

@@ -35,7 +35,6 @@ CARD = SourceCard(
     dialect="names",
     use="on_demand",
     tool="get_approvals",
-    batches=True,
     specialist="mechanism",
 )
 _LIMIT = 1000  # applications per reply, the API's own limit; the reference products of twenty drugs are fewer
