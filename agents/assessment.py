@@ -336,7 +336,7 @@ def shown_records(pool: Sequence[Evidence], candidates: Sequence[Candidate]) -> 
     needed = [key for candidate in judged for key in candidate.drug_records]
     telling = []
     for candidate in share_places(judged, SHOWN_CANDIDATES):
-        decided = {*candidate.appraisal.supporting, *candidate.appraisal.contradicting}
+        decided = {*candidate.appraisal.telling}
         telling.append([record.key for record in candidate.records if record.key in decided])
     in_turns = [keys[turn] for turn in range(SHOWN_EACH) for keys in telling if turn < len(keys)]
     entries = [record for record in pool if kind_of(record) in ENTRIES]

@@ -144,7 +144,7 @@ def digest_replies(question: Question, replies: Sequence[SourceReply], readings:
     candidates = appraise_candidates(question, pool, readings)
     told = [f"{counted(len(pool), 'record')}." if pool else "The searches gave no record."]
     if judged := [each for each in candidates if each.has_verdict]:
-        results = sum(len(each.appraisal.supporting) + len(each.appraisal.contradicting) for each in judged)
+        results = sum(len(each.appraisal.telling) for each in judged)
         told.append(f"{counted(results, 'result')} on {counted(len(judged), 'drug')}.")
     if undecided := [each.drug for each in candidates if not each.has_verdict]:
         told.append(f"Studies without a result that decides on {listed(undecided, _MOST_NAMED)}.")

@@ -365,13 +365,23 @@ def ask(name: str, folder: Path, keep: bool, where: Path | None = None) -> None:
 FITTING = {
     "helps": ("for", "both"),
     "suggested": ("for", "open"),
-    "mixed": ("both", "open"),
-    "failed": ("against",),
+    "mixed": ("both", "open", "missed"),
+    "failed": ("against", "missed"),
     "harms": ("against",),
-    "unclear": ("open", "nothing"),
+    "unclear": ("open", "missed", "nothing"),
     "elsewhere": ("open", "nothing"),
 }
 """What a report may say of a drug for each word of a truth table: by which kinds of records it cites for it."""
+_TALLY = r"\((\d+) supporting(?:, (\d+) contradicting)?(?:, (\d+) that missed the primary outcome)?\)"
+
+
+def _name_side(supporting: int, contradicting: int, missed: int) -> str:
+    """Name what a report cites of a drug, by its numbers of records; `missed` alone is neither for nor against."""
+    if supporting:
+        return "both" if contradicting or missed else "for"
+    if contradicting:
+        return "against"
+    return "missed" if missed else "open"
 
 
 def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
@@ -386,13 +396,13 @@ def disagreements(name: str, report: ResearchReport) -> tuple[list[str], int]:
         compared += 1
         says = "nothing"
         further = report.clinical_findings.content  # drugs behind the last row, by name
-        if tally := re.search(rf"\b{re.escape(drug)} \((\d+) supporting(?:, (\d+) contradicting)?\)", further):
-            says = {True: "both", False: "for"}[bool(int(tally[2] or 0))] if int(tally[1]) else "against"
+        if tally := re.search(rf"\b{re.escape(drug)} {_TALLY}", further):
+            says = _name_side(*(int(number or 0) for number in tally.groups()))
         elif re.search(rf"^Inconclusive:.*\b{re.escape(drug)}\b", further, re.MULTILINE):
             says = "open"
         if (candidate := candidates.get(drug)) is not None:
-            sides = bool(candidate.supporting_citations), bool(candidate.contradicting_citations)
-            says = {(True, True): "both", (True, False): "for", (False, True): "against"}.get(sides, "open")
+            cited = candidate.supporting_citations, candidate.contradicting_citations, candidate.missed_citations
+            says = _name_side(*map(len, cited))
         if says not in FITTING[verdict]:
             told.append(f"{drug}: {verdict} ({why}), the report cites {says}")
     return told, compared

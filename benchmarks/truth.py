@@ -111,15 +111,16 @@ def _shown(topic: str, report: ResearchReport, counts: Counter[str]) -> Iterator
     """Rows that say otherwise than the record, and results that no row shows."""
     truth, shown = pairs(topic), set()
     for row in report.evidence_table:
-        if row.direction not in ("supports", "contradicts"):
+        direction = "contradicts" if row.missed_primary else row.direction  # the labels do not tell them apart
+        if direction not in ("supports", "contradicts"):
             continue
         record, drug = row.key.partition(":")[2], known(row.drug)
         verdict = truth[record, drug]["verdict"] if (record, drug) in truth else "not read by anybody"
-        shown.add((record, drug, row.direction))
-        counts[f"{row.direction} shown"] += 1
-        counts[f"{row.direction} right"] += verdict == row.direction
-        if verdict != row.direction:
-            yield Miss(topic, row.direction, f"{drug} {record}", f"the record says {verdict}: “{row.sentence}”")
+        shown.add((record, drug, direction))
+        counts[f"{direction} shown"] += 1
+        counts[f"{direction} right"] += verdict == direction
+        if verdict != direction:
+            yield Miss(topic, direction, f"{drug} {record}", f"the record says {verdict}: “{row.sentence}”")
     for (record, drug), each in truth.items():
         if each["verdict"] in ("supports", "contradicts"):
             counts[f"{each['verdict']} in the library"] += 1

@@ -90,8 +90,8 @@ def test_a_result_on_something_else_in_these_people_says_nothing_of_the_conditio
 
 def test_a_gain_beside_a_missed_primary_outcome_is_told_as_missed() -> None:
     found = appraised(paper(), effect="better", primary="not_met", comparator="placebo")
-    assert found.item.says == "missed"
-    assert found.item.direction.value == "contradicts"
+    assert (found.item.says, found.item.direction.value) == ("missed", "inconclusive")
+    assert found.item.missed_primary
 
 
 def test_a_combination_credits_no_part_and_names_its_partners() -> None:
@@ -129,7 +129,7 @@ def test_a_models_reading_counts_before_the_learned_one_which_stands_beside_it()
     [found] = candidates(paper(), model=Readings(ScriptedReader(effect="better"), [against]))
 
     assert [each.reader for each in found.records[0].readings] == ["model", "scripted"]
-    assert found.appraisal.contradicting == ["pmid:1"]
+    assert found.appraisal.missed == ["pmid:1"]
 
 
 def test_posted_results_count_before_a_models_reading_which_stands_beside_them() -> None:

@@ -11,7 +11,7 @@ from willowbark.tools.appraisal.appraised import Readings
 from willowbark.tools.appraisal.candidates import Candidate, appraise_candidates
 from willowbark.tools.appraisal.certainty import one_per_trial, rate_certainty
 from willowbark.tools.questions import parse_question
-from willowbark.tools.reading.arm_sizes import size_of_comparison
+from willowbark.tools.reading.arm_sizes import INERT, find_arm_sizes
 from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.reading import StudyDesign
 from willowbark.tools.records.evidence import Evidence
@@ -149,13 +149,16 @@ def test_a_review_adds_nothing_to_the_trial_that_it_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"),
+    ("text", "sizes"),
     [
-        ("We randomised 360 adults to fenofibrate (n=120), losartan (n=121) or placebo (n=119).", 239),
-        ("We randomised 240 adults to fenofibrate (n=120) or placebo (n=120).", None),
-        ("Fenofibrate 100 mg (n=80), fenofibrate 200 mg (n=80) or placebo (n=80).", None),
-        ("Fenofibrate (n=80), losartan (n=80) or allopurinol (n=80).", None),
+        ("We randomised 360 adults to fenofibrate (n=120), losartan (n=121) or placebo (n=119).", (120, 119)),
+        ("We randomised 240 adults to fenofibrate (n=120) or placebo (n=120).", (None, None)),
+        ("Fenofibrate 100 mg (n=80), fenofibrate 200 mg (n=80) or placebo (n=80).", (None, 80)),
+        ("Fenofibrate (n=80), losartan (n=80) or allopurinol (n=80).", (80, None)),
     ],
 )
-def test_in_trials_of_three_arms_a_drugs_comparison_has_its_own_arms_people(text: str, size: int | None) -> None:
-    assert size_of_comparison(Document.cut("Gout", text), "fenofibrate") == size
+def test_in_trials_of_three_arms_a_drugs_comparison_has_its_own_arms_people(
+    text: str, sizes: tuple[int | None, int | None]
+) -> None:
+    found = find_arm_sizes(Document.cut("Gout", text))
+    assert (found.get(frozenset({"fenofibrate"})), found.get(INERT)) == sizes

@@ -175,9 +175,9 @@ async def test_a_model_reads_the_tables_of_a_full_text_and_may_quote_their_rows(
 
 
 def test_the_models_study_counts_and_the_second_reader_is_shown_beside_it() -> None:
-    [held] = appraised(TRIAL, taken(drafted(favours="neither", significant="no")))
+    [held] = appraised(TRIAL, taken(drafted(study={"randomised": 500}, favours="neither", significant="no")))
     assert (held.study.reader, held.stance.says) == ("model", "missed")
-    assert (held.item.direction, held.item.second_reader) == ("contradicts", "supports")
+    assert (held.item.direction, held.item.second_reader) == ("inconclusive", "supports")
     assert held.item.sample_size == 500
     assert held.study.design == held.item.design
 

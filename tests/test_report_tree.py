@@ -242,7 +242,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
         {"is_preprint": True},
         {"concern": True},
         {"sample_size": 99},
-        {"pico": {"comparator": "another treatment"}},
+        {"comparator": "active"},
         {"effects": []},
         {"effects": [effect(1.2, 0.9, 1.6, "It rose.")]},
         {"effects": [effect(0.2, -0.4, 0.5, "It rose.").model_copy(update={"measure": "MD"})]},
@@ -251,7 +251,7 @@ def test_however_many_drugs_there_are_each_block_shows_both_sides_and_the_first_
     ids=str,
 )
 def test_the_best_estimate_is_of_the_study_with_fewest_doubts(doubt: dict[str, Any]) -> None:
-    good = {"pico": {"comparator": "placebo"}, "effects": [effect(2.8, 1.9, 4.3, "It fell.")], "sample_size": 300}
+    good = {"comparator": "placebo", "effects": [effect(2.8, 1.9, 4.3, "It fell.")], "sample_size": 300}
     best = best_estimate([study("pmid:1", "T", **{**good, **doubt}), study("pmid:2", "T", **good)])
 
     assert best is not None

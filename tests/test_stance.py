@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from willowbark.tools.appraisal.stance import DECIDED, is_against_nothing, stance_of
-from willowbark.tools.records.study import Arm, Comparison, StatedView, Study, StudyPassage
+from willowbark.tools.records.study import Arm, Comparison, Estimate, StatedView, Study, StudyPassage
 
 ARMS = (
     Arm(name="A", role="drug", drugs=("drug a",)),
@@ -43,6 +43,18 @@ TABLE: list[tuple[str, Study, str, str]] = [
     ("better than placebo", build(compare("A", "placebo", "arm")), "drug a", "supports"),
     ("better than nothing, figures untold", build(compare("A", "untreated", "arm", None)), "drug a", "supports"),
     ("no difference from placebo", build(compare("A", "placebo", "neither", False)), "drug a", "missed"),
+    (
+        "the same, by an interval that excludes a benefit that matters",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.95, high=1.1))),
+        "drug a",
+        "contradicts",
+    ),
+    (
+        "the same, by an interval that includes one",
+        build(compare("A", "placebo", "neither", False, estimate=Estimate(measure="RR", value=1, low=0.7, high=1.4))),
+        "drug a",
+        "missed",
+    ),
     (
         "the same, and called ineffective",
         build(compare("A", "placebo", "neither", False), statements=(state("drug a", "does_not_work"),)),

@@ -38,7 +38,6 @@ MAX_CHASED = 2  # publications of a run whose citations are followed, one per ro
 LOOKED_UP_BY = 2  # round by which approvals are looked up, since every report depends on them
 CHASED_FROM = 2  # first round for following citations: in round 1 hardly any verdict has settled
 _NO_EVIDENCE = "No study supports or contradicts an existing drug in this condition."
-_DECIDED = (Direction.supports, Direction.contradicts)
 _REVIEWS = {StudyDesign.narrative_review, StudyDesign.systematic_review}
 _UNCONTROLLED = {StudyDesign(each) for each in ("narrative_review", "cohort", "case_series", "case_report")}
 _CLINICAL = {"high": 10, "moderate": 8, "low": 5, "very_low": 2}  # score by the best candidate's certainty
@@ -96,7 +95,7 @@ def assessment(request: AssessmentRequest) -> JudgeDraft:
     mechanism = round(10 * len(known) / len(leading)) if leading else 0
     clinical = max((_CLINICAL[c.appraisal.certainty.level.value] for c in decided), default=0)
     named = min(10, round(10 * len(decided) / ENOUGH_CANDIDATES), UNTRIED_SCORE if untried else 10)
-    decisive = {c.drug: [r.item for r in c.records if r.item.direction in _DECIDED] for c in leading}
+    decisive = {c.drug: [r.item for r in c.records if r.item.is_telling] for c in leading}
     trials = {drug: [i for i in items if i.design in RANDOMISED] for drug, items in decisive.items()}
     sides = {drug: {i.direction for i in items} for drug, items in trials.items()}
     rest = {drug: {i.design for i in items} for drug, items in decisive.items() if not trials[drug]}
@@ -196,7 +195,7 @@ def _plan(
 def _hangs_on(candidate: Candidate) -> list[str]:
     """Find records whose removal would change quality or certainty; return their keys, strongest first."""
     found = candidate.appraisal
-    decided = {*found.supporting, *found.contradicting}
+    decided = {*found.telling}
     items = [record.item for record in candidate.records]
     stands = found.quality, found.certainty.level
     tried = [item for item in items if item.key in decided][:MAX_TRIED]

@@ -311,13 +311,19 @@ def _on_mechanism(material: Material, mechanisms: MechanismFindings) -> ReportAn
 def _on_no_help(material: Material) -> ReportAnswer:
     """Answer what does not help: the records that contradict a benefit."""
     drugs = material.asked_candidates
-    tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether more records support the drug
+    tallies: dict[bool, list[str]] = {False: [], True: []}  # by whether records support the drug too
     refuted, quotes = list[str](), {False: list[tuple[str, ...]](), True: list[tuple[str, ...]]()}
-    for each in sorted(drugs, key=lambda c: -len(c.appraisal.contradicting)):
-        against, support = each.appraisal.contradicting, len(each.appraisal.supporting)
+    for each in sorted(drugs, key=lambda c: (-len(c.appraisal.contradicting), -len(c.appraisal.missed))):
+        found, support = each.appraisal, len(each.appraisal.supporting)
+        against = [*found.contradicting, *found.missed]
         if against:
-            is_disputed = support > len(against)
-            tallies[is_disputed].append(f"{short(each.drug)} ({len(against)} contradicting, {support} supporting)")
+            is_disputed = found.outcome not in ("failed", "missed")
+            counts = [
+                f"{len(found.contradicting)} contradicting" if found.contradicting else "",
+                f"{len(found.missed)} missed the primary outcome" if found.missed else "",
+                f"{support} supporting",
+            ]
+            tallies[is_disputed].append(f"{short(each.drug)} ({', '.join(filter(None, counts))})")
             refuted += [each.drug] if each.appraisal.quality == "refuted" else []
             told = (record for record in each.records if record.key in against and record.sentence)
             quotes[is_disputed] += [(each.drug, "", record.sentence, record.key) for record in told]

@@ -119,7 +119,7 @@ def _drug_candidate(
     claims = (claim for claim in material.verdicts.kept if claim.drug.casefold() == candidate.drug)
     has_boxed = any(caution.startswith("Boxed warning") for caution in candidate.cautions)
     boxes = [] if has_boxed else boxed(material.pool, [candidate.drug])[:1]
-    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.contradicting
+    telling = found.contradicting if found.quality == "refuted" else found.supporting or found.telling
     limits = [
         StudyLimit(key=study.key, section=passage.section, quote=passage.quote)
         for study in candidate.records
@@ -153,9 +153,11 @@ def _drug_candidate(
         and not material.asked.is_preventive
         and all(says("preventing", material.records[key].citation.title) for key in found.supporting),
         best_estimate=best_estimate([r for r in evidence if r.drug == candidate.drug and r.key in telling]),
+        outcome=found.outcome,
         supporting_citations=list(found.supporting),
         contradicting_citations=list(found.contradicting),
         undecided_citations=found.inconclusive,
+        missed_citations=found.missed,
         claims=sorted(claims, key=lambda claim: _STANCES[claim.stance]),
         study_limits=limits[:MAX_LIMITS],
     )

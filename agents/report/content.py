@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from willowbark.tools.appraisal import Level, Quality
 from willowbark.tools.appraisal.candidates import CandidateGroup
-from willowbark.tools.appraisal.certainty import STOPPED, StudyFacts
+from willowbark.tools.appraisal.certainty import STOPPED, CandidateOutcome, StudyFacts
 from willowbark.tools.appraisal.posted import PostedFinding
 from willowbark.tools.mechanism import Chain
 from willowbark.tools.reading.numbers import P_VALUE, EffectSize
@@ -39,7 +39,7 @@ OTHER_CALLS = "other"
 RUNNING = frozenset({"RECRUITING", "NOT_YET_RECRUITING", "ENROLLING_BY_INVITATION", "ACTIVE_NOT_RECRUITING"})
 """Statuses as ClinicalTrials.gov defines them: https://clinicaltrials.gov/data-api/about-api/study-data-structure."""
 TrialState = Literal["completed", "running", "stopped", "not reported"]
-RecordStance = Literal["contradicts", "supports", "inconclusive", "excluded"]
+RecordStance = Literal["contradicts", "supports", "missed", "inconclusive", "excluded"]
 _NUMBERS = re.compile(r"(?:\d[\d.,]*)(?:\s*(?:±|\+/-)\s*\d[\d.,]*)?")
 _UP_TO, _LEVEL = frozenset("< <= ≤ =".split()), 0.05
 _AGAINST = {each: f"{each} than" for each in ("better", "worse", "no worse")} | {"no difference": "no difference from"}
@@ -156,12 +156,16 @@ class DrugCandidate(BaseModel, extra="forbid"):
     """Drugs it was studied together with, so that its own effect is unknown."""
     for_prevention: bool = False
     """Whether all supporting studies are on prevention, by their titles, though the question is not."""
+    outcome: CandidateOutcome = "undecided"
+    """What its studies come to: failed is told only of drugs that none supports, or that are refuted."""
     best_estimate: BestEstimate | None = None
     supporting_citations: list[str] = []
     """Keys of records, as in the next two fields."""
     contradicting_citations: list[str] = []
     undecided_citations: list[str] = []
     """Of records that compared it without a clear answer, not of those that only mention it."""
+    missed_citations: list[str] = []
+    """Of those, the trials that missed their primary outcome, or found no difference from placebo or nothing."""
     claims: list[Claim] = []
     """Verified ones."""
     study_limits: list[StudyLimit] = []
@@ -185,7 +189,9 @@ class DrugCandidate(BaseModel, extra="forbid"):
             return "excluded"
         if row.key in self.supporting_citations:
             return "supports"
-        return "contradicts" if row.key in self.contradicting_citations else "inconclusive"
+        if row.key in self.contradicting_citations:
+            return "contradicts"
+        return "missed" if row.key in self.missed_citations else "inconclusive"
 
 
 class Pico(BaseModel, extra="forbid"):
@@ -219,14 +225,13 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
     followup_months: float | None = None
     """None: not read any more; reports of earlier versions have it."""
     effects: list[EffectSize] = Field(default_factory=list)
-    """On the outcome from which the direction was read; from the full text if the whole abstract has none."""
+    """Of the drug, in the passage from which the direction was read."""
     values: list[Value] = Field(default_factory=list)
     """Values of its comparison as a model took them from the record; tolerability also without a model."""
     figures: list[str] = Field(default_factory=list)
-    """Figures of the passage or of `in_figures`, as written, without an effect size and unless another drug is named
-    there."""
+    """Other figures of the passage, as written; none where it names another drug."""
     in_figures: str = ""
-    """Another sentence of the record with the result in figures, if the passage has none."""
+    """Empty: figures of another passage are not joined any more; reports of earlier versions have it."""
     in_figures_section: str | None = None
     effects_section: str | None = None
     harm: bool = False
@@ -240,9 +245,14 @@ class EvidenceRow(StudyFacts, frozen=True, extra="forbid"):
         found: dict[ValueKind, list[str]] = {
             "estimate": [*dict.fromkeys(map(estimate, self.effects))] or self.tested_figures,
             "comparator": [self.pico.comparator or ""] if self.pico else [],
-            "participants": [] if self.sample_size is None else [f"{self.sample_size:,}"],
+            "participants": [self._say_participants()],
         }
         return [Value(what=what, written=each) for each in found.get(what, ()) if each]
+
+    def _say_participants(self) -> str:
+        if self.sample_size is not None:
+            return f"{self.sample_size:,}"
+        return "" if self.trial_size is None else f"{self.trial_size:,} in all arms"
 
     @property
     def tested_figures(self) -> list[str]:

@@ -49,7 +49,7 @@ _KINDS = {
 def further_drugs(material: Material) -> list[Said]:
     """Tell of drugs that are not candidates, by their readings."""
     others = [c for c in material.candidates if c not in material.shown]
-    decided = [c for c in others if c.appraisal.supporting or c.appraisal.contradicting]
+    decided = [c for c in others if c.appraisal.telling]
     unclear = [c for c in others if c not in decided and c.appraisal.inconclusive]
     data = {
         "m": material,

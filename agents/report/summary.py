@@ -181,7 +181,7 @@ def _harms(material: Material, candidates: Sequence[DrugCandidate]) -> list[Summ
 def _missing(material: Material, candidates: Sequence[DrugCandidate], helps: bool) -> str:
     named = {c.name for c in candidates}
     others = [c for c in material.candidates if helps and c.drug not in named]
-    decided = sum(bool(c.appraisal.supporting or c.appraisal.contradicting) for c in others)
+    decided = sum(bool(c.appraisal.telling) for c in others)
     behind = dict.fromkeys(key for each in candidates for key in each.supporting_citations)
     studied = list[str]()
     for who in material.asked.people if behind and helps else ():

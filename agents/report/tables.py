@@ -7,26 +7,18 @@ identified is a duplicate or screened, every record screened is excluded or incl
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from willowbark.tools.appraisal.appraised import AppraisedRecord
 from willowbark.tools.appraisal.candidates import Candidate, on_condition
 from willowbark.tools.appraisal.certainty import FAR_TOO_FEW, UNREPORTED_SIZE
-from willowbark.tools.lexicon import find_drugs
-from willowbark.tools.lexicon.conditions import find_known_conditions
-from willowbark.tools.reading.document import Document
 from willowbark.tools.reading.numbers import (
     RATIOS,
     EffectSize,
-    effect_sizes,
-    figures,
 )
-from willowbark.tools.reading.reading import RANDOMISED, Comparator, Match, OutcomeKind, Role, StudyDesign, Value
-from willowbark.tools.reading.screening import readable
-from willowbark.tools.reading.sections import places, section_of
-from willowbark.tools.reading.text import says, sentences
+from willowbark.tools.reading.reading import RANDOMISED, Match, Role, StudyDesign, Value
+from willowbark.tools.reading.sections import section_of
 from willowbark.tools.records import EvidenceType, Trial
 from willowbark.tools.records.card import ENTRIES
 from willowbark.tools.records.evidence import Evidence
@@ -66,18 +58,10 @@ _MATCHES: Mapping[Match, str] = {
 _NO_STUDIES = {"label": "drug label (no study)", "notice": "notice of a retraction, concern or correction"}
 _OF_REPLY = ("source", "query", "asked_at", "warnings", "understood")
 _OF_TRIAL = ("phases", "enrollment", "start_date", "completion_date", "why_stopped")
-_COMPARATORS: Mapping[Comparator, str] = {
-    "placebo": "placebo",
-    "none": "no treatment or usual care",
-    "active": "another treatment",
-    "dose": "another dose",
-    "before_after": "before treatment",
-}
 _TRIALS = frozenset(design.label for design in (*RANDOMISED, StudyDesign.systematic_review))
 _PRECLINICAL = frozenset(design.label for design in StudyDesign if design.is_preclinical)
-_PLACEBO_OR_NOTHING = "placebo or no treatment"
-_NOTHING = frozenset((_COMPARATORS["placebo"], _COMPARATORS["none"], _PLACEBO_OR_NOTHING))
-_OUTCOMES: Mapping[OutcomeKind, str] = {
+_NOTHING = frozenset({"placebo", "none"})
+_OUTCOMES: Mapping[str, str] = {
     "efficacy": EFFICACY,
     "surrogate": "a marker of the condition",
     "harm": "harm",
@@ -91,12 +75,9 @@ def evidence_table(shown: Sequence[Candidate], records: Mapping[str, Evidence]) 
 
 
 def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow:
-    item, reading = appraised.item, appraised.reading
-    effects, effects_section = _effects(appraised, record)
-    passage = reading.in_figures if appraised.sentence else None
-    in_figures = passage.text if passage else ""
-    told = " ".join((appraised.sentence, in_figures))
-    is_on_others = bool(effects) or not {name for name, *_ in Document.cut("", told).drugs} <= {drug}
+    item, told = appraised.item, appraised.told
+    effects = list(told.effects) if appraised.sentence else []
+    section = section_of(record, appraised.sentence, plain)
     own = dict(item) | {
         "drug": drug,
         "direction": item.direction.value,
@@ -105,13 +86,11 @@ def _row(drug: str, appraised: AppraisedRecord, record: Evidence) -> EvidenceRow
         "title": record.citation.title,
         "sentence": appraised.sentence,
         "evidence_type": evidence_type_of(appraised),
-        "section": section_of(record, appraised.sentence, plain),
+        "section": section,
         "effects": effects,
-        "effects_section": effects_section,
-        "figures": [] if is_on_others else figures(told)[:MAX_EFFECTS],
-        "in_figures": in_figures,
-        "in_figures_section": section_of(record, in_figures, plain) if in_figures else None,
-        "harm": reading.does_harm,
+        "effects_section": section if effects else None,
+        "figures": list(told.figures)[:MAX_EFFECTS] if appraised.sentence else [],
+        "harm": appraised.reading.does_harm,
         "pico": pico_of(appraised, record),
         "values": values_of(appraised),
     }
@@ -127,11 +106,13 @@ def evidence_type_of(appraised: AppraisedRecord) -> EvidenceType:
 
 
 def values_of(appraised: AppraisedRecord) -> list[Value]:
-    """Return the values of a study's comparison that a model took from the record.
+    """Return the values of a study's comparison that a model took from the record, estimates from its passage alone.
 
     Without a model's, tolerability is that of posted results.
     """
-    given = next((reading.values for reading in appraised.readings if reading.values), ())
+    every = next((reading.values for reading in appraised.readings if reading.values), ())
+    passage = appraised.told.passage.text if appraised.told.passage else ""
+    given = [value for value in every if value.what != "estimate" or value.quote in passage]
     found = list[Value]()
     for events in (appraised.posted.serious_events if appraised.posted else [])[:MAX_GROUPS]:
         of = "" if events.at_risk is None else f" of {events.at_risk}"
@@ -183,70 +164,27 @@ def best_estimate(rows: Sequence[EvidenceRow]) -> BestEstimate | None:
             preclinical=row.design if row.design in _PRECLINICAL else "",
         )
         doubts = bool(best.preclinical), row.design not in _TRIALS, not row.alone, row.is_preprint or bool(row.concern)
-        weak, people = asked.comparator not in _NOTHING, row.sample_size or UNREPORTED_SIZE
+        weak, people = row.comparator not in _NOTHING, row.sample_size or UNREPORTED_SIZE
         found.append(((*doubts, people < FAR_TOO_FEW, weak, size is None, -people, row.key), best))
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def pico_of(appraised: AppraisedRecord, record: Evidence) -> Pico:
-    """Build a record's PICO from the reading that counts."""
-    reading, trial = appraised.reading, record.trial
+    """Build a record's PICO: comparator, outcome and result are those of the comparison that decides."""
+    reading, trial, told = appraised.reading, record.trial, appraised.told
     role = _ROLES.get(reading.role)
+    row = appraised.stance.comparison
     posted = appraised.posted.outcome if appraised.posted else None
     planned = (each.get("measure") for each in trial.primary_outcomes) if trial else iter(())
-    comparator = reading.against or _COMPARATORS.get(reading.comparator)
-    if trial and reading.comparator == "none":
-        comparator = _PLACEBO_OR_NOTHING
-    result = None if reading.effect == "not_reported" else reading.effect.replace("_", " ")
-    result = "no worse" if reading.non_inferior and reading.effect != "better" else result
     asked = _MATCHES[reading.match].format(reading.condition) if reading.condition else ""
     population = ", ".join(trial.conditions) if trial else asked
     return Pico(
         population=population or None,
         intervention=f"{reading.drug}, {role}" if role else reading.drug,
-        comparator=comparator,
-        outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(reading.kind),
-        result=f"{result}, hedged" if result and reading.hedged else result,
+        comparator=told.comparator,
+        outcome=(posted or next(filter(None, planned), None)) if trial else _OUTCOMES.get(row.endpoint if row else ""),
+        result=told.result,
     )
-
-
-def _effects(appraised: AppraisedRecord, record: Evidence) -> tuple[list[EffectSize], str | None]:
-    """Find a drug's effect estimates, with location, on the outcome of its verdict: those in the passages.
-
-    If these have none, those in sentences that name the drug and a passage's condition but no harm; if the whole
-    abstract has none, those in the full text that name the drug: results, then tables.
-    """
-    reading, drug = appraised.reading, appraised.reading.drug
-    body, read = Document.of(record).body, readable(record)
-    passages = [p.text for p in (*reading.passages, reading.in_figures) if p]
-    found = [size for passage in passages for size in effect_sizes(Document.cut("", passage).lines, drug)]
-    has_effects = bool(effect_sizes(body))
-
-    def is_on_outcome(sentence: str) -> bool:
-        return not outcomes.isdisjoint(_conditions_in(sentence)) and not says("sign of harm", sentence)
-
-    outcomes = frozenset[str]().union(*map(_conditions_in, passages))
-    if not found and has_effects and outcomes:
-        sizes = (size for size in effect_sizes(body, drug) if _names(size.sentence, drug))
-        found = [size for size in sizes if is_on_outcome(size.sentence)]
-    found = [size for size in found if size.ci_low is not None or size.p is not None] or found  # bare: other factors'
-    if found or has_effects or not passages:
-        return found, section_of(read, found[0].sentence, plain) if found else None
-    for place in (*places(read, "results"), *places(read, "table")):
-        on_drug = [size for size in effect_sizes(sentences(place.text), drug) if _names(size.sentence, drug)]
-        if on_drug:
-            return on_drug[:MAX_EFFECTS], place.title
-    return [], None
-
-
-@lru_cache(maxsize=1024)
-def _conditions_in(sentence: str) -> frozenset[str]:
-    """Find conditions; cached, since a record's drugs share sentences."""
-    return frozenset(name for name, *_ in find_known_conditions(sentence))
-
-
-def _names(sentence: str, drug: str) -> bool:
-    return any(mention.name == drug for mention in find_drugs(sentence))
 
 
 def trial_table(candidates: Sequence[Candidate], records: Mapping[str, Evidence]) -> list[TrialRow]:

@@ -64,6 +64,7 @@ _LONGEST_TITLE = 50  # characters of a title used as name of a study without aut
 _STANCES: dict[RecordStance, str] = {
     "contradicts": "contradicting",
     "supports": "supporting",
+    "missed": "missed the primary outcome",
     "inconclusive": "inconclusive",
     "excluded": "excluded",
 }
@@ -103,7 +104,7 @@ def candidates(report: ReportContent) -> Section:
     new, established = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for place, candidate in enumerate(report.candidates, 1):
         rows = [row for row in report.evidence_table if row.drug == candidate.name]
-        studies = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts")]
+        studies = [row for row in rows if candidate.stance_of(row) in ("supports", "contradicts", "missed")]
         best = candidate.best_estimate.key if candidate.best_estimate else None
         outcome = next((row.pico.outcome for row in rows if row.key == best and row.pico), None)
         group = established if candidate.group == "established" else new
@@ -135,17 +136,18 @@ def rows_of_blocks(candidates: Sequence[DrugCandidate], table: Sequence[Evidence
         c
         for at, c in enumerate(candidates)
         if at < MOST_BLOCKS
-        or len(c.contradicting_citations) >= len(c.supporting_citations)
-        or c.evidence_quality == "refuted"
+        or c.outcome in ("failed", "missed")
+        or len(c.contradicting_citations) >= len(c.supporting_citations) > 0
         or "withdrawn" in c.marks
     ]
     found, (share, rest) = {}, divmod(MOST_ROWS, max(1, len(with_block)))
     for place, candidate in enumerate(with_block):
-        sides = bool(candidate.supporting_citations) + bool(candidate.contradicting_citations)
+        against = {*candidate.contradicting_citations, *candidate.missed_citations}
+        sides = bool(candidate.supporting_citations) + bool(against)
         most, best = max(share + (place < rest), sides), candidate.best_estimate.key if candidate.best_estimate else ""
         own = [(row, candidate.stance_of(row)) for row in table if row.drug == candidate.name]
         supporting = sorted((row for row, stance in own if stance == "supports"), key=lambda row: row.key != best)
-        failing = [row for row, stance in own if stance == "contradicts"][: most - bool(supporting)]
+        failing = [row for row, stance in own if stance in ("contradicts", "missed")][: most - bool(supporting)]
         found[candidate.name] = [*failing, *supporting[: most - len(failing)]]
     return found
 
@@ -243,7 +245,8 @@ def _study(report: ReportContent, candidate: DrugCandidate, row: EvidenceRow, is
         "preprint, not peer-reviewed": row.is_preprint,
         "combination: the drug's own effect cannot be isolated": not row.alone,
         "not the drug under test": not row.tested and stance in ("supports", "contradicts"),
-        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction),
+        f"second reader: {row.second_reader}": row.second_reader not in (None, row.direction)
+        and not (row.missed_primary and row.second_reader == "contradicts"),
         "counted with another report of its trial": row.direction in ("supports", "contradicts")
         and stance == "inconclusive",
     }

@@ -172,7 +172,7 @@ def _drug(drug: str, candidate: Candidate | None, condition: str) -> DrugRead:
     if candidate is None:
         return DrugRead(drug=drug, condition=condition, quality=None, certainty=None)
     said, told = candidate.appraisal, candidate.has_verdict
-    decided = {*said.supporting, *said.contradicting}
+    decided = {*said.telling}
     return DrugRead(
         drug=drug,
         condition=condition,

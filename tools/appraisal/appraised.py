@@ -17,7 +17,6 @@ from ..lexicon import condition_synonyms
 from ..lexicon.conditions import is_generic
 from ..lexicon.matching import stems
 from ..questions import Question, speaks_of
-from ..reading.arm_sizes import size_of_comparison
 from ..reading.assembler import COMPLICATION, assemble_study
 from ..reading.document import Document
 from ..reading.facts import purpose_at, study_design
@@ -25,20 +24,22 @@ from ..reading.numbers import figures
 from ..reading.reading import RANDOMISED, Direction, IndicationKind, Reading, StudyDesign, direction_of
 from ..reading.registered import registered_design
 from ..reading.sections import is_full_text, places, section_of
-from ..reading.stopping import why_stopped_kind
+from ..reading.stopping import StoppingKind, why_stopped_kind
 from ..records.card import STUDIES
 from ..records.evidence import Evidence
 from ..records.study import Comparison, StatedView, Study
 from ..works.trials import name_trial
-from .certainty import DECIDED, AppraisedItem
+from .certainty import DECIDED, STOPPED, AppraisedItem
 from .posted import PostedFinding, posted_stance, registered_reading
 from .stance import DrugStance, Says, stance_of
+from .told import ToldResult, tell_result
 from .views import GAP, MatchedStudy
 
 if TYPE_CHECKING:  # keeps numpy out of start-up: a run starts before it reads
     from ..reading.learned import LearnedReader
 
 _FOR_CAUSE = frozenset({"safety", "futility"})
+_WITH_ARMS = frozenset({"placebo", "none", "active"})
 _NOT_TESTED = frozenset({"comparator", "mentioned", "background"})
 
 
@@ -212,13 +213,13 @@ def load_reader() -> "LearnedReader":
 _DIRECTIONS: Mapping[Says, Direction] = {
     "supports": Direction.supports,
     "contradicts": Direction.contradicts,
-    "missed": Direction.contradicts,
+    "missed": Direction.inconclusive,
     "neutral": Direction.inconclusive,
     "combined": Direction.inconclusive,
     "comparator": Direction.inconclusive,
     "none": Direction.not_assessed,
 }
-"""A missed outcome weighs as a study that found nothing; that it refutes nothing, `is_refuted` sees to."""
+"""A missed outcome refutes nothing: `AppraisedItem.missed_primary` lets it weigh as a study that found nothing."""
 
 
 class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
@@ -229,6 +230,8 @@ class AppraisedRecord(BaseModel, frozen=True, extra="forbid"):
     """The record as the reader that counts read it."""
     stance: DrugStance
     """What it says of the drug, and by which comparison or statement."""
+    told: ToldResult
+    """What is shown of it: of that comparison or statement alone."""
     sentence: str
     """Verbatim whole sentences that give the direction; empty if there are none."""
     posted: PostedFinding | None = None
@@ -298,13 +301,13 @@ def appraise_record(
         study = given.study
         stance = stance_of(study, drug, given.applies(condition_names(asked)))
     else:
-        others = [readings.of(record, name, condition)[0] for name in beside if name != drug] if posted is None else []
-        same = [other for other in others if other.reader == found[0].reader]
-        study = assemble_study([found[0], *same], document)
+        others = _read_beside(record, [name for name in beside if name != drug], asked, readings)
+        study = assemble_study([found[0], *(other for other in others if other.reader == found[0].reader)], document)
         stance = stance_of(study, drug, _is_on_condition)
     if found[0].reader == "posted" and found[0].kind == "efficacy":
         study, stance = posted_stance(record, drug, condition_names(asked)) or (study, stance)
-    item = _item(record, found, stance, posted, condition_names(asked))
+    told = tell_result(study, stance, document)
+    item = _item(record, found, stance, told, posted, condition_names(asked))
     if given is not None:
         study = study.model_copy(update={"design": item.design.value})
     for who in reversed(asked.people):
@@ -313,15 +316,30 @@ def appraise_record(
     by_words = len(found) == 1 or found[0].reader == "posted"  # a model's reading is not changed
     if by_words and item.direction in DECIDED and is_other_use and _prevents(document, found[0]) == asked.is_acute:
         item = item.model_copy(update={"direction": Direction.inconclusive})
-    rests_on = " ".join(passage.text for passage in found[0].passages)
-    decides = found[0].reader == "posted" or item.direction in DECIDED
+    rests_on = told.passage.text if told.passage else ""
+    decides = found[0].reader == "posted" or item.is_telling
     stopped = record.metadata.get("why_stopped")
     is_by_stop = item.direction is Direction.contradicts and direction_of(found[0].verdict) is not item.direction
     is_quoted = found[0].reader == "model" and found[0].passages and not is_by_stop
     if stopped and not is_quoted and (item.why_stopped_kind in _FOR_CAUSE or found[0].kind == "none"):
         rests_on, decides = str(stopped), True
     sentence = rests_on if decides else ""
-    return AppraisedRecord(item=item, study=study, stance=stance, sentence=sentence, posted=posted, readings=found)
+    return AppraisedRecord(
+        item=item, study=study, stance=stance, told=told, sentence=sentence, posted=posted, readings=found
+    )
+
+
+def _read_beside(record: Evidence, drugs: Sequence[str], asked: Question, readings: Readings) -> list[Reading]:
+    """Read the other drugs of a record; those of a registered trial from its fields, as the drug itself."""
+    condition = condition_of(asked)
+    if kind_of(record) != "trial":
+        return [readings.of(record, drug, condition)[0] for drug in drugs]
+    document, names = Document.of(record), condition_names(asked)
+    found = []
+    for drug in drugs:
+        own, _ = registered_reading(record, drug, condition, names)
+        found.append(readings.beside(own, record, document)[0])
+    return found
 
 
 def _is_on_condition(part: Comparison | StatedView) -> bool:
@@ -333,6 +351,7 @@ def _item(
     record: Evidence,
     readings: Sequence[Reading],
     stance: DrugStance,
+    result: ToldResult,
     posted: PostedFinding | None,
     names: Sequence[str],
 ) -> AppraisedItem:
@@ -343,7 +362,7 @@ def _item(
     compared. A trial of the drug alone that was stopped for futility or harm contradicts.
     """
     reading, data, trial = readings[0], record.metadata, record.trial
-    stop = why_stopped_kind(data.get("why_stopped"))
+    stop = _find_stop(record, reading)
     document = Document.of(record)
     if trial:
         told = posted is not None and posted.direction is not Direction.not_assessed
@@ -357,13 +376,12 @@ def _item(
         direction = Direction.inconclusive
     if stop in _FOR_CAUSE and tested and reading.alone and (reading.reader != "model" or direction not in DECIDED):
         direction = Direction.contradicts
-    size = None if design.is_preclinical else reading.participants  # animals and cells are no participants
-    if size is not None and design in RANDOMISED and reading.reader not in ("posted", "model"):
-        own = size_of_comparison(document, reading.drug)
-        size = own if own is not None and own < size else size
+    size = None if design.is_preclinical else result.participants  # animals and cells are no participants
     titled = {name for name, start, _ in document.drugs if start < document.offset}
     if design is StudyDesign.systematic_review and titled != {reading.drug}:
         size = None
+    is_of_several = size is None and design in RANDOMISED and result.kind in _WITH_ARMS
+    is_of_dose = result.kind == "not_reported" and reading.comparator == "dose"
     is_aside = reading.indication == "condition" and reading.match in ("complication", "other")
     known = name_trial(record, design, reading.participants)
     return AppraisedItem(
@@ -371,16 +389,17 @@ def _item(
         design=design,
         direction=direction,
         sample_size=size,
+        trial_size=reading.participants if is_of_several else None,
         says=stance.says,
         tested=tested,
-        alone=reading.alone,
-        comparator=reading.comparator,
-        against=reading.against,
-        primary=reading.primary,
-        missed_primary=posted is not None and posted.missed_primary and reading.reader == "posted",
+        alone=stance.says != "combined" if stance.comparison else reading.alone,
+        comparator="dose" if is_of_dose else result.kind,
+        against=result.against,
+        primary=result.primary,
+        missed_primary=stance.says == "missed" and reading.sure,
         indication=cast(IndicationKind, reading.match) if is_aside else reading.indication,
         in_title=reading.match in ("same", "narrower") if reading.reader == "model" else _has_in_title(record, names),
-        surrogate=reading.kind == "surrogate",
+        surrogate=stance.comparison.endpoint == "surrogate" if stance.comparison else reading.kind == "surrogate",
         is_preprint=record.is_preprint,
         retracted=data.get("retracted"),
         concern=data.get("expression_of_concern"),
@@ -394,6 +413,16 @@ def _item(
         holds=known.holds,
         secondary=known.is_secondary,
     )
+
+
+def _find_stop(record: Evidence, reading: Reading) -> StoppingKind | None:
+    """Return why a trial was stopped: as the registry has it, or as a model quotes it from a stopped trial's entry."""
+    kind = why_stopped_kind(record.metadata.get("why_stopped"))
+    is_stopped = record.metadata.get("overall_status") in STOPPED
+    if kind not in _FOR_CAUSE and is_stopped and reading.reader == "model":
+        quoted = why_stopped_kind(" ".join(passage.text for passage in reading.passages))
+        return quoted if quoted in _FOR_CAUSE else kind
+    return kind
 
 
 def _has_in_title(record: Evidence, names: Sequence[str]) -> bool:

@@ -50,7 +50,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
     drug: str
     """Generic name in lower case."""
     records: list[AppraisedRecord] = []
-    """Studies on the condition: contradicting, then supporting, then the others; the strongest of each first."""
+    """Studies on the condition: contradicting, supporting, missed, then the others; the strongest of each first."""
     appraisal: CandidateAppraisal
     drug_records: list[str] = []
     """Keys of the records with its mechanism and indications."""
@@ -84,12 +84,14 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def has_verdict(self) -> bool:
-        """Whether any study supports or contradicts it."""
-        return bool(self.appraisal.supporting or self.appraisal.contradicting)
+        """Whether any study supports or contradicts it, or missed its primary outcome."""
+        return bool(self.appraisal.telling)
 
     @property
     def mostly_fails(self) -> bool:
-        """Whether more studies found no benefit, or harm, than found benefit."""
+        """Whether no study supports it or it is refuted, or more studies found no benefit, or harm, than benefit."""
+        if self.appraisal.outcome in ("failed", "missed"):
+            return True
         harmed = {each.key for each in self.records if each.reading.does_harm}
         return self.has_verdict and len({*self.appraisal.contradicting, *harmed}) > len(self.appraisal.supporting)
 
@@ -114,7 +116,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def standing(self) -> tuple[Any, ...]:
-        """Sort key: certainty, studies in people, directness, contradicting minus supporting studies, participants.
+        """Sort key: certainty, people, directness, contradicting and missed minus supporting studies, participants.
 
         Refuted or withdrawn drugs come after all with support; those without a verdict come last.
         """
@@ -125,7 +127,7 @@ class Candidate(BaseModel, frozen=True, extra="forbid"):
             -LEVELS.index(found.certainty.level),
             self.is_preclinical,
             not any(item.is_direct for item in behind),
-            len(found.contradicting) - len(found.supporting),
+            len(found.contradicting) + len(found.missed) - len(found.supporting),
             -count_participants(behind),
             self.drug,
         )
@@ -197,7 +199,9 @@ def select_shown(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
 
 def share_places(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """Select `most` candidates in their order, best first: a third of the places for those that mostly fail."""
-    failing = sorted((c for c in candidates if c.mostly_fails), key=lambda c: -len(c.appraisal.contradicting))
+    failing = sorted(
+        (c for c in candidates if c.mostly_fails), key=lambda c: -len({*c.appraisal.contradicting, *c.appraisal.missed})
+    )
     kept = [each.drug for each in failing[: most // 3]]
     kept += [each.drug for each in candidates if each.drug not in kept][: most - len(kept)]
     return [each for each in candidates if each.drug in kept]
@@ -351,10 +355,11 @@ def _candidate(
     marketed = [each.name for each in indications if (each.max_phase or 0) >= APPROVED_PHASE]
     appraisal = _appraisal_of(tuple(record.item for record in records))
     sides = dict.fromkeys(appraisal.contradicting, 0) | dict.fromkeys(appraisal.supporting, 1)
+    sides |= dict.fromkeys(appraisal.missed, 2)
     return Candidate(
         drug=drug,
         records=sorted(
-            records, key=lambda r: (sides.get(r.key, 2), r.item.design.tier, -(r.item.sample_size or 0), r.key)
+            records, key=lambda r: (sides.get(r.key, 3), r.item.design.tier, -(r.item.sample_size or 0), r.key)
         ),
         appraisal=appraisal,
         drug_records=[key for key, _ in own],

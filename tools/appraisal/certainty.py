@@ -17,7 +17,7 @@ evidence are rated separately, and the best rating applies. Each trial counts on
 | refuted | the largest review contradicts and is no smaller than all support; or 2 trials with 2/3 of participants do |
 
 Participants are those of all distinct trials or of the largest review, whichever is more, since reviews include trials.
-A study of unreported size counts as 100 participants.
+A study of unreported size counts as 100 participants, a comparison of two arms of several as half of its trial.
 `benchmarks/conditions.py` measures how many of the leading drugs of each level are really used.
 """
 
@@ -45,6 +45,8 @@ class StudyFacts(BaseModel, frozen=True, extra="forbid"):
     key: str
     sample_size: int | None = None
     """Participants in the drug's own comparison; None: not reported."""
+    trial_size: int | None = None
+    """Participants in all arms of its trial, where those of the drug's own comparison are not told; else None."""
     says: Says = "none"
     """What the study says of the drug, by its deciding comparison or statement; `direction` is read from it."""
     tested: bool = True
@@ -113,13 +115,20 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
 
     @property
     def weight(self) -> int:
-        """Number of participants; `UNREPORTED_SIZE` if not reported."""
-        return UNREPORTED_SIZE if self.sample_size is None else self.sample_size
+        """Number of participants; half of the trial's if only that is reported, else `UNREPORTED_SIZE`."""
+        if self.sample_size is not None:
+            return self.sample_size
+        return UNREPORTED_SIZE if self.trial_size is None else self.trial_size // 2
 
     @property
     def against_nothing(self) -> bool:
         """Whether it compares with placebo, no treatment or usual care."""
         return self.comparator in ("placebo", "none")
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it supports, contradicts, or missed its primary outcome."""
+        return self.direction in DECIDED or self.missed_primary
 
     @property
     def is_sound(self) -> bool:
@@ -139,6 +148,8 @@ class AppraisedItem(StudyFacts, frozen=True, extra="forbid"):
         return self.is_on_condition and self.in_title
 
 
+CandidateOutcome = Literal["supported", "mixed", "failed", "missed", "undecided"]
+"""What the studies of a drug come to, each drug once."""
 Quality = Literal["strong", "moderate", "weak", "refuted"]
 Level = Literal["high", "moderate", "low", "very low"]
 
@@ -187,6 +198,9 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """Keys of the studies that count, each trial once; also in the next three."""
     contradicting: list[str] = []
     inconclusive: list[str] = []
+    missed: list[str] = []
+    """Keys of the studies that missed their primary outcome, or found no difference from placebo or nothing, which
+    refutes nothing; also in `inconclusive`."""
     not_assessed: list[str] = []
     excluded: list[str] = []
     """Keys of retracted records."""
@@ -194,6 +208,32 @@ class CandidateAppraisal(BaseModel, frozen=True, extra="forbid"):
     """Keys of records whose trial is counted by another record."""
     notes: list[str] = []
     """Remarks beside the steps: trials counted once, retracted and stopped ones, records not checked for retraction."""
+
+    @property
+    def outcome(self) -> CandidateOutcome:
+        """What the studies come to, by the first row that holds.
+
+        | studies | outcome |
+        |---|---|
+        | refute it | failed |
+        | support it and contradict it | mixed |
+        | support it | supported |
+        | contradict it | failed |
+        | missed their primary outcome | missed |
+        | none of these | undecided |
+        """
+        if self.quality == "refuted":
+            return "failed"
+        if self.supporting:
+            return "mixed" if self.contradicting else "supported"
+        if self.contradicting:
+            return "failed"
+        return "missed" if self.missed else "undecided"
+
+    @property
+    def telling(self) -> list[str]:
+        """Keys of the studies that contradict, support, or missed their primary outcome, in this order."""
+        return [*self.contradicting, *self.supporting, *self.missed]
 
 
 def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
@@ -222,6 +262,7 @@ def appraise_candidate(items: Sequence[AppraisedItem]) -> CandidateAppraisal:
         supporting=keys(Direction.supports),
         contradicting=keys(Direction.contradicts),
         inconclusive=keys(Direction.inconclusive),
+        missed=[i.key for i in studies if i.missed_primary and i.direction is Direction.inconclusive],
         not_assessed=keys(Direction.not_assessed),
         excluded=retracted,
         same_trial=folded,
@@ -307,8 +348,10 @@ def _rate(items: Sequence[AppraisedItem], tier: Tier) -> Certainty | None:
             told, down = "the outcome, condition and people asked about", 2
         steps.append((down, f"Indirectness: {len(direct)} of {len(supporting)} studies are on {told}"))
     if tier != "other" and size < OPTIMAL_SIZE:
-        silent = sum(i.sample_size is None for i in supporting)
+        silent = sum(i.sample_size is None and i.trial_size is None for i in supporting)
         unsaid = f" ({silent} of unreported size taken as {UNREPORTED_SIZE} each)" if silent else ""
+        halved = sum(i.sample_size is None and i.trial_size is not None for i in supporting)
+        unsaid += f" ({halved} taken as half of all arms)" if halved else ""
         told = f"{size} participants compared{unsaid}; optimal information size {OPTIMAL_SIZE}"
         steps.append((2 if size < FAR_TOO_FEW else 1, f"Imprecision: {told}"))
     contained = [i for i in trials if any(_is_in(i, review) for review in reviews)]

@@ -4,6 +4,7 @@
 |---|---|---|
 | alone in the contrast, against placebo, nothing, usual care or the same background | better | supports |
 | the same | no difference, and the authors say that it does not work | contradicts |
+| the same | no difference, by an interval that excludes a change by a tenth | contradicts |
 | the same | no difference | missed |
 | the same | worse | contradicts |
 | alone in the contrast, against another drug or an unknown arm | better; equivalence shown | supports |
@@ -27,12 +28,15 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from ..records.study import Comparison, StatedView, Study
+from ..reading.numbers import RATIOS
+from ..records.study import Comparison, Estimate, StatedView, Study
 
 Says = Literal["supports", "contradicts", "missed", "neutral", "combined", "comparator", "none"]
 """`missed`: no difference from placebo or nothing was shown, which refutes nothing. `none`: nothing is said of its
 efficacy."""
 DECIDED: frozenset[Says] = frozenset({"supports", "contradicts", "missed"})
+LEAST_BENEFIT = 0.9
+"""Ratio from which on a change is too small to matter in any outcome; TOPCAT (0.77 to 1.04) refutes nothing."""
 INERT_ROLES = frozenset({"placebo", "none", "usual_care"})
 _OF_EFFICACY = frozenset({"efficacy", "surrogate"})
 _ON_EFFICACY = frozenset({"treat", "prevent"})
@@ -163,7 +167,15 @@ def _judge_against_nothing(study: Study, drug: str, row: Comparison) -> Says:
         return "neutral" if row.hedged else "supports"
     if row.favours == "versus" and row.significant is not False:
         return "contradicts"
-    return "contradicts" if _is_said_to_fail(study, drug) else "missed"
+    return "contradicts" if _is_said_to_fail(study, drug) or _excludes_benefit(row.estimate) else "missed"
+
+
+def _excludes_benefit(estimate: Estimate | None) -> bool:
+    """Whether an interval of a ratio excludes a change by a tenth, in whichever direction is better."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return False
+    is_ratio = estimate.measure in RATIOS or "ratio" in estimate.measure.lower()
+    return is_ratio and estimate.low >= LEAST_BENEFIT and estimate.high <= 1 / LEAST_BENEFIT
 
 
 def _is_said_to_fail(study: Study, drug: str) -> bool:

@@ -1,0 +1,160 @@
+"""What is told of a study for one drug: all of it from the one comparison, or statement, that decides.
+
+| decides | result | comparator | participants, figures |
+|---|---|---|---|
+| a comparison | better, no difference, worse, no worse | the other arm | of its arms; of its passage |
+| of a combination | the same, and with which drugs | the same | the same |
+| of another drug, whose comparator it is | none | the other drug's arm | none |
+| a statement, or a review's result without a comparator | called effective, called ineffective | none | none |
+| nothing | none | none | none |
+
+What its passage does not hold is not printed, and no figure that stands right behind placebo or beside another drug.
+"""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from ..reading.assembler import PLACEBO, UNKNOWN, UNNAMED, UNTREATED
+from ..reading.contrast import PassageContrast
+from ..reading.document import Document
+from ..reading.numbers import EffectSize, effect_sizes
+from ..reading.reading import Comparator, Primary
+from ..records.study import Comparison, Favours, Stated, Study, StudyPassage
+from .stance import DrugStance
+
+_RESULTS: Mapping[Favours, str] = {"arm": "better", "neither": "no difference", "versus": "worse"}
+_STATED: Mapping[Stated, str] = {
+    "works": "called effective",
+    "give": "recommended",
+    "does_not_work": "called ineffective",
+    "not_shown": "efficacy not shown",
+}
+_CALLED: Mapping[Favours, str] = {"arm": "called effective", "neither": "called ineffective"}
+_WITHOUT_DATA = frozenset({"review", "narrative_review", "guideline"})
+"""Designs whose result without a comparator is what their authors say of earlier work."""
+_KINDS: Mapping[str, Comparator] = {"placebo": "placebo", "none": "none", "usual_care": "none"}
+_BEFORE = "before treatment"
+_TITLES = frozenset({PLACEBO, UNTREATED, UNKNOWN})
+
+
+class ToldResult(BaseModel, frozen=True, extra="forbid"):
+    """The result that is shown of a study for one drug."""
+
+    result: str | None = None
+    """In words; None if the comparison does not tell which side it favours, or is another drug's."""
+    comparator: str | None = None
+    """In words; None if it is not told."""
+    kind: Comparator = "not_reported"
+    """What the comparator is."""
+    against: str | None = None
+    """The active comparator by name; None if there is none or it is not named."""
+    participants: int | None = None
+    """People of both arms; None if they are not told for this comparison alone."""
+    primary: Primary = "not_reported"
+    """Whether it is the primary outcome's result, and favours the drug."""
+    passage: StudyPassage | None = None
+    """Its quote; None if it has none."""
+    effects: tuple[EffectSize, ...] = ()
+    """Effect sizes of the passage for the drug, those with an interval or p value if there are such."""
+    figures: tuple[str, ...] = ()
+    """Other figures of the passage, as written."""
+
+
+def tell_result(study: Study, stance: DrugStance, document: Document | None = None) -> ToldResult:
+    """Tell what a study says of a drug, from the part that decides.
+
+    Args:
+        study: as it was read.
+        stance: what follows from it.
+        document: the record, whose abbreviations tell which drugs a passage names; None looks at the passage alone.
+    """
+    if stance.view is not None:
+        return ToldResult(result=_STATED.get(stance.view.says), passage=stance.view.passage)
+    row = stance.comparison
+    if row is None:
+        return ToldResult()
+    kind = find_kind(study, row, stance)
+    against = _name_rivals(study, row)
+    if stance.says == "comparator":
+        return ToldResult(kind="active", comparator=row.arm, against=row.arm, passage=row.passage)
+    if study.design in _WITHOUT_DATA and row.versus is None:
+        return ToldResult(result=_CALLED.get(row.favours) if row.favours else None, passage=row.passage)
+    effects, figures = _read_figures(row.passage, stance.drug, document)
+    return ToldResult(
+        result=_name_result(study, row, stance),
+        comparator=_name_comparator(study, row, kind, against),
+        kind=kind,
+        against=against,
+        participants=study.participants_of(row),
+        primary=_find_primary(row),
+        passage=row.passage,
+        effects=effects,
+        figures=figures,
+    )
+
+
+def find_kind(study: Study, row: Comparison, stance: DrugStance) -> Comparator:
+    """Return what a comparison is with; what the drug's own arm takes beside it counts as nothing."""
+    if row.versus is None:
+        return "not_reported" if row.against == "unstated" else "before_after"
+    kind = _KINDS.get(study.arm(row.versus).role)
+    return kind or ("none" if stance.is_against_nothing else "active")
+
+
+def _name_rivals(study: Study, row: Comparison) -> str | None:
+    if row.versus is None:
+        return None
+    arm = study.arm(row.versus)
+    if arm.role in _KINDS or arm.name in _TITLES:
+        return None
+    rivals = sorted(study.drugs_of(row.versus) - study.drugs_of(row.arm))
+    return " and ".join(rivals) or (None if arm.drugs else arm.name)
+
+
+def _name_comparator(study: Study, row: Comparison, kind: Comparator, against: str | None) -> str | None:
+    shared = sorted(study.drugs_of(row.versus)) if kind == "none" else []
+    if shared:
+        return f"{' and '.join(shared)} alone"
+    if kind == "before_after":
+        return _BEFORE
+    if kind == "active":
+        return against or UNKNOWN
+    return {"placebo": PLACEBO, "none": UNTREATED}.get(kind)
+
+
+def _name_result(study: Study, row: Comparison, stance: DrugStance) -> str | None:
+    if row.favours is None:
+        return None
+    word = _RESULTS[row.favours]
+    if row.equivalence == "shown" and row.favours != "arm":
+        word = "no worse"
+    if row.hedged:
+        word += ", hedged"
+    partners = sorted(study.contrast_of(row) - {stance.drug}) if stance.says == "combined" else []
+    return f"{word}, with {' and '.join(partners or [UNNAMED])}" if stance.says == "combined" else word
+
+
+def _find_primary(row: Comparison) -> Primary:
+    if row.primary is not True or row.favours is None:
+        return "not_reported"
+    is_better = row.favours == "arm" and row.significant is not False
+    return "met" if is_better or row.equivalence == "shown" else "not_met"
+
+
+def _read_figures(
+    passage: StudyPassage | None, drug: str, document: Document | None
+) -> tuple[tuple[EffectSize, ...], tuple[str, ...]]:
+    if passage is None:
+        return (), ()
+    sizes = effect_sizes(Document.cut("", passage.text).lines, drug)
+    sure = [size for size in sizes if size.ci_low is not None or size.p is not None]
+    start = passage.start
+    named = document.drugs if document and start is not None and passage.end is not None else ()
+    inside = [
+        (name, first - start, last - start)
+        for name, first, last in named
+        if start is not None and passage.end is not None and start <= first and last <= passage.end
+    ]
+    figures = [] if sizes else PassageContrast(passage.text, inside).list_figures(drug)
+    return tuple(sure or sizes), tuple(figures)
